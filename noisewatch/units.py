@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 NS_PER_S = 1_000_000_000
 _WHOLE_FROM = 1e5
+_THOUSANDS_FROM = 99_950  # a second: what else would need seven columns
 _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
 _LEAST_SHARE = 0.0005  # what else would be rounded to none
@@ -76,7 +77,7 @@ def describe_rate(per_s: float | None) -> str:
     if per_s is None:
         return "?"
     value = float(f"{per_s:.3g}")
-    return f"{value:,.0f}/s".replace(",", " ") if value >= 100 else f"{value:g}/s"
+    return f"{_grouped(value) if value >= 100 else f'{value:g}'}/s"
 
 
 _MOST_DIGITS = 7
@@ -126,12 +127,19 @@ def short_change(ns: float | None) -> str:
 
 
 def short_rate(per_s: float | None) -> str:
-    """Events a second in at most six columns."""
+    """Events a second in at most six columns, with the digits of `describe_rate`: `0.4`, `13`, `41 200`, `120k`."""
     if per_s is None:
         return "?"
-    if per_s >= 99_999.5:
+    if per_s >= _THOUSANDS_FROM:
         return f"{per_s / 1000:.0f}k"
-    return f"{per_s:.0f}" if per_s >= 9.95 or per_s == 0 else f"{per_s:.1f}"
+    if 0 < per_s < 9.95:
+        return f"{per_s:.1f}"
+    return _grouped(per_s if per_s < 99.5 else float(f"{per_s:.3g}"))
+
+
+def _grouped(value: float) -> str:
+    """A whole number, its thousands apart."""
+    return f"{value:,.0f}".replace(",", " ")
 
 
 def short_share(value: float | None) -> str:

@@ -99,7 +99,17 @@ def test_a_duration_reads(ns: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("per_s", "text"),
-    [(None, "?"), (0, "0"), (0.5, "0.5"), (9.96, "10"), (250, "250"), (99_999, "99999"), (250_000, "250k")],
+    [
+        (None, "?"),
+        (0, "0"),
+        (0.5, "0.5"),
+        (9.96, "10"),
+        (250, "250"),
+        (1_234, "1 230"),
+        (99_949, "99 900"),
+        (99_999, "100k"),
+        (250_000, "250k"),
+    ],
 )
 def test_a_rate_reads(per_s: float | None, text: str) -> None:
     assert short_rate(per_s) == text

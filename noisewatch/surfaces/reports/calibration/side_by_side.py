@@ -219,7 +219,7 @@ def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
     figures.append(_Figure("gap longest", "ns", (one.gaps.longest_ns, other.gaps.longest_ns)))
     for name in ("p99", "p50"):
         figures.append(_Figure(f"gap {name}", "ns", (one.gaps.percentiles.get(name), other.gaps.percentiles.get(name))))
-    figures.append(_Figure("gaps a second", "rate", (_per_s(one.gaps), _per_s(other.gaps))))
+    figures.append(_Figure("gaps/s", "rate", (_per_s(one.gaps), _per_s(other.gaps))))
     what = "workload" if one.calibrated.calibration.samples.command else "interpreted piece"
     works = (one.work_ns, other.work_ns)
     for name, share in (("longest", 1.0), ("p99", 0.99), ("p50", 0.5)):

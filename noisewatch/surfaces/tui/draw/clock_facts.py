@@ -11,7 +11,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.clock import ClockGroup, ClockPackage
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_duration
 
@@ -148,7 +148,7 @@ def _limited(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) ->
         for checks in (("throttled", "cooling-active"), ("power-limit-lowered",), ("uncore-frequency-moves",))
     )
     return [
-        *fact("slowed", _slowed(package), width, slowed, why.get("slowed_ms") or why.get("throttles")),
+        *fact("slowed", _slowed(package, width), width, slowed, why.get("slowed_ms") or why.get("throttles")),
         *fact("limits", _limits_w(package), width, limits, why.get("limits")),
         *fact("uncore", _uncore(package), width, uncore, why.get("uncore")),
     ]
@@ -178,8 +178,8 @@ def _uncore(package: ClockPackage) -> str | None:
     return " of ".join([*([describe_clock(now)] if now is not None else []), *window]) or None
 
 
-def _slowed(package: ClockPackage) -> str | None:
-    """Since the machine was booted."""
+def _slowed(package: ClockPackage, width: int) -> str | None:
+    """Since the machine was booted; the title above the CPUs says so as well."""
     told = []
     if package.slowed_ms is not None:
         told.append(f"{short_duration(package.slowed_ms * 1e6)} by heat")
@@ -187,7 +187,8 @@ def _slowed(package: ClockPackage) -> str | None:
         told.append(f"{package.throttles}× by heat")
     if package.power_limit_count is not None:
         told.append(f"{package.power_limit_count}× by power")
-    return ", ".join(told) or None
+    said = ", ".join(told)
+    return first_that_fits([f"{said} since boot", said], width - _LABEL) if told else None
 
 
 def _degrees(celsius: float | None, critical: float | None, glyphs: Glyphs) -> str | None:

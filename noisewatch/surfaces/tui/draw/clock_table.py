@@ -76,7 +76,7 @@ def clock_table(
     each = -(-len(shown) // across)
     wide = (width - 2 * (across - 1)) // across
     parts = [shown[begin : begin + each] for begin in range(0, len(shown), max(each, 1))]
-    columns = _columns(frame, known, shown, glyphs)
+    columns = _columns(model, frame, known, glyphs)
     tables = [_table(model, part, columns, known, wide, where if part is parts[-1] else "", glyphs) for part in parts]
     rows = [list(row) for row in tables[0]] if tables else []
     for at, table in enumerate(tables[1:], start=1):
@@ -183,26 +183,26 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
     return f"{low}{high:>{room - len(low)}}"
 
 
-def _columns(frame: Frame, known: _Known, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
-    """Those of which nothing is known of any CPU are left out; of the idle states the deepest find room first."""
+def _columns(model: ScreenModel, frame: Frame, known: _Known, glyphs: Glyphs) -> list[_Column]:
+    """Those of which nothing has been told yet are left out; of the idle states the deepest find room first."""
     columns = [_Column("GHz", 6, lambda line: _clock(line, known))]
-    figures = [known.figures[line.cpu] for line in lines if line.cpu in known.figures]
-    there = [known.ranges.get(line.cpu) for line in lines if line.role != Role.OFFLINE]
-    if any(found is not None and found.age_s != 0 for found in there):
+    if known.has_ranges and model.clocks.has_been_stale:
         columns.append(_Column("age", 9, lambda line: _age(known.ranges.get(line.cpu))))
     if known.has_ranges:
         columns.append(_Column("spread", 8, lambda line: _spread(known.ranges.get(line.cpu))))
     unit = "°C" if glyphs.has_braille else "C"
-    if any(each.celsius is not None for each in figures):
+    told = model.clocks.told.with_those_of(frame)
+    if told.has_heat:
         columns.append(_Column("heat", 7, lambda line: _heat(known.figures.get(line.cpu), unit)))
-    if any(each.slowed_ms is not None or each.throttles is not None for each in figures):
+    if told.has_slowed:
         columns.append(_Column("slowed", 8, lambda line: _slowed(known.figures.get(line.cpu))))
-    if any(each.awake_share is not None for each in figures):
+    if told.has_awake:
         columns.append(_Column("C0", 6, lambda line: _awake(known.figures.get(line.cpu))))
-    names = frame.clock.idle_names if frame.clock is not None else ()
-    for at, name in enumerate(names):
-        if name != _AWAKE and any(_state(each, at) is not None for each in figures):
-            columns.append(_Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(known, at), len(names) - at))
+    for at, name in enumerate(told.idle_names):
+        if name != _AWAKE and name in told.idle:
+            columns.append(
+                _Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(known, at), len(told.idle_names) - at)
+            )
     return columns
 
 
@@ -254,7 +254,8 @@ def _awake(figures: ClockCpu | None) -> Piece:
 
 
 def _state(figures: ClockCpu, at: int) -> float | None:
-    return figures.idle_shares[at] if figures.idle_shares is not None else None
+    shares = figures.idle_shares or ()
+    return shares[at] if at < len(shares) else None
 
 
 def _idle_cell(known: _Known, at: int) -> Callable[[CpuLine], Piece]:

@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, st
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, length
 from noisewatch.surfaces.tui.state.folding import folded, noise_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from noisewatch.units import short_duration, short_rate, short_seconds, short_share
+from noisewatch.units import describe_rate, short_duration, short_seconds, short_share
 
 _VERDICTS: Mapping[str, Piece] = {
     "stable": ("STABLE", "good"),
@@ -161,7 +161,7 @@ def _named(culprit: CulpritLine, has_device: bool) -> str:
 
 
 def _rate(culprit: CulpritLine) -> str:
-    return f": {short_rate(culprit.rate_per_s)}/s" if culprit.rate_per_s else ""
+    return f": {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s else ""
 
 
 def checks_row(model: ScreenModel, frame: Frame) -> Row:

@@ -181,9 +181,9 @@ def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> 
     return runs([*row, (" " * (width - len(rates)), "plain")])
 
 
-def round_rate(per_s: int) -> str:
+def round_rate(per_s: float) -> str:
     """Of a scale: `100`, `5k`."""
-    return f"{per_s // 1000}k" if per_s >= 1000 else f"{per_s}"
+    return f"{per_s / 1000:.0f}k" if per_s >= 1000 else f"{per_s:.0f}"
 
 
 def legend(glyphs: Glyphs, width: int) -> Row:
@@ -192,7 +192,7 @@ def legend(glyphs: Glyphs, width: int) -> Row:
     for level, rate in enumerate(RATES, start=1):
         row += [(f" {glyphs.ramp[level]} ", "strong"), (round_rate(rate), "faint")]
     marks = [f"{may_go(glyphs)} may go there", "mgd moved by the kernel alone", f"{OFFLINE_MARK} offline"]
-    said = ["   ".join([" a second", *marks[:count]]) for count in range(len(marks), -1, -1)]
+    said = ["   ".join(["/s", *marks[:count]]) for count in range(len(marks), -1, -1)]
     row.append((first_that_fits([*said, ""], width - length(row)), "faint"))
     return row
 

@@ -136,7 +136,8 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
     room = clock_room(count, width - 4, room)
     first = max(min(model.offset, count - room), 0)
     title = f"CPUs {first + 1} to {first + room} of {count}, pgdn scrolls" if room < count else "CPUs"
-    return panel(title, rows, width, height, glyphs, f"T target · s sibling · {shown}")
+    since = "slowed since boot · " if model.clocks.told.has_slowed else ""
+    return panel(title, rows, width, height, glyphs, f"{since}T target · s sibling · {shown}")
 
 
 def _table_height(model: ScreenModel, width: int, height: int) -> int:

@@ -129,14 +129,14 @@ def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: 
 
 def _on_cpus(row: IrqRow, uncounted: CpuSet) -> Row:
     if row.total is None:
-        return _fact("now", "unknown", "unknown")
+        return _fact("rate", "unknown", "unknown")
     doubt: Row = [(f", unknown on {name_cpus(uncounted)}", "unknown")] if uncounted else []
     if not row.rate_by_cpu:
-        return [*_fact("now", "interrupts no CPU"), *doubt]
+        return [*_fact("rate", "interrupts no CPU"), *doubt]
     cpus = sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
     said = ", ".join(f"CPU {cpu} {describe_rate(row.rate_by_cpu[cpu])}" for cpu in cpus[:_MOST_CPUS])
     rest = len(cpus) - _MOST_CPUS
-    return [*_fact("now", said + (f", and {rest} more CPU{'s' * (rest > 1)}" if rest > 0 else "")), *doubt]
+    return [*_fact("rate", said + (f", and {rest} more CPU{'s' * (rest > 1)}" if rest > 0 else "")), *doubt]
 
 
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
@@ -226,7 +226,7 @@ def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> l
     name = f"CPU {cpus[0]}"
     return [
         [(f"{name:<{LABEL}.{LABEL}}{'':{axis.before}}", "faint"), *lane, (" " * axis.after, "plain")],
-        [(f"{'':{LABEL}}above: interrupts a second; CPU {cpus[0]}: all its noise", "faint")],
+        [(f"{'':{LABEL}}above: interrupts/s; CPU {cpus[0]}: all its noise", "faint")],
     ]
 
 

@@ -19,6 +19,7 @@ from noisewatch.surfaces.tui.screens.selected_culprit import fix_below_title
 from noisewatch.surfaces.tui.state.irq_table import IrqRow
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.units import short_seconds
 
 _FACTS, _FACTS_OF_ONE_LOOK, _FACTS_BESIDE_FIX = 8, 5, 6  # rows of the lower frame, with its edges
 _MOST_OF_FIX = 40  # rows
@@ -50,7 +51,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     lower = max(height - table.needed - 2, min(_lower(model, width), height // 2))
     above, below = table.rows_in(height - lower - 2)
     keys = f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device · / filter"
-    title = f"interrupts a second by IRQ and CPU, {_order(model)}"
+    title = f"interrupts/s{_window(model)} by IRQ and CPU, {_order(model)}"
     upper = panel(title, above, width, height - lower - (len(below) + 1 if below else 0), glyphs, keys)
     if below:
         upper = joined(upper, panel(_OTHERS, below, width, len(below) + 2, glyphs), glyphs)
@@ -93,6 +94,11 @@ def _lower(model: ScreenModel, width: int) -> int:
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
     return max(_FACTS, _FACTS_BESIDE_FIX + len(fix_below_title(model, width - 4, _MOST_OF_FIX)))
+
+
+def _window(model: ScreenModel) -> str:
+    """Over what the rates are."""
+    return f" over {short_seconds(model.frame.seconds)}" if model.frame is not None and model.frame.seconds > 0 else ""
 
 
 def _order(model: ScreenModel) -> str:

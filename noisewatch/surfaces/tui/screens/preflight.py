@@ -69,7 +69,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
             _cut(model, detail, shown + left),
             shown + left,
         ),
-        ("what to do, the gravest first", unseen(listing, len(causes)), causes, len(causes)),
+        (f"what to do, the gravest first{_over(frame)}", unseen(listing, len(causes)), causes, len(causes)),
         (f"all {len(frame.gravities)} checks", f"{_heading(frame)} · v all", checks, len(checks)),
         ("what this rests on", "", basis, len(basis)),
     )
@@ -156,6 +156,11 @@ def _told_body(model: ScreenModel, title: str, rows: list[Row], height: int) -> 
     said = f" {title}: rows {first + 1} to {first + len(shown)} of {len(rows)}"
     head: Row = [(said, "heading")]
     return [head, *([(" ", "plain"), *row] for row in shown)]
+
+
+def _over(frame: Frame) -> str:
+    """What rates in it are over."""
+    return f", rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else ", without rates"
 
 
 def _heading(frame: Frame) -> str:

@@ -24,7 +24,7 @@ def _noisy(verdict: str = "unstable") -> ScreenModel:
 
 
 def test_it_names_the_worst_cpu_its_noise_the_limit_and_the_culprit() -> None:
-    assert _said(_noisy()).startswith(" UNSTABLE  worst CPU 3 330 ms/s (33%, limit 0.5%)  ◂ irq 205 eth0: 41200/s")
+    assert _said(_noisy()).startswith(" UNSTABLE  worst CPU 3 330 ms/s (33%, limit 0.5%)  ◂ irq 205 eth0: 41 200/s")
 
 
 def test_beside_a_stable_verdict_it_says_which_cpus_are_over_their_limit_now() -> None:
@@ -89,6 +89,6 @@ def test_the_keys_come_before_the_device_of_an_irq() -> None:
     cpus = (cpu_line(2, "target"), cpu_line(3, "target", 3.3e8))
     named = replace(_IRQ, name="205 eth0 (Ethernet Controller of a long name)")
     model = model_of(frame(cpus, (named,), verdict="unstable"))
-    assert "◂ irq 205 eth0: 41200/s" in _said(model, 100)
+    assert "◂ irq 205 eth0: 41 200/s" in _said(model, 100)
     assert _said(model, 100).endswith("f fix  p preflight ")
-    assert "of a long name): 41200/s" in _said(model, 140)
+    assert "of a long name): 41 200/s" in _said(model, 140)

@@ -11,10 +11,10 @@ import pytest
 
 from noisewatch.cpus import parse_cpu_list
 from noisewatch.judgement.terms import Gravity
-from noisewatch.kinds import Role
-from noisewatch.operations.frame.clock import ClockFigures, ClockGroup, ClockPackage
+from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockGroup, ClockPackage
 from noisewatch.operations.frame.frame import FindingLine, Frame
-from noisewatch.operations.frame.irqs import IrqLine
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.draw.clock_help import CHECKS
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
@@ -176,3 +176,44 @@ def test_checks_without_an_answer_are_all_named_where_there_is_room() -> None:
     moving = model_of(*(replace(_frame(second, 2), findings=unknown) for second in (1, 2)))
     moving.go_to(Screen.CLOCK)
     assert any("what helps: ? unknown: " in line and line.endswith("…  ") for line in _lines(moving, 120, 34))
+
+
+def _told(second: int, clock: ClockFigures | None, ticking: tuple[int, ...] = (0, 1)) -> Frame:
+    tick = IrqSetting("LOC", Kind.TICK, "Local timer interrupts", None)
+    lines = (IrqLine("LOC", ticking, tuple(1.0 for _ in ticking)),)
+    return replace(_frame(second, 2), clock=clock, irqs=lines, irq_settings=(tick,) if second == 1 else None)
+
+
+def _heading(model: ScreenModel) -> list[str]:
+    found = (re.search(r"CPU +GHz.* C6", line) for line in _lines(model, 200, 40))
+    return next(each[0].split() for each in found if each is not None)
+
+
+def test_a_column_that_was_shown_once_stays_where_a_frame_tells_less() -> None:
+    cpus = tuple(
+        ClockCpu(cpu, 0.4, (0.0, 0.5, 0.1), celsius=70.0, critical_celsius=100.0, slowed_ms=310) for cpu in range(2)
+    )
+    whole = ClockFigures((), cpus, (_PACKAGE,), idle_names=("POLL", "C1", "C6"))
+    model = model_of(_told(1, whole), _told(2, whole))
+    model.go_to(Screen.CLOCK)
+    names = ["spread", "heat", "slowed", "C0", "C1", "C6"]
+    assert _heading(model)[-6:] == names
+    assert "age" not in _heading(model)
+    bare = ClockFigures((), tuple(ClockCpu(cpu) for cpu in range(2)), (_PACKAGE,))
+    for second, clock in ((3, bare), (4, None)):
+        model.add(_told(second, clock))
+        assert _heading(model)[-6:] == names
+        row = next(line for line in _lines(model, 200, 40) if re.search(r"T +1\D", line))
+        assert row[:160].count("?") == 5
+    model.add(_told(5, whole, ticking=(0,)))
+    model.add(_told(6, whole))
+    assert "age" in _heading(model)
+
+
+def test_counts_of_slowing_say_since_when() -> None:
+    whole = ClockFigures((), (ClockCpu(0, slowed_ms=310), ClockCpu(1, slowed_ms=310)), (_PACKAGE,))
+    model = model_of(_told(1, whole), _told(2, whole))
+    model.go_to(Screen.CLOCK)
+    text = "\n".join(_lines(model, 120, 34))
+    assert "slowed since boot" in text
+    assert "3× by heat since boot" in text

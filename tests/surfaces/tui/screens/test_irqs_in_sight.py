@@ -143,6 +143,13 @@ def test_the_legend_is_never_cut(width: int) -> None:
     assert width < 120 or "mgd moved by the kernel alone" in line
 
 
+def test_rates_say_over_what_time_they_are() -> None:
+    model = _model(4, seconds=2)
+    model.newest = replace(model.newest, seconds=5.0) if model.newest is not None else None
+    assert "interrupts/s over 5 s by IRQ and CPU" in _lines(model)[3]
+    assert not any("a second" in line for line in _lines(model))
+
+
 def test_the_history_stands_in_the_columns_of_the_timeline() -> None:
     model = _model(4, seconds=30)
     lines = _lines(model, 120, 50)

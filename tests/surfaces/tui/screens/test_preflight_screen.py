@@ -90,6 +90,7 @@ def test_the_first_cause_stands_above_with_its_commands_and_the_others_follow_by
     listed = next(at for at, line in enumerate(text) if "what to do" in line)
     above = "\n".join(text[first:listed])
     assert "cause 1 of 3" in above
+    assert "what to do, the gravest first, rates over 5 s" in text[listed]
     assert "now      sudo taskset -pc 0-1 7" in above
     assert "settles  tasks-on-target, target-cpu-busy" in above
     rows = [line.split()[:2] for line in text[listed + 1 : listed + 5]]

@@ -115,7 +115,7 @@ def test_a_cpu_whose_interrupts_were_not_counted_has_no_blank_cells() -> None:
     at = next(line for line in shown if line.startswith("  IRQ ")).index(" 3 ")
     rows = [line for line in shown if line.startswith(("  204 ", "      all"))]
     assert [row[at : at + 2] for row in rows] == ["??", "??"]
-    assert any("now       CPU 1 12/s, unknown on CPU 3" in line for line in shown)
+    assert any("rate      CPU 1 12/s, unknown on CPU 3" in line for line in shown)
 
 
 def test_a_column_of_several_intervals_is_unknown_where_one_of_them_is_and_the_others_are_calm() -> None:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock, why_no_figures
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS, worst_of
+from noisewatch.surfaces.tui.draw.irq_matrix import round_rate
 from noisewatch.surfaces.tui.draw.text_row import Style
 from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import short_duration, short_rate, short_share
+from noisewatch.units import describe_rate, short_duration, short_share
 
 _RATES = (0.5, 10, 30, 100, 1_000, 10_000, 30_000, 100_000)  # interrupts per second
 _DEGREES = (1, 40, 50, 60, 70, 80, 90, 100)  # °C
@@ -99,10 +100,10 @@ def _interrupts(model: ScreenModel) -> Scale:
     return Scale(
         title="interrupts/s",
         levels=_RATES,
-        in_words=short_rate,
+        in_words=round_rate,
         values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.cpu_readings.interrupts(cpu, numbers)),
         styles={"notable": 1_000},
-        marked="1000/s or more",
+        marked=f"{describe_rate(1_000)} or more",
         why_unknown="interrupts unknown: /proc/interrupts was not read",
     )
 
