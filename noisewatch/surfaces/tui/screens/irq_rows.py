@@ -46,11 +46,14 @@ class IrqTable:
 
     @classmethod
     def of(cls, model: ScreenModel, rows: Sequence[IrqRow], width: int, glyphs: Glyphs) -> IrqTable:
-        """As it fits: a cell for each CPU comes before the sides, and those before the history."""
+        """As it fits: a cell for each CPU comes before the sides, and those before the history, which has the room of
+        moves while there is none.
+        """
         name = _NAME if width >= _WIDE else _SHORT_NAME
         room = width - LABEL - name - _TOTAL - 3
-        for count in range(len(_SIDES), -1, -1):
-            sides = _SIDES[:count]
+        found = _SIDES if model.irqs.has_moved(model.number) else _SIDES[:-1]
+        for count in range(len(found), -1, -1):
+            sides = found[:count]
             columns = columns_for(model, room - sum(wide for _, wide in sides))
             if columns is not None and (not columns.each or len(columns.groups) >= _ENOUGH_GROUPS):
                 break

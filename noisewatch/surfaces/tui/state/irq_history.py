@@ -174,6 +174,10 @@ class IrqHistory:
         """Its last moves up to that interval, the newest last; not those of another driver that had its number."""
         return [move for move in self._moves.get(of.label, ()) if move.number <= number and move.name == of.name]
 
+    def has_moved(self, number: int) -> bool:
+        """Whether any IRQ was moved up to that interval, as far as moves are kept."""
+        return any(found[0].number <= number for found in self._moves.values())
+
     def knows_moves(self, of: IrqSetting, number: int) -> bool:
         """Whether all that lie before that interval are told: of many the first ones are forgotten."""
         kept = self._moves.get(of.label)

@@ -22,6 +22,7 @@ from tests.surfaces.tui.app.piloting import shown, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
 
 _TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts", movable=False, is_managed=False)
+_HEADING = re.compile(r"goes.*?last (\d+)")
 
 
 def _setting(number: int, cpus: int) -> IrqSetting:
@@ -143,11 +144,21 @@ def test_the_legend_is_never_cut(width: int) -> None:
     assert width < 120 or "mgd moved by the kernel alone" in line
 
 
-def test_rates_say_over_what_time_they_are() -> None:
-    model = _model(4, seconds=2)
-    model.newest = replace(model.newest, seconds=5.0) if model.newest is not None else None
-    assert "interrupts/s over 5 s by IRQ and CPU" in _lines(model)[3]
-    assert not any("a second" in line for line in _lines(model))
+def test_rates_say_over_what_time_they_are_and_the_history_has_the_room_of_moves_while_there_is_none() -> None:
+    model = _model(4, seconds=20)
+    last = replace(model.history.frame(19), taken_at_ns=21 * 10**9, seconds=5.0)
+    moved = tuple(replace(each, effective="3") for each in model.irqs.settings.values())
+    title, *before = _lines(model)[3:7]
+    assert "interrupts/s over 1 s by IRQ and CPU" in title
+    model.add(replace(last, irq_settings=moved))
+    title, *after = _lines(model)[3:7]
+    assert "interrupts/s over 5 s by IRQ and CPU" in title
+    (room, has_moves), (less, has_moves_after) = (
+        (int(match[1]), "changed" in match[0])
+        for lines in (before, after)
+        if (match := _HEADING.search("".join(lines)))
+    )
+    assert (room - less, has_moves, has_moves_after) == (13, False, True)
 
 
 def test_the_history_stands_in_the_columns_of_the_timeline() -> None:
