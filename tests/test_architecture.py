@@ -25,7 +25,7 @@ BESIDE_FAMILIES = {"kernel": {"snapshot"}, "judgement/checks": {"calibration"}}
 LONGEST_FILE, MOST_MODULES = 300, 20
 TESTS = Path(__file__).parent
 MEASURING = {"sched_setaffinity", "sleep", "fork", "SharedBuffer"}
-_DRAWN_WITH_RICH = ("tui/draw/line_view", "tui/draw/panel", "tui/draw/text_row")
+_DRAWN_WITH_RICH = ("tui/draw/line_view", "tui/draw/text_row")
 FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither makes anything spin
 
 

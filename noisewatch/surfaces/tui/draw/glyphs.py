@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import log
 
 from noisewatch.surfaces.reports.parts.colours import Meaning
@@ -137,7 +138,7 @@ def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]
 
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
     """A character each; runs of one style are one piece."""
-    return runs([_mark_of(lost, glyphs) for lost in noise])
+    return runs(_marks_of(noise, glyphs))
 
 
 def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> list[Row]:
@@ -145,7 +146,7 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
     if height == 1:
         return [level_pieces(noise, glyphs)]
     steps = len(glyphs.ramp) - 1
-    marks = [_mark_of(lost, glyphs) for lost in noise]
+    marks = _marks_of(noise, glyphs)
     heights = [None if lost is None or lost < LEVELS_NS[0] else _height_of(lost, height * steps) for lost in noise]
     rows: list[Row] = []
     for above in range(height - 1, -1, -1):
@@ -169,12 +170,25 @@ def _height_of(lost: float, most: int) -> int:
     return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
 
 
-def _mark_of(lost: float | None, glyphs: Glyphs) -> Piece:
+_BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # where a level begins, or a style
+
+
+def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:
+    steps = _steps_of(glyphs)
+    return [
+        steps[bisect_right(_BOUNDS_NS, lost)] if lost is not None and lost >= 0 else _sign_of(lost, glyphs)
+        for lost in noise
+    ]
+
+
+@cache
+def _steps_of(glyphs: Glyphs) -> tuple[Piece, ...]:
+    """The marks of noise below all bounds, then from each bound on."""
+    return (glyphs.quiet, "faint"), *((glyphs.ramp[level_of(bound)], style_of(bound)) for bound in _BOUNDS_NS)
+
+
+def _sign_of(lost: float | None, glyphs: Glyphs) -> Piece:
+    """Of what is no noise."""
     if lost is None:
         return glyphs.unknown, "unknown"
-    if lost == OFFLINE_NS:
-        return OFFLINE_MARK, "faint"
-    if lost == NOT_FOLLOWED_NS:
-        return glyphs.not_followed, "faint"
-    level = level_of(lost)
-    return (glyphs.ramp[level], style_of(lost)) if level else (glyphs.quiet, "faint")
+    return (OFFLINE_MARK if lost == OFFLINE_NS else glyphs.not_followed), "faint"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import chain, compress, repeat, zip_longest
+from itertools import compress, zip_longest
 from operator import ne, or_
 
 from rich.color import ColorSystem
@@ -20,7 +19,7 @@ from textual.widget import Widget
 
 from noisewatch.faults import contained
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, runs
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, one_column_each, runs, text_of
 
 
 @cache
@@ -29,29 +28,25 @@ def style_named(name: Style) -> TerminalStyle:
     return TerminalStyle.parse(ROW_STYLES[name])
 
 
-_ONE_COLUMN_EACH = re.compile("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # what noisewatch itself writes
 _MOVE = 8  # bytes that a terminal takes to go elsewhere in a row
 
 
 def strip_of(row: Row, width: int) -> Strip:
     """One row, cut and padded to the width in terminal cells; pieces of one style are one."""
     segments = [Segment(text, style_named(style)) for text, style in runs(piece for piece in row if piece[0])]
-    text = _text_of(row)
-    length = len(text) if _ONE_COLUMN_EACH(text) else None  # Textual looks at each character
+    text = text_of(row)
+    length = len(text) if one_column_each(text) else None  # Textual looks at each character
     return Strip(segments, length).adjust_cell_length(width)
-
-
-def _text_of(row: Row) -> str:
-    return "".join([text for text, _ in row])
 
 
 def changed_spans(old: Row, new: Row, width: int) -> list[tuple[int, int]]:
     """From which column to before which one the rows differ; parts that lie so close that one is shorter are one."""
-    before, after = _text_of(old), _text_of(new)
-    if not (_ONE_COLUMN_EACH(before) and _ONE_COLUMN_EACH(after)):
+    before, after = text_of(old), text_of(new)
+    if not (one_column_each(before) and one_column_each(after)):
         return [(0, width)]
     room = max(len(before), len(after))
-    differ = map(or_, map(ne, before.ljust(room), after.ljust(room)), map(ne, _styles_of(old), _styles_of(new)))
+    styles = _styles_of(old, room), _styles_of(new, room)
+    differ = map(or_, map(ne, before.ljust(room), after.ljust(room)), map(ne, *styles))
     spans: list[tuple[int, int]] = []
     begin = end = -_MOVE - 1
     for column in compress(range(room), differ):
@@ -62,9 +57,20 @@ def changed_spans(old: Row, new: Row, width: int) -> list[tuple[int, int]]:
     return [*spans[1:], (begin, end)] if end > 0 else []
 
 
-def _styles_of(row: Row) -> Iterator[Style]:
+class _Letters(dict[Style, str]):
+    """One for each style, so that the styles of a row are a string."""
+
+    def __missing__(self, style: Style) -> str:
+        self[style] = chr(len(self))
+        return self[style]
+
+
+_LETTERS = _Letters()
+
+
+def _styles_of(row: Row, room: int) -> str:
     """That of each column, blank ones at the end too."""
-    return chain(chain.from_iterable([repeat(style, len(text)) for text, style in row]), repeat("plain"))
+    return "".join([_LETTERS[style] * len(text) for text, style in row]).ljust(room, _LETTERS["plain"])
 
 
 RowsOf = Callable[[int, int], list[Row]]
@@ -113,7 +119,7 @@ class LineView(Widget):
     def written(self, y: int, begin: int, end: int, console: Console) -> str:
         """What a terminal is sent for these columns of a row."""
         row = _row_at(self._rows, y)
-        if self.get_line_filters() or not _ONE_COLUMN_EACH(_text_of(row)):
+        if self.get_line_filters() or not one_column_each(text_of(row)):
             return self.render_lines(Region(begin, y, end - begin, 1))[0].render(console)
         return _in_sequences(_columns_of(row, begin, end), console)
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len
-
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, length
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, length, text_width
 
 LEAST_FRAMED = (70, 24)  # columns and lines: smaller screens have no room for edges
 _EDGE: Style = "faint"
@@ -79,7 +77,7 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
     parts = right.split(" · ")
     choices = [f" {' · '.join(parts[:count])} " for count in range(len(parts), 0, -1) if right]
     said = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))
-    line = edges.across * (room - length(titled) - cell_len(said))
+    line = edges.across * (room - length(titled) - text_width(said))
     return [
         (f"{corners[0]}{edges.across}", _EDGE),
         *titled,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -24,13 +25,21 @@ def fitted(text: str, width: int) -> str:
     return set_cell_size(text, width)
 
 
+one_column_each = re.compile("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # what noisewatch itself writes
+
+
+def text_of(row: Row) -> str:
+    return "".join([text for text, _ in row])
+
+
 def text_width(text: str) -> int:
     """In columns of a terminal."""
-    return cell_len(text)
+    return len(text) if one_column_each(text) else cell_len(text)  # which looks at each character
 
 
 def length(row: Row) -> int:
-    return sum(cell_len(text) for text, _ in row)
+    text = text_of(row)
+    return len(text) if one_column_each(text) else sum(cell_len(text) for text, _ in row)
 
 
 def runs(pieces: Iterable[Piece]) -> Row:
@@ -52,12 +61,12 @@ def cut_at_word(row: Row, width: int) -> Row:
     room = width - 1
     kept: Row = []
     for text, style in row:
-        if cell_len(text) > room:
+        if text_width(text) > room:
             words = text[: len(set_cell_size(text, room).rstrip())]
             whole = words if text[len(words) : len(words) + 1].isspace() else words.rpartition(" ")[0]
             kept.append((whole if whole.strip() or kept else words, style))
             break
-        room -= cell_len(text)
+        room -= text_width(text)
         kept.append((text, style))
     while len(kept) > 1 and not kept[-1][0].strip():
         kept.pop()
@@ -67,7 +76,7 @@ def cut_at_word(row: Row, width: int) -> Row:
 
 def first_that_fits(texts: Sequence[str], width: int) -> str:
     """The first of them, which get shorter and shorter, that finds room; the last one where none does."""
-    return next((text for text in texts if cell_len(text) <= width), texts[-1])
+    return next((text for text in texts if text_width(text) <= width), texts[-1])
 
 
 def _shortened(text: str, room: int) -> str:
@@ -79,11 +88,11 @@ def _shortened(text: str, room: int) -> str:
 
 def ends(left: Row, right: Row, width: int) -> Row:
     """Both in one row; what is at the right is never cut, and what is cut at the left has a sign."""
-    room = max(width - sum(cell_len(text) for text, _ in right), 0)
+    room = max(width - length(right), 0)
     kept: Row = []
     for text, style in left:
-        piece = text if cell_len(text) <= room else _shortened(text, room)
-        room -= cell_len(piece)
+        piece = text if text_width(text) <= room else _shortened(text, room)
+        room -= text_width(piece)
         kept.append((piece, style))
         if piece != text:
             break
@@ -93,4 +102,4 @@ def ends(left: Row, right: Row, width: int) -> Row:
 def in_ascii(text: str) -> str:
     """With nothing that a terminal without Unicode could not show, in as many columns."""
     plain = text.translate(_IN_ASCII)
-    return plain if plain.isascii() else "".join(each if each.isascii() else "?" * cell_len(each) for each in plain)
+    return plain if plain.isascii() else "".join(each if each.isascii() else "?" * text_width(each) for each in plain)

@@ -90,8 +90,10 @@ def _marks(model: ScreenModel, axis: TimeAxis) -> str:
     kinds_by_column: dict[int, set[EventKind]] = {}
     for event in model.log.within(axis.numbers):
         kinds_by_column.setdefault(axis.column(event.number), set()).add(event.kind)
-    columns = (kinds_by_column.get(column) for column in range(axis.room))
-    return "".join(mark_of(kinds) if kinds else " " for kinds in columns)
+    columns = [" "] * axis.room
+    for column, kinds in kinds_by_column.items():
+        columns[column] = mark_of(kinds)
+    return "".join(columns)
 
 
 def number_in(model: ScreenModel, column: int, width: int) -> int | None:

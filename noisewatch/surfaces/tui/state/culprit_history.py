@@ -63,19 +63,17 @@ class CulpritHistory:
         """
         what = hash(what_is_same(line))
         tid = None if isinstance(line, FoldedLine) else line.tid
-        return [self._noise_in(number, line, what, tid, cpus) for number in numbers]
-
-    def _noise_in(
-        self, number: int, line: CulpritLine, what: int, tid: int | None, cpus: CpuSet | None
-    ) -> float | None:
-        first = self.count - len(self._told)
-        if not first <= number < self.count:
-            return None
-        found: dict[int, float] = defaultdict(float)
-        for cpu, thread, noise in self._entries(number, first).get(what, ()):
-            if (cpus is None or cpu in cpus) and tid in (None, thread):
-                found[cpu] += noise
-        return max(found.values()) if found else self._told[number - first].unseen(line)
+        first, noise = self.count - len(self._told), list[float | None]()
+        for number in numbers:
+            if not first <= number < self.count:
+                noise.append(None)
+                continue
+            found: dict[int, float] = {}
+            for cpu, thread, lost in self._entries(number, first).get(what, ()):
+                if (cpus is None or cpu in cpus) and (tid is None or tid == thread):
+                    found[cpu] = found.get(cpu, 0.0) + lost
+            noise.append(max(found.values()) if found else self._told[number - first].unseen(line))
+        return noise
 
     def _entries(self, number: int, first: int) -> _Entries:
         """By the hash of what it is; the last ones that were asked for are kept."""
