@@ -14,9 +14,12 @@ _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldedEvent(Event):
-    """All events of one thing, at the place of the last; `events` are those, the newest first."""
+    """All events of one thing, at the place of the last; `events` are those, the newest first; `beside` are they and
+    those that were about more than it, which have lines of their own.
+    """
 
     events: tuple[Event, ...] = ()
+    beside: tuple[Event, ...] = ()
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
@@ -31,18 +34,32 @@ def folded(events: Sequence[Event]) -> list[Event]:
         if len(group) < _LEAST_FOLDED:
             lines.append(event)
         elif event is group[0]:
-            lines.append(_one(group))
+            lines.append(
+                _one(group, [each for each in events if any(each is one for one in group) or _covers(each, event)])
+            )
     return lines
 
 
-def _one(group: Sequence[Event]) -> FoldedEvent:
-    last, first = group[0], group[-1]
-    times = sum(event.begins for event in group) or len(group)  # a filter may leave only the ends
-    over = short_seconds((last.at_ns - first.at_ns) / 1e9)
+def _covers(event: Event, of: Event) -> bool:
+    """Whether a change of the verdict is about all that the other one is about, and maybe more."""
+    checks = of.failed | of.recovered
+    return bool(checks) and (checks <= event.failed or checks <= event.recovered)
+
+
+def begins(event: Event, of: Event) -> bool:
+    """Whether what the other event is about began in it."""
+    checks = of.failed | of.recovered
+    return checks <= event.failed if checks else event.begins
+
+
+def _one(group: Sequence[Event], beside: Sequence[Event]) -> FoldedEvent:
+    last = group[0]
+    times = sum(begins(event, last) for event in beside) or len(group)  # a filter may leave only the ends
+    over = short_seconds((beside[0].at_ns - beside[-1].at_ns) / 1e9)
     most = max((event.share for event in group if event.share is not None), default=None)
     peak = f" (peak {short_share(most)})" if most is not None else ""
     verb, lasts, is_over = _WORDS.get(last.kind, ("came", "still there", "gone"))
-    said = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if last.begins else is_over}"
+    said = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if begins(beside[0], last) else is_over}"
     return FoldedEvent(
         at_ns=last.at_ns,
         kind=last.kind,
@@ -51,6 +68,7 @@ def _one(group: Sequence[Event]) -> FoldedEvent:
         about=last.about,
         begins=last.begins,
         events=tuple(group),
+        beside=tuple(beside),
     )
 
 

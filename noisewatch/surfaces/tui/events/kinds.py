@@ -45,7 +45,8 @@ class Event:
     """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then.
 
     `about` names what began, or ended where `begins` is false, so that all of one thing can be folded; or is empty.
-    `share` is the most of a CPU that it took up to then.
+    `share` is the most of a CPU that it took up to then. A change of the verdict has the checks that `failed` then, and
+    those that `recovered`.
     """
 
     at_ns: int
@@ -55,6 +56,8 @@ class Event:
     about: str = ""
     begins: bool = True
     share: float | None = None
+    failed: frozenset[str] = frozenset()
+    recovered: frozenset[str] = frozenset()
 
 
 def kind_of_device(subsystem: str) -> EventKind:

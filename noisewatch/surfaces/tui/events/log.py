@@ -126,9 +126,18 @@ def _change_of_verdict(before: Frame, after: Frame, number: int) -> Event | None
     said = list(_changes_of_verdict(before, after))
     if not said:
         return None
-    failing, recovered = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
-    about = ", ".join(sorted(failing or recovered)) if not (failing and recovered) else ""
-    return Event(after.taken_at_ns, EventKind.VERDICT, "; ".join(said), number, about, begins=bool(failing))
+    failed, recovered = frozenset(after.failed), frozenset(before.failed)
+    failed, recovered = failed - recovered, recovered - failed
+    return Event(
+        after.taken_at_ns,
+        EventKind.VERDICT,
+        "; ".join(said),
+        number,
+        about=", ".join(sorted(failed or recovered)) if not (failed and recovered) else "",
+        begins=bool(failed),
+        failed=failed,
+        recovered=recovered,
+    )
 
 
 def _online(frame: Frame) -> CpuSet:

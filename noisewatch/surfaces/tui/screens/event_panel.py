@@ -9,7 +9,7 @@ from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut
-from noisewatch.surfaces.tui.events.folds import FoldedEvent
+from noisewatch.surfaces.tui.events.folds import FoldedEvent, begins
 from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -68,12 +68,11 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
     """When; of what came again and again the last times."""
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
-    times = [
-        model.wall_clock(each.at_ns) or f"{times_of(model, each)[1]:.0f} s" for each in event.events if each.begins
-    ]
+    began = [each for each in event.beside if begins(each, event.events[0])]
+    times = [model.wall_clock(each.at_ns) or f"{times_of(model, each)[1]:.0f} s" for each in began]
     shown = times[: max((width - _NAME) // 10, 1)]
     more = f" and {len(times) - len(shown)} more" if len(times) > len(shown) else ""
-    return _fact("began", f"{', '.join(shown)}{more}", width) + _fact("last", event.events[0].text, width)
+    return _fact("began", f"{', '.join(shown)}{more}", width) + _fact("last", event.beside[0].text, width)
 
 
 def _is_in(one: Event, event: Event) -> bool:

@@ -51,6 +51,24 @@ def test_what_fails_again_and_again_is_one_line_at_the_time_of_the_last() -> Non
     assert "12:00:55" in next(line for line in _text(_model()).splitlines() if "6 times in 50 s" in line)
 
 
+def test_a_fold_counts_what_failed_together_with_others() -> None:
+    """At 25 s another check fails as well, and both recover together."""
+
+    def at(second: int) -> Frame:
+        others = {25: ("other",), 45: ("third",)}.get(second // 5 * 5, ())
+        failed = (*(_OFTEN if second % 10 >= 5 and second < 45 else ()), *others)
+        return replace(_frame(second), verdict="unstable" if failed else "stable", findings=findings(failed))
+
+    model = model_of(*map(at, range(56)))
+    model.go_to(Screen.EVENTS)
+    texts = [event.text for event in model.log.listed()]
+    fold = next(event for event in model.log.listed() if "times in" in event.text)
+    assert fold.text == "tasks-on-target failed 4 times in 35 s, recovered"
+    assert "stable → unstable: other, tasks-on-target" in texts
+    model.log.chosen = fold
+    assert "12:00:35, 12:00:25, 12:00:15, 12:00:05" in _text(model)
+
+
 def test_a_fold_tells_the_worst_of_its_members() -> None:
     shares = {5: 0.3, 20: 0.95, 35: 0.25}
 
