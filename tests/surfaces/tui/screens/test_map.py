@@ -106,6 +106,15 @@ def test_a_clock_that_is_older_than_its_interval_is_unknown_on_the_map() -> None
     assert "clocks unknown: no CPU is known to have had a tick" in text
 
 
+@pytest.mark.parametrize("count", [2, 512])
+@pytest.mark.parametrize("glyphs", [UNICODE, TONED])
+def test_where_no_clock_is_known_the_legend_names_no_level(count: int, glyphs: Glyphs) -> None:
+    cpus = tuple(replace(line, current_khz=None) for line in _cpus(count))
+    text = _text(_drawn(_model(frame(cpus), quantity=Quantity.CLOCK), glyphs=glyphs))
+    assert "clock, GHz" in text
+    assert "0.0" not in text.partition("clock, GHz")[2].partition("noise of")[0].replace("load 0.0%", "")
+
+
 def test_rates_are_kept_closely_enough_and_unknown_as_unknown() -> None:
     readings = CpuReadings(2)
     for rate in (0.0, 41_235.0, None):

@@ -78,11 +78,11 @@ def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
     """What the halves, tones and signs mean; the last ones go first where there is no room."""
     parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
     quiet = scale.quiet or f"<{scale.in_words(scale.levels[1])}"
-    for level in _first_levels():
+    for level in _first_levels() if scale.has_levels else ():
         said = quiet if level == 1 else scale.in_words(scale.levels[level - 1])
         parts.append([("  ", halves_style(level, level)), (f" {said} ", "plain")])
     signs = zip(glyphs.over, ("upper", "lower", "both"), strict=True)
-    parts.append([(f" {' '.join(map(' '.join, signs))} {scale.marked} ", "plain")])
+    parts += [[(f" {' '.join(map(' '.join, signs))} {scale.marked} ", "plain")]] if scale.has_levels else []
     parts.append([(f" {glyphs.unknown} unknown ", "plain")])
     while len(parts) > 1 and sum(map(length, parts)) > width:
         parts.pop()

@@ -41,6 +41,7 @@ class Scale:
     is_best_high: bool = False
     quiet: str | None = None  # what the first level is called
     why_unknown: str | None = None  # where nothing is known of any CPU
+    has_levels: bool = True  # else nothing tells where they begin
 
     def level(self, value: float) -> int:
         """0 for nothing, up to 8."""
@@ -75,7 +76,7 @@ class Scale:
 
     def legend(self) -> list[tuple[int, str]]:
         """Some levels, and from where on they are."""
-        return [(level, self.in_words(self.levels[level - 1])) for level in _TOLD]
+        return [(level, self.in_words(self.levels[level - 1])) for level in _TOLD if self.has_levels]
 
 
 def scale_of(model: ScreenModel, quantity: Quantity) -> Scale:
@@ -109,7 +110,8 @@ def _interrupts(model: ScreenModel) -> Scale:
 
 
 def _clock(model: ScreenModel) -> Scale:
-    highest = highest_khz(model) or _highest_now(model) or 1
+    known = highest_khz(model) or _highest_now(model)
+    highest = known or 1
     least = base_khz(model) or _CLOCK_SHARES[-2] * highest
     return Scale(
         title="clock, GHz",
@@ -119,6 +121,7 @@ def _clock(model: ScreenModel) -> Scale:
         styles={"calm": least, "notable": 0},
         marked=f"below {least / 1e6:.1f} GHz",
         is_best_high=True,
+        has_levels=known is not None,
         why_unknown=_OLD_CLOCKS if _highest_now(model) is not None and model.history.count else why_no_clock(model),
     )
 

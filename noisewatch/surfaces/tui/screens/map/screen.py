@@ -207,7 +207,7 @@ def _right(model: ScreenModel, scale: Scale, found: Layout, glyphs: Glyphs) -> s
         [
             *([f"enter CPU {pointed}"] if not found.panel and pointed is not None else []),
             *([f"{worst} of up to {each} CPUs {'in each half' if found.is_paired else 'a row'}"] if each > 1 else []),
-            *([levels] if not found.is_paired else ["two CPUs a row"] if each == 1 else []),
+            *(([levels] if levels else []) if not found.is_paired else ["two CPUs a row"] if each == 1 else []),
             *([f"{worst} of {model.zoom} intervals a column"] if model.zoom > 1 else []),
             f"k {following}",
             *opened,
