@@ -10,6 +10,7 @@ from math import log
 
 from noisewatch.surfaces.reports.parts.colours import Meaning
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, runs
+from noisewatch.units import short_duration
 
 # Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
@@ -158,6 +159,13 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
         ]
         rows.append(runs(pieces))
     return rows
+
+
+def scale_beside(row: int, height: int) -> str:
+    """The noise whose bar ends in a row of `tall_rows`, counted from below: of several levels the highest."""
+    level = row * len(LEVELS_NS) // height
+    begins_here = level * height > (row - 1) * len(LEVELS_NS)
+    return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""
 
 
 def _height_of(lost: float, most: int) -> int:

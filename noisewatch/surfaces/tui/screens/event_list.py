@@ -12,10 +12,9 @@ from noisewatch.surfaces.tui.events.watches import TOLD
 from noisewatch.surfaces.tui.screens.event_panel import times_of
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 
-LATEST = "events, the newest first"
+LATEST, KINDS = "events, the newest first", "what is told, where it can be read"
 ALL_EVENTS = f"{SCREENS.index(Screen.EVENTS) + 1} all events"
 _LEAST = 4  # rows: a heading and what it takes to be worth an edge
-_KINDS = len(TOLD) + 1  # rows
 _KIND = 12  # columns
 _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
 
@@ -31,32 +30,36 @@ def latest_events(model: ScreenModel, width: int, height: int) -> list[Row]:
     if model.frame is None or height < _LEAST:
         return []
     if not events:
-        return kind_rows(model, (), width, height)
+        return _headed_kinds(model, (), width, height)
     room = height - 1
     shown = folded(events) if len(events) > room and model.cursor is None else events
     at = next((at for at, event in enumerate(shown) if event.number <= model.number), len(shown) - 1)
     first = max(min(at - room // 2, len(shown) - room), 0)
     then_ns = model.frame.taken_at_ns
     rows = [cut(event_row(model, event, width, then_ns), width) for event in shown[first : first + room]]
-    kinds = kind_rows(model, events, width, room - len(rows))
+    kinds = _headed_kinds(model, events, width, room - len(rows))
     return [[(columns_of_events(model, width), "heading")], *rows, *kinds]
 
 
 def most_latest(model: ScreenModel) -> int:
     """Rows that these could take."""
-    return 1 + len(model.log.events) + _KINDS
+    return 1 + len(model.log.events) + 1 + len(TOLD)
+
+
+def _headed_kinds(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
+    rows = kind_rows(model, events, width, height - 1)
+    return [[(fitted(f"{'':{_before_kind(model, width)}}{KINDS}", width), "heading")], *rows] if rows else []
 
 
 def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
-    """A heading, and what an event of each kind tells, in the columns of events; how many there are of it, if any.
-
-    All of it, or nothing.
+    """What an event of each kind tells, in the columns of events, and how many there are of it, if any; all, or none
+    where not all find room.
     """
-    if height < _KINDS or width < _NARROW:
+    if height < len(TOLD) or width < _NARROW:
         return []
     count_of = Counter(event.kind for event in events)
-    before = len(columns_of_events(model, width)) - _KIND
-    rows: list[Row] = [[(fitted(f"{'':{before}}what is told, where it can be read", width), "heading")]]
+    before = _before_kind(model, width)
+    rows: list[Row] = []
     for kind, told in TOLD.items():
         count = f"{count_of[kind]} times " if count_of[kind] > 1 else "once " if count_of[kind] else ""
         unheard = _why_unheard(model) if kind == EventKind.DEVICE else None
@@ -64,6 +67,11 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
         row: Row = [(f"{count:>{before}}", "plain"), (f"{MARKS[kind]} {kind:<9} ", "strong"), (said, "faint")]
         rows.append(cut(row, width))
     return rows
+
+
+def _before_kind(model: ScreenModel, width: int) -> int:
+    """Columns before the letter of an event."""
+    return len(columns_of_events(model, width)) - _KIND
 
 
 def _why_unheard(model: ScreenModel) -> str | None:

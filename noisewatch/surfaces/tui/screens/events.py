@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import textwrap
+from functools import reduce
 
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint
-from noisewatch.surfaces.tui.screens.event_list import columns_of_events, event_row
+from noisewatch.surfaces.tui.screens.event_list import KINDS, columns_of_events, event_row, kind_rows
 from noisewatch.surfaces.tui.screens.event_panel import event_rows, frame_of, time_in_words
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.surfaces.tui.state.time_axis import LABEL, axis_of
 
 _LEAST_BESIDE = 200  # columns, from which on the panel stands beside the log
-_LEAST_LIST, _LEAST_PANEL = 6, 4  # rows
+_LEAST_LIST, _LEAST_PANEL, _LEAST_WHO = 6, 4, 12  # rows
+_LEAST_NOISE, _TALLEST_NOISE = 6, 24  # rows
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
@@ -38,31 +41,81 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """What the list leaves has what was then, then what is told at all, then the noise around it."""
     selected = model.log.selected() if model.newest is not None else None
-    title, keys = _title(model), f"/ filter · g {'unfold' if model.log.folds else 'fold'} · enter shows that time"
-    if selected is None:
-        return panel(title, _list(model, width - 4, height - 2), width, height, glyphs, keys)
-    about = f"{selected.kind} at {time_in_words(model, selected)}"
-    if width >= _LEAST_BESIDE:
-        left = width * 3 // 5
-        log = panel(title, _list(model, left - 4, height - 2), left, height, glyphs, keys)
-        beside = event_rows(model, selected, width - left - 4, glyphs)
-        beside += _culprits(model, selected, width - left - 4, height - 3 - len(beside), glyphs)
-        return side_by_side(log, panel(about, beside, width - left, height, glyphs))
-    below = event_rows(model, selected, width - 4, glyphs)
-    lower = min(len(below), height - 3 - _LEAST_LIST)
-    lower = max(lower, height - 3 - len(_list(model, width - 4, height)))
-    log = panel(title, _list(model, width - 4, height - lower - 3), width, height - lower - 1, glyphs, keys)
-    return joined(log, panel(about, below[:lower], width, lower + 2, glyphs), glyphs)
+    if selected is not None and width >= _LEAST_BESIDE:
+        return _beside(model, selected, width, height, glyphs)
+    listed = _list(model, width - 4, height)
+    told = event_rows(model, selected, width - 4, glyphs) if selected is not None else []
+    told += _culprits(model, selected, width - 4, height - 3 - len(listed) - len(told), glyphs)
+    left = max(height - 3 - len(listed) - len(told), 0)
+    others = _others(model, selected, width, left, glyphs)
+    left -= sum(len(each) - 1 for each in others)
+    below = min(len(told), height - 3 - _LEAST_LIST) + left if selected is not None else -1
+    above = height - below - 1 - sum(len(each) - 1 for each in others)
+    listed = listed if len(listed) <= above - 2 else _list(model, width - 4, above - 2)
+    frames = [panel(_title(model), listed, width, above, glyphs, _keys(model))]
+    if selected is not None:
+        frames.append(panel(_about(model, selected), told[:below], width, below + 2, glyphs))
+    return reduce(lambda one, other: joined(one, other, glyphs), [*frames, *others])
 
 
-def _culprits(model: ScreenModel, event: Event, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _beside(model: ScreenModel, selected: Event, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """What was then stands beside the list; below both is the noise around it, where they leave rows."""
+    left = width * 3 // 5
+    right = width - left
+    listed, told = _list(model, left - 4, height - 2), event_rows(model, selected, right - 4, glyphs)
+    needed = max(len(listed), len(told) + _LEAST_WHO) + 2
+    chart = _noise_panel(model, selected, width, height - needed, glyphs)
+    high = height - len(chart)
+    kinds = kind_rows(model, model.log.events, left - 4, high - 3 - len(listed))
+    above = high - (len(kinds) + 1 if kinds else 0)
+    log = panel(_title(model), listed, left, above, glyphs, _keys(model))
+    log = joined(log, panel(KINDS, kinds, left, len(kinds) + 2, glyphs), glyphs) if kinds else log
+    told += _culprits(model, selected, right - 4, high - 2 - len(told), glyphs)
+    return [*side_by_side(log, panel(_about(model, selected), told, right, high, glyphs)), *chart]
+
+
+def _others(model: ScreenModel, selected: Event | None, width: int, height: int, glyphs: Glyphs) -> list[list[Row]]:
+    """Frames that find room, an edge of each shared with the one before it."""
+    kinds = kind_rows(model, model.log.events, width - 4, height - 1)
+    frames = [panel(KINDS, kinds, width, len(kinds) + 2, glyphs)] if kinds else []
+    chart = _noise_panel(model, selected, width, height + 1 - (len(kinds) + 1 if kinds else 0), glyphs)
+    return [*frames, chart] if chart else frames
+
+
+def _noise_panel(model: ScreenModel, selected: Event | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The lane of the timeline, as high as there is room, and a mark below the selected event."""
+    room = min(height - 3, _TALLEST_NOISE)
+    axis = axis_of(model, width - 4)
+    if room < _LEAST_NOISE or not axis.numbers:
+        return []
+    lane = axis.spread(columns_of(model.history.worst(axis.numbers), axis.zoom))
+    bars = tall_rows(lane, room, glyphs)
+    rows: list[Row] = [
+        [(f"{scale_beside(room - at, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
+        for at, bar in enumerate(bars)
+    ]
+    if selected is not None and selected.number in axis.numbers:
+        rows.append([(f"{'':{LABEL + axis.column(selected.number)}}{glyphs.cursor}", "strong")])
+    return panel("noise of the worst target CPU, around the selected event", rows, width, len(rows) + 2, glyphs)
+
+
+def _about(model: ScreenModel, selected: Event) -> str:
+    return f"{selected.kind} at {time_in_words(model, selected)}"
+
+
+def _keys(model: ScreenModel) -> str:
+    return f"/ filter · g {'unfold' if model.log.folds else 'fold'} · enter shows that time"
+
+
+def _culprits(model: ScreenModel, event: Event | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Of all CPUs, in the interval of the event."""
-    frame = frame_of(model, event)
-    found = frame.culprits[: max(height - 1, 0)] if frame is not None else ()
+    frame = frame_of(model, event) if event is not None and height >= _LEAST_PANEL else None
+    found = frame.culprits[: height - 1] if frame is not None else ()
     if not found:
         return []
-    return [[], *culprit_table(Listing(found, len(found), is_chosen=False), "who was there", width, height, glyphs)]
+    return culprit_table(Listing(found, len(found), is_chosen=False), "who was there", width, height, glyphs)
 
 
 def _title(model: ScreenModel) -> str:
@@ -80,8 +133,9 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     left = height - len(rows) - 1
     if selected is None or left < _LEAST_PANEL:
         return rows
-    about = f" {selected.kind} at {time_in_words(model, selected)}"
-    return [*rows, [(fitted(about, width), "heading")], *event_rows(model, selected, width, glyphs)[:left]]
+    told = event_rows(model, selected, width, glyphs)[:left]
+    told += _culprits(model, selected, width, left - len(told), glyphs)
+    return [*rows, [(fitted(f" {_about(model, selected)}", width), "heading")], *told]
 
 
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:

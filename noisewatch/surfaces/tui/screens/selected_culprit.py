@@ -12,7 +12,7 @@ from noisewatch.kinds import AFTER_AN_INTERRUPT, INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.surfaces.tui.draw.culprit_panel import history_of
-from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, NOT_FOLLOWED_NS, Glyphs, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
 from noisewatch.surfaces.tui.screens.event_list import ALL_EVENTS, LATEST, latest_events
@@ -273,11 +273,4 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Its noise; the scale at the left where there are rows for it."""
     rows = tall_rows(noise[-max(width - _NAME, 1) :], height, glyphs)
-    return [[(f"{_scale(height - at, height):>{_NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]
-
-
-def _scale(row: int, height: int) -> str:
-    """The noise whose bar ends in a row, counted from below: of several levels the highest."""
-    level = row * len(LEVELS_NS) // height
-    begins_here = level * height > (row - 1) * len(LEVELS_NS)
-    return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""
+    return [[(f"{scale_beside(height - at, height):>{_NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]

@@ -1,0 +1,61 @@
+"""What the list of events leaves of its screen: who was there, what is told at all, and the noise around it."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.kinds import Role
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of, text_of
+
+_SIZES = [(120, 60), (120, 80), (200, 60), (300, 80)]
+
+
+def _model(events: int = 3) -> ScreenModel:
+    cpus = (cpu_line(0), cpu_line(2, Role.TARGET, 30e6))
+    model = model_of(*(frame(cpus, (culprit("hog"), culprit("dog")), second) for second in range(1, 61)))
+    for number in range(events):
+        model.log.add(Event((number + 1) * SECOND_NS, EventKind.CLOCK, f"event {number}", number))
+    return model
+
+
+@pytest.mark.parametrize(("width", "height"), _SIZES)
+def test_a_short_log_leaves_rows_for_who_was_there_what_is_told_and_the_noise(width: int, height: int) -> None:
+    text = "\n".join(screen_of(_model(), Screen.EVENTS, width, height))
+    assert "event 2" in text
+    assert "who was there" in text
+    assert "a CPU goes offline, or comes online" in text
+    assert "3 times c clock" in text
+    assert "noise of the worst target CPU, around the selected event" in text
+
+
+@pytest.mark.parametrize(("width", "height"), _SIZES)
+def test_a_long_log_has_them(width: int, height: int) -> None:
+    lines = screen_of(_model(100), Screen.EVENTS, width, height)
+    listed = [line for line in lines if "c clock     event" in line]
+    assert len(listed) >= (height - 12 if width >= 200 else height // 2)
+    assert not any("around the selected event" in line for line in lines)
+
+
+@pytest.mark.parametrize(("width", "height"), _SIZES)
+def test_without_an_event_it_says_what_would_be_told(width: int, height: int) -> None:
+    text = "\n".join(screen_of(_model(0), Screen.EVENTS, width, height))
+    assert "no events" in text
+    assert "a CPU goes offline, or comes online" in text
+
+
+def test_the_mark_stands_below_the_interval_of_the_selected_event() -> None:
+    model = _model(1)
+    model.go_to(Screen.EVENTS)
+    rows = [text_of(row) for row in rows_of_screen(model, 300, 80, UNICODE)]
+    mark = next(row for row in rows if "▲" in row)
+    first_bars = next(row for row in rows if row.startswith("│ target")).index("▆")
+    assert mark.index("▲") == first_bars
+
+
+def test_without_frames_who_was_there_is_told_where_there_is_room() -> None:
+    assert any("who was there" in line for line in screen_of(_model(), Screen.EVENTS, 99, 40))
+    assert not any("who was there" in line for line in screen_of(_model(), Screen.EVENTS, 80, 20))
