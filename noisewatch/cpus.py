@@ -6,8 +6,9 @@ https://docs.kernel.org/admin-guide/kernel-parameters.html#cpu-lists
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import bare
@@ -18,6 +19,7 @@ _MOST_CPUS = 1 << 13  # NR_CPUS is at most 8192 (x86, POWER); a larger number is
 _MOST_RANGES = _MOST_CPUS // 3  # with a CPU left out after each
 _LONGEST = 1 << 16  # characters: 8192 numbers with commas are 40,000
 _KEPT = 256  # lists that were parsed last
+_LEAST_ALIKE = 4  # ranges at one distance: fewer are as short in full
 _WANTED = "a CPU list such as 0-3,8"
 _WANTED_MASK = "a CPU mask such as ff,ffffffff"
 _RANGE = re.compile(r"(?P<first>[0-9]+|N)(?:-(?P<last>[0-9]+|N)(?::(?P<used>[0-9]+)/(?P<group>[0-9]+))?)?")
@@ -86,21 +88,78 @@ def parse_cpu_words(text: str) -> CpuSet:
 
 def format_cpu_list(cpus: Iterable[int]) -> str:
     """The shortest kernel list: `0-3,8`; the empty string for no CPU."""
+    return ",".join(map(_range, _ranges(cpus)))
+
+
+def format_cpu_strides(cpus: Iterable[int]) -> str:
+    """The same with interleaved CPUs as `0-30:1/2`: of each 2 the first. Only kernels from 4.12 on accept that."""
+    return ",".join(
+        f"{first}-{last}:{used}/{group}" if group else rest for first, last, used, group, rest in _strides(cpus)
+    )
+
+
+def format_taskset_list(cpus: Iterable[int]) -> str:
+    """The same with every second CPU as `0-30:2`, for `taskset -c`."""
+    return ",".join(
+        f"{first}-{last}:{group}" if used == 1 else rest for first, last, used, group, rest in _strides(cpus)
+    )
+
+
+def fitting_cpu_list(cpus: Iterable[int], width: int) -> str:
+    """As a kernel list in so many columns, or with strides, or as the first, the last and their number: `0…56 (6)`."""
+    numbers = sorted(set(cpus))
+    found = (format(numbers) for format in (format_cpu_list, format_cpu_strides))
+    return next(
+        (each for each in found if len(each) <= width),
+        f"{numbers[0]}…{numbers[-1]} ({len(numbers)})" if numbers else "",
+    )
+
+
+def _ranges(cpus: Iterable[int]) -> list[list[int]]:
+    """The first and the last of neighbours."""
     ranges: list[list[int]] = []
     for cpu in sorted(set(cpus)):
         if ranges and cpu == ranges[-1][1] + 1:
             ranges[-1][1] = cpu
         else:
             ranges.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+    return ranges
 
 
-def name_cpus(cpus: Iterable[int]) -> str:
-    """The CPUs in a sentence: `CPU 3`, `CPUs 2-3`, `no CPU`."""
+def _range(ends: Sequence[int]) -> str:
+    first, last = ends
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
+    """First, last, how many of how many: ranges of one length at one distance; a distance of 0 is none, and their list
+    stands behind them.
+    """
+    ranges, at = _ranges(cpus), 0
+    while at < len(ranges):
+        count = _alike(ranges[at:])
+        part = ranges[at : at + count]
+        (first, end), (_, last) = part[0], part[-1]
+        group = part[1][0] - first if count >= _LEAST_ALIKE else 0
+        yield first, last, end - first + 1 if group else 0, group, ",".join(map(_range, part))
+        at += count
+
+
+def _alike(ranges: Sequence[Sequence[int]]) -> int:
+    """How many of them from the first on have its length and one distance; 1 where those are too few."""
+    (first, end), *others = ranges
+    step = others[0][0] - first if others else 0
+    alike = takewhile(lambda at: ranges[at] == [first + at * step, end + at * step], range(len(ranges)))
+    count = sum(1 for _ in alike)
+    return count if count >= _LEAST_ALIKE else 1
+
+
+def name_cpus(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = format_cpu_list) -> str:
+    """The CPUs in a sentence, as that writes them: `CPU 3`, `CPUs 2-3`, `no CPU`."""
     numbers = set(cpus)
     if not numbers:
         return "no CPU"
-    return f"{'CPU' if len(numbers) == 1 else 'CPUs'} {format_cpu_list(numbers)}"
+    return f"{'CPU' if len(numbers) == 1 else 'CPUs'} {write(numbers)}"
 
 
 def parse_cpu_mask(text: str) -> CpuSet:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 
 from noisewatch.cpus import (
     CpuSet,
+    fitting_cpu_list,
     format_cpu_list,
     format_cpu_mask,
+    format_cpu_strides,
+    format_taskset_list,
     parse_cpu_list,
     parse_cpu_mask,
     parse_cpu_words,
@@ -26,6 +30,45 @@ ALMOST_LISTS = st.text(alphabet="0123456789,-:/N al\0(nul)\n", max_size=20)
 @given(CPU_SETS)
 def test_a_list_that_was_written_reads_back_as_the_same_cpus(cpus: CpuSet) -> None:
     assert parse_cpu_list(format_cpu_list(cpus)) == cpus
+
+
+_STRIDED = st.builds(
+    lambda first, used, more, count: {first + at * (used + more) + of for at in range(count) for of in range(used)},
+    *(st.integers(0, 40), st.integers(1, 4), st.integers(1, 4), st.integers(1, 30)),
+)
+
+
+@given(st.lists(st.one_of(CPU_SETS, _STRIDED), max_size=3))
+def test_a_list_with_strides_reads_back_as_the_same_cpus_and_is_no_longer(parts: list[CpuSet]) -> None:
+    cpus = frozenset().union(*parts)
+    for written in (format_cpu_strides(cpus), _as_kernel_list(format_taskset_list(cpus))):
+        assert parse_cpu_list(written) == cpus
+    assert len(format_taskset_list(cpus)) <= len(format_cpu_list(cpus))
+
+
+def _as_kernel_list(text: str) -> str:
+    """What taskset calls `0-30:2` is `0-30:1/2`."""
+    return re.sub(r":(\d+)", r":1/\1", text)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "kernel", "taskset"),
+    [
+        (range(0, 103, 2), "0-102:1/2", "0-102:2"),
+        ((0, 1, 4, 5, 8, 9, 12, 13), "0-13:2/4", "0-1,4-5,8-9,12-13"),
+        ((0, 2, 4), "0,2,4", "0,2,4"),
+        ((*range(8), *range(9, 30, 3)), "0-7,9-27:1/3", "0-7,9-27:3"),
+    ],
+)
+def test_interleaved_cpus_are_written_as_strides(cpus: Iterable[int], kernel: str, taskset: str) -> None:
+    assert (format_cpu_strides(cpus), format_taskset_list(cpus)) == (kernel, taskset)
+
+
+@given(st.frozensets(st.integers(0, 99), min_size=1))
+def test_a_list_for_few_columns_is_one_of_the_cpus_or_their_ends_and_number(cpus: CpuSet) -> None:
+    written = fitting_cpu_list(cpus, 12)
+    assert len(written) <= 12
+    assert written == f"{min(cpus)}…{max(cpus)} ({len(cpus)})" or parse_cpu_list(written) == cpus
 
 
 @pytest.mark.parametrize("text", ["0-8191," * 9000 + "1", "1," * 40_000 + "1", "0" * 70_000])

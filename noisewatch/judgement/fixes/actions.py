@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.cpus import CpuSet, format_cpu_list, format_taskset_list
 from noisewatch.judgement.fixes.shell import run, tee
 from noisewatch.kernel.cpus.online import CPUS
 
@@ -125,7 +125,7 @@ def _pinned(cpus_by_tid: Iterable[tuple[int, CpuSet]]) -> str:
 
 
 def _taskset(tid: int, cpus: CpuSet, options: str) -> tuple[str, ...]:
-    return ("taskset", options, format_cpu_list(cpus), str(tid))
+    return ("taskset", options, format_taskset_list(cpus), str(tid))
 
 
 @dataclass(frozen=True, slots=True)

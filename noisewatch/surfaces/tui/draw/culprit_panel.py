@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import fitting_cpu_list, format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, level_pieces, style_of
@@ -183,8 +183,7 @@ def _gone_row(line: CulpritLine, columns: _Columns, history: History | None) -> 
 
 def _cpus(line: CulpritLine) -> str:
     """`5`, `2-14`; of many that are no range the first ones."""
-    listed = format_cpu_list(cpus_of(line))
-    return listed if len(listed) <= _CPUS else f"{listed[: _CPUS - 1]}…"
+    return fitting_cpu_list(cpus_of(line), _CPUS)
 
 
 def _fitting(line: CulpritLine, columns: _Columns) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import format_cpu_strides
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import checks_row
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
@@ -68,7 +68,7 @@ def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> R
         ago = (frame.taken_at_ns - model.baseline.taken_at_ns) / 1e9
         when = f"{ago:.0f} s ago" if ago >= 0 else f"{-ago:.0f} s later"
         row.append((f"change against {model.baseline.intervals} intervals, marked {when}  ", "strong"))
-    target: Row = [(f"target {format_cpu_list(frame.target) or 'none'}", "strong")]
+    target: Row = [(f"target {format_cpu_strides(frame.target) or 'none'}", "strong")]
     chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
     checks = checks_row(model, frame)
     checks = [("  ", "plain"), *checks] if checks else []
@@ -89,7 +89,7 @@ def _own_costs(model: ScreenModel) -> list[Row]:
     frame, cost = model.frame, model.own_cost
     if frame is None or frame.sampler_cpu_s is None:
         return [[]]
-    house = format_cpu_list(frame.housekeeping)
+    house = format_cpu_strides(frame.housekeeping)
     where = f" on CPU {house}" if house else ""
     used = f"  self {short_share(cost.cpu_share if cost is not None else None)}"
     rows: list[Row] = [[(used + where, "faint")], []]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
@@ -40,8 +40,8 @@ def shared_words(model: ScreenModel, cpu: int) -> list[str]:
         return [""]
     core = [each for each in place.siblings or () if each != cpu]
     cache = [each.cpu for each in places.values() if place.cache is not None and each.cache == place.cache]
-    with_core = [f"its core with {name_cpus(core)}"] if core else []
-    with_cache = [f"its {place.cache} with {name_cpus(cache)}"] if len(cache) > 1 else []
+    with_core = [f"its core with {name_cpus(core, format_cpu_strides)}"] if core else []
+    with_cache = [f"its {place.cache} with {name_cpus(cache, format_cpu_strides)}"] if len(cache) > 1 else []
     said = [", ".join([*with_core, *with_cache]), ", ".join(with_core)]
     return [*(f"shares {each}" for each in said if each), ""]
 
@@ -54,4 +54,5 @@ def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) ->
     caches = {places[line.cpu].cache if line.cpu in places else None for line in there}
     node = f"node {next(iter(nodes))}" if len(nodes) == 1 and None not in nodes else ""
     cache = str(next(iter(caches))) if len(caches) == 1 and None not in caches else ""
-    return f" {glyphs.bullet} ".join(each for each in (node, cache, name_cpus(line.cpu for line in lines)) if each)
+    cpus = name_cpus((line.cpu for line in lines), format_cpu_strides)
+    return f" {glyphs.bullet} ".join(each for each in (node, cache, cpus) if each)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
@@ -170,7 +170,7 @@ def culprit_title(model: ScreenModel, line: CulpritLine) -> str:
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return irq_title(row)
-    return f"{line.kind.with_name(line.name)}{line.process_mark} on {name_cpus(cpus_of(line))}"
+    return f"{line.kind.with_name(line.name)}{line.process_mark} on {name_cpus(cpus_of(line), format_cpu_strides)}"
 
 
 def _told(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import fitting_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel
@@ -178,7 +178,6 @@ class _Labels:
         if line > 0:
             return [(" " * (self.width + 1), "plain")]
         text = self._text(row)
-        text = text if len(text) <= self.width else f"{text[: self.width - 1]}…"
         lines = [each for lane in row for each in lane]
         is_target = any(each.role == Role.TARGET for each in lines)
         style = style_of_label(is_target, any(each.cpu == self.pointed for each in lines))
@@ -188,7 +187,8 @@ class _Labels:
         """The mark of the most important CPU among them, and their numbers."""
         lines = [line for lane in row for line in lane]
         mark = next((sign for role, sign in _MARKS.items() if any(line.role == role for line in lines)), " ")
-        return f"{mark} {format_cpu_list(line.cpu for line in lines)}{self.signs.get(lines[0].cpu, '')}"
+        sign = self.signs.get(lines[0].cpu, "")
+        return f"{mark} {fitting_cpu_list((line.cpu for line in lines), _WIDEST_LABEL - 2 - len(sign))}{sign}"
 
 
 def _title(scale: Scale, part: MapPart, is_first: bool) -> str:
