@@ -283,9 +283,11 @@ def test_a_command_for_scripts_loads_neither_textual_nor_plotext(command: list[s
     assert ran.stderr.splitlines()[-1] == "[]"
 
 
+_MEASURING = ("kernel.trace.collector", "kernel.frequency.clock_readings", "model.trace", "operations.calibrate")
 _LIGHT = [
     ("import noisewatch.operations.frame.frame", ("judgement.checks", "kernel", "surfaces")),
     ("import noisewatch.surfaces.cli.show", ("judgement.checks", "judgement.verdict")),
+    ("import noisewatch.surfaces.cli.preflight, noisewatch.surfaces.reports.verdict.text", _MEASURING),
     ("import noisewatch.surfaces.tui.screens.overview", ("judgement.checks", "kernel.snapshot", "surfaces.tui.app")),
 ]
 

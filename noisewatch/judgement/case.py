@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.judgement.rules import DEFAULT, Rules
-from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.own_process import UNKNOWN_PROCESS
-from noisewatch.model.calibration.attribution import Attribution, Meanwhile, attribution_of
-from noisewatch.model.calibration.figures import Calibration, CpuFigures, calibration_of
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
     from noisewatch.judgement.check import Limit
+    from noisewatch.kernel.calibration import CalibrationSamples
     from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.model.calibration.attribution import Attribution, Meanwhile
+    from noisewatch.model.calibration.figures import Calibration, CpuFigures
     from noisewatch.model.interval.interval import Interval
 
 NOT_READ_AFTER = "the counters after the calibration were not read"
@@ -34,7 +34,7 @@ class Calibrated:
     floors_by_cpu: Mapping[int, Sequence[NoiseFloor]]
     floors: tuple[NoiseFloor, ...]
     budget: Budget
-    attribution: Attribution = field(default_factory=Attribution)
+    attribution: Attribution
 
     @property
     def floor(self) -> NoiseFloor | None:
@@ -91,6 +91,11 @@ def calibrated_with(
 
     What else is known of the same time tells who made the gaps.
     """
+    # imported here, as most snapshots are judged without a calibration
+    from noisewatch.kernel.calibration import CpuSamples
+    from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
+    from noisewatch.model.calibration.figures import calibration_of
+
     if cpus is not None:
         known = {said.cpu: said for said in samples.cpus}
         samples = replace(

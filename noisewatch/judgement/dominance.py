@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
-from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.kinds import Kind
-from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.calibration.timeline import timelines_of
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CpuSamples
+    from noisewatch.model.calibration.figures import CpuFigures
 
 
 @dataclass(frozen=True, slots=True)

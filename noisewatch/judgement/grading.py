@@ -13,13 +13,15 @@ from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.units import describe_value
 
 if TYPE_CHECKING:
     from noisewatch.judgement.case import Calibrated, Case
     from noisewatch.kernel.snapshot.knobs import Knob
+    from noisewatch.model.calibration.figures import CpuFigures
+
+    Measure = Callable[[CpuFigures], float | None]
 
 AREA = "calibration"
 MICROBENCHMARK = "the microbenchmark on each target CPU"
@@ -59,9 +61,6 @@ def why_incomplete(calibrated: Calibrated) -> str | None:
         cpus_by_reason.setdefault(reason, []).append(cpu)
     said = [f"{name_cpus(cpus)}: {reason}" for reason, cpus in cpus_by_reason.items()]
     return "; ".join(said) or None
-
-
-Measure = Callable[[CpuFigures], float | None]
 
 
 def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str) -> Answer:

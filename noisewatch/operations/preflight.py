@@ -20,7 +20,6 @@ from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -147,6 +146,8 @@ class _Run:
         options = self.options
         if options.calibration.seconds == 0:
             return case
+        from noisewatch.operations.calibrate import calibrate_cpus  # with the tracer and what spins
+
         try:
             measured = calibrate_cpus(
                 self.machine,

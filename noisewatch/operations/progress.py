@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from noisewatch.machine.spinning.calibration.run import Progress
+if TYPE_CHECKING:
+    from noisewatch.machine.spinning.calibration.run import Progress
 
 
 class ProgressListener(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.abc import InspectLoader
 from importlib.util import find_spec
 
 from noisewatch.judgement.check import Check
@@ -33,8 +32,8 @@ def _modules() -> Iterator[str]:
 
 def _source_of(module: str) -> str:
     spec = find_spec(module)
-    loader = spec.loader if spec is not None else None
-    return (loader.get_source(module) if isinstance(loader, InspectLoader) else None) or ""
+    get_source = getattr(spec.loader, "get_source", None) if spec is not None else None
+    return (get_source(module) if get_source is not None else None) or ""
 
 
 def _checks_of(module: str) -> Iterator[Check]:

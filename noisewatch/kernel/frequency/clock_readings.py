@@ -16,7 +16,7 @@ from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.frequency.heat import CPUS, ThermalThrottling
 from noisewatch.kernel.frequency.limits import Uncore
 from noisewatch.kernel.frequency.packages import PackageReadings, read_packages
-from noisewatch.kernel.frequency.residency import MOST_CPUS, StateTime, read_state_times
+from noisewatch.kernel.frequency.residency import StateTime, read_state_times
 from noisewatch.kernel.numbers import parse_count
 from noisewatch.kernel.reader import Reader
 
@@ -56,7 +56,7 @@ def read_clock_readings(
     throttling: ThermalThrottling,
     uncore: Uncore,
     previous: ClockReadings | None = None,
-    most_cpus: int = MOST_CPUS,
+    most_cpus: int | None = None,
 ) -> ClockReadings:
     """The readings now; `throttling` tells which CPUs are asked for their cores and packages, and idle states are those
     of `most_cpus` at most, the target CPUs first.

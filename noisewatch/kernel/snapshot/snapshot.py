@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Unreadable
@@ -21,9 +22,7 @@ from noisewatch.kernel.cpus.target import (
     read_requested,
 )
 from noisewatch.kernel.cpus.topology import CpuPlace, read_topology
-from noisewatch.kernel.frequency.clock_readings import ClockReadings, read_clock_readings
 from noisewatch.kernel.frequency.cpufreq import Frequency, read_frequency
-from noisewatch.kernel.frequency.residency import MOST_CPUS
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interrupts, read_softirqs
 from noisewatch.kernel.reader import Reader, Spared
@@ -37,6 +36,9 @@ from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
 from noisewatch.kernel.tasks.threads import TaskReader, Tasks
 from noisewatch.machine import Machine
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.frequency.clock_readings import ClockReadings
 
 _LAG = "time until the tasks were read"
 SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
@@ -96,7 +98,7 @@ class SnapshotOptions:
     )
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
     asks_clock: bool = False  # for what the clock screen shows, and nothing else needs
-    most_idle_states: int = MOST_CPUS  # of so many CPUs at most, where that is asked for
+    most_idle_states: int | None = None  # of so many CPUs at most, where that is asked for; None: as many as may be
     is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
 
 
@@ -177,19 +179,17 @@ def _read(
         cgroup=cgroup,
         worker_cgroups=_worker_cgroups(reader, tasks, target, previous),
         jobs=_jobs(reader, options, previous),
-        clock=read_clock_readings(
+        clock=_clock(
             reader,
+            options,
+            previous,
             taken_at_ns,
             target.cpus,
             online.online or frozenset(topology),
             topology,
-            background.throttling,
-            hardware.uncore,
-            previous.clock if previous is not None else None,
-            options.most_idle_states,
-        )
-        if options.asks_clock
-        else None,
+            background,
+            hardware,
+        ),
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
         reason_by_path=_reasons(reader, previous),
@@ -231,6 +231,28 @@ def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], 
     if previous is not None and previous.target.cpus == target.cpus:
         return previous.hardware
     return read_hardware(reader, target.cpus, topology)
+
+
+def _clock(
+    reader: Reader,
+    options: SnapshotOptions,
+    previous: Snapshot | None,
+    now_ns: int,
+    target: CpuSet,
+    online: CpuSet,
+    topology: Mapping[int, CpuPlace],
+    background: Background,
+    hardware: Hardware,
+) -> ClockReadings | None:
+    if not options.asks_clock:
+        return None
+    from noisewatch.kernel.frequency.clock_readings import read_clock_readings  # what most snapshots do without
+
+    known = previous.clock if previous is not None else None
+    throttling, uncore = background.throttling, hardware.uncore
+    return read_clock_readings(
+        reader, now_ns, target, online, topology, throttling, uncore, known, options.most_idle_states
+    )
 
 
 def _jobs(reader: Reader, options: SnapshotOptions, previous: Snapshot | None) -> Jobs | None:

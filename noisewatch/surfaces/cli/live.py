@@ -6,10 +6,12 @@ import os
 import shutil
 import sys
 import time
+from typing import TYPE_CHECKING
 
-from noisewatch.machine.spinning.calibration.run import Progress
-from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
+
+if TYPE_CHECKING:
+    from noisewatch.machine.spinning.calibration.run import Progress
 
 _EVERY_S = 0.25
 _LEAST_LINES = 12
@@ -19,6 +21,8 @@ class _LivePicture:
     """Watches a calibration. It draws to standard error, as standard output is for the answer."""
 
     def __init__(self) -> None:
+        from noisewatch.operations.calibrate import LiveGaps  # most commands do not calibrate
+
         self._live = LiveGaps()
         self._shows = sys.stderr.isatty()
         self._in_colour = not os.environ.get("NO_COLOR")

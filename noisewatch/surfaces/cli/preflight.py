@@ -29,7 +29,6 @@ from noisewatch.surfaces.cli.common import (
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.output import opened_output, takes_colour, takes_unicode, width
-from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
 _PRINTED = "-"
@@ -109,12 +108,11 @@ class _Script:
 @contextmanager
 def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
     """Those that are wanted, opened before any measuring. Raises UsageError."""
-    wanted = [(arguments.fix_script, fix_script), (arguments.undo_script, undo_script)]
-    paths = [(path, text_of) for path, text_of in wanted if path is not None]
     wishes = (arguments.output, arguments.record, arguments.fix_script, arguments.undo_script)
     places = [path for path in wishes if path is not None]
     if len(set(places)) < len(places):
         raise UsageError("--output, --record, --fix-script, --undo-script: two of them have the same destination")
+    paths = [*_scripts_wanted(arguments)]
     if any(path == _PRINTED for path, _ in paths) and arguments.output is not None:
         raise UsageError("--output: a printed script replaces the report; give the script a FILE")
     with ExitStack() as stack:
@@ -122,6 +120,17 @@ def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
             _Script(stack.enter_context(opened_output(None if path == _PRINTED else path)), path == _PRINTED, text_of)
             for path, text_of in paths
         ]
+
+
+def _scripts_wanted(arguments: Namespace) -> Iterator[tuple[str, Callable[[Verdict], str]]]:
+    """Where each goes, and what makes it of a verdict."""
+    if arguments.fix_script is None and arguments.undo_script is None:
+        return
+    from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
+
+    for path, text_of in ((arguments.fix_script, fix_script), (arguments.undo_script, undo_script)):
+        if path is not None:
+            yield path, text_of
 
 
 def _fill_step_summary(verdict: Verdict) -> None:

@@ -30,7 +30,6 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area
@@ -183,6 +182,9 @@ def _calibration_lines(verdict: Verdict) -> list[str]:
         return [NO_CALIBRATION]
     if not calibrated.floors:
         return ["Too little was measured for a noise floor."]
+    # imported here, as most verdicts are without one
+    from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
+
     remarks = [REALTIME_REMARK] if calibrated.calibration.samples.is_realtime else []
     return [*floor_lines(calibrated.floors), *remarks]
 
