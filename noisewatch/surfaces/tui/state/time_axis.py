@@ -1,4 +1,4 @@
-"""Which intervals stand in which columns: the same on the timeline, the map and all charts of a screen."""
+"""Which intervals stand in which columns: the same on the timeline and all charts of a screen."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 LABEL = 7  # columns before the lane of the timeline
-_WIDER_LABEL = 10  # columns: so much more the labels of the map take, whose lanes show the same intervals
+_WIDER_LABEL = 8  # columns: so much more the labels of the map may take, whose lanes show the same intervals
 _WIDEST = 4  # columns of an interval
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ def axis_of(model: ScreenModel, width: int) -> TimeAxis:
     """Of a timeline that takes so many columns with its label."""
     room = max(width - LABEL, 1)
     first, last, zoom = model.history.first, model.history.count - 1, model.zoom
-    least = max(room - _WIDER_LABEL, 1)
+    least = max(room - (_WIDER_LABEL if model.screen == Screen.MAP else 0), 1)
     places, behind = -(-(last + 1 - first) // zoom), (last - model.number) // zoom
     if behind >= least:  # so far back that the window has to move, and stays full
         moved = min(behind - least // 2, places - least)

@@ -19,7 +19,7 @@ from tests.surfaces.tui.app.piloting import key_of, shown, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen, screen_of, text_of
 
 _SET = "turbo is now on, was off"
-_FIRST = 7 + 10  # the column of the first interval: the labels of the map are wider
+_FIRST = 7  # the column of the first interval
 
 
 def _frames(*set_at: int, count: int = 20) -> list[Frame]:

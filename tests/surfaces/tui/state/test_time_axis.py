@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, axis_of
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
 
-_FIRST = 10  # the column of the first interval: the labels of the map are so much wider
+_ON_MAP = 8  # the column of the first interval there: its labels are so much wider
 _LOUD, _CALM = "█", "▁"
 
 
@@ -34,10 +34,10 @@ def _model(count: int, is_recorded: bool = False, zoom: int = 1) -> ScreenModel:
     return model
 
 
-@pytest.mark.parametrize(("count", "wide"), [(200, 1), (139, 2), (93, 3), (69, 4), (7, 4)])
+@pytest.mark.parametrize(("count", "wide"), [(200, 1), (144, 2), (96, 3), (72, 4), (7, 4)])
 def test_a_whole_recording_takes_so_many_columns_an_interval_as_find_room(count: int, wide: int) -> None:
     axis = axis_of(_model(count, is_recorded=True), 296)
-    assert (axis.wide, axis.width, axis.before) == (wide, count * wide, _FIRST)
+    assert (axis.wide, axis.width, axis.before) == (wide, count * wide, 0)
     assert axis.stop <= axis.room
     assert len(axis.numbers) == count
 
@@ -50,23 +50,34 @@ def test_a_recording_that_is_still_read_and_a_live_one_take_one() -> None:
 
 
 def test_live_it_begins_at_the_left_and_nothing_moves_until_the_width_is_full() -> None:
-    places = [axis_of(_model(count), 100) for count in (1, 30, 83)]
-    assert [axis.column(0) for axis in places] == [_FIRST] * 3
-    assert [axis.stop for axis in places] == [_FIRST + 1, _FIRST + 30, 93]
+    places = [axis_of(_model(count), 100) for count in (1, 30, 93)]
+    assert [axis.column(0) for axis in places] == [0] * 3
+    assert [axis.stop for axis in places] == [1, 30, 93]
     full = axis_of(_model(200), 100)
     assert (full.before, full.stop, full.numbers) == (0, 93, range(107, 200))
 
 
+def test_only_on_the_map_room_is_left_for_longer_labels() -> None:
+    model = _model(30, is_recorded=True)
+    model.go_to(Screen.MAP)
+    assert axis_of(model, 296).before == _ON_MAP
+    for name in set(Screen) - {Screen.MAP}:
+        model.go_to(name)
+        assert axis_of(model, 296).before == 0
+
+
 @pytest.mark.parametrize("zoom", [1, 10])
-def test_a_window_that_moves_back_stays_full(zoom: int) -> None:
+@pytest.mark.parametrize(("name", "least"), [(Screen.OVERVIEW, 0), (Screen.MAP, _ON_MAP)])
+def test_a_window_that_moves_back_stays_full(zoom: int, name: Screen, least: int) -> None:
     model = _model(695, zoom=zoom)
+    model.go_to(name)
     for number in range(0, 695, 5):
         model.cursor = number
         axis = axis_of(model, 60)
         assert axis.after == 0
-        assert axis.before <= _FIRST
+        assert axis.before <= least
         assert number in axis.numbers
-        assert number in axis.within(60 - LABEL - _FIRST).numbers
+        assert number in axis.within(60 - LABEL - least).numbers
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
@@ -109,7 +120,10 @@ def test_the_ends_of_the_axis_stand_below_those_of_the_lane(width: int, count: i
 def test_lanes_of_other_screens_have_the_columns_of_the_timeline(name: Screen, count: int, is_recorded: bool) -> None:
     model = _model(count, is_recorded)
     rows = screen_of(model, name, 100, 40)
-    loud = [[x for x, sign in enumerate(row) if sign == _LOUD and x >= LABEL + _FIRST] for row in rows]
+    loud = [
+        [x for x, sign in enumerate(row) if sign == _LOUD and x >= LABEL + (_ON_MAP if name == Screen.MAP else 0)]
+        for row in rows
+    ]
     on_lane = next(each for row, each in zip(rows[::-1], loud[::-1], strict=True) if row.startswith("target "))
     assert on_lane
     assert loud.count(on_lane) > 1
