@@ -45,7 +45,7 @@ class Advice:
 
     about: CulpritLine
     lines: tuple[str, ...]
-    commands: tuple[tuple[str, str], ...] = ()  # that a shell can run, and what each is for: now, undo, persist
+    commands: tuple[tuple[str, str], ...] = ()  # that a shell can run, and what each is for: now, undo, keep
     by_hand: str | None = None  # what only people can do
     offset: int = 0  # rows that were scrolled
 
@@ -67,7 +67,8 @@ def advise(
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
     if about.tid is not None and (task is None or task.name != about.name):
         return _for_the_next_time(about, snapshot, Case(snapshot).housekeeping)
-    commands, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
+    named, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
+    commands = [("keep" if name == "persist" else name, command) for name, command in named]  # as causes say it
     said = [*_describe(about, snapshot.irqs), remedy.said]
     if commands and not machine.is_live:
         said.append(_ELSEWHERE)

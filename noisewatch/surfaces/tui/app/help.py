@@ -17,6 +17,7 @@ noisewatch: who makes the CPUs of your benchmark noisy
   load     share of the time that others used the CPU
   history  one character per interval, logarithmic:
            half height from 1 ms/s (0.1 %), full height from 200 ms/s
+           _ none   ? unknown   . or , not among the 64 costliest: not followed
   measured  noise/s of the last 10 s, by the idle probe: S: 2 % of idle CPUs
   with many CPUs: columns, then cells (a group shows its worst CPU)
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once

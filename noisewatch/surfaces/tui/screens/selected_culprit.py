@@ -147,8 +147,8 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
         return [[], *rows]
     to_do = next((command for _, command in advice.commands), advice.by_hand)
     if len(rows) > most and to_do is not None:  # what to do comes before why
-        others = [line for line in advice.lines if line.partition(": ")[2] != to_do]
-        rows = [about, *_advised([to_do, *others], width)]
+        first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
+        rows = [about, *_advised([*first, *(line for line in advice.lines if line not in first)], width)]
     model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
     shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
     if shown and model.advice.offset + most < len(rows):

@@ -121,11 +121,11 @@ def test_what_needs_no_words_gets_none() -> None:
     [
         ((("now", "one"),), "one", "copied, not run: one"),
         (
-            (("now", "one"), ("undo", "two"), ("persist", "three")),
+            (("now", "one"), ("undo", "two"), ("keep", "three")),
             "one",
-            "copied (now; also shown: undo, persist), not run: one",
+            "copied (now; also shown: undo, keep), not run: one",
         ),
-        ((("persist", "one"),), "one", "copied (persist), not run: one"),
+        ((("keep", "one"),), "one", "copied (keep), not run: one"),
         ((), None, "no command to copy: none is known to fix it"),
     ],
 )
@@ -139,7 +139,7 @@ def test_what_only_people_can_do_is_shown_and_not_copied_as_if_a_shell_could() -
     tick = culprit("timer tick", cpu=2, kind="tick", pid=None, tid=None)
     model = model_of(frame(4, (tick,)))
     model.advice = _advice(tick, {"/sys/devices/system/cpu/nohz_full": "\n"})
-    assert model.advice.lines[-1] == f"persist: {_BY_HAND}"
+    assert model.advice.lines[-1] == f"keep: {_BY_HAND}"
     assert command_to_copy(model) == (None, f"to be done by hand: {_BY_HAND}")
 
 
@@ -183,6 +183,14 @@ def test_what_finds_no_room_is_scrolled_to_its_end_and_no_further() -> None:
     assert "pgdn scrolls" not in last
     model.scroll_fix(-1)
     assert "line 39" not in drawn()
+
+
+def test_where_there_is_little_room_the_command_comes_first_with_what_it_is_for() -> None:
+    model = model_of(frame(4, (_HOG,)))
+    why = tuple(f"line {number}" for number in range(40))
+    model.advice = Advice(_HOG, (*why, "now: move it", "undo: move it back"), (("now", "move it"),))
+    lines = [strip_of(row, 80).text.strip() for row in culprits_rows(model, 80, 24, UNICODE)]
+    assert lines.index("now: move it") + 1 == lines.index("line 0")
 
 
 def test_of_a_check_its_fix_is_copied() -> None:
