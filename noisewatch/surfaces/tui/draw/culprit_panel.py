@@ -183,7 +183,8 @@ def _gone_row(line: CulpritLine, columns: _Columns, history: History | None) -> 
 
 def _cpus(line: CulpritLine) -> str:
     """`5`, `2-14`; of many that are no range the first ones."""
-    return fitting_cpu_list(cpus_of(line), _CPUS)
+    cpus = cpus_of(line)
+    return str(cpus[0]) if len(cpus) == 1 else fitting_cpu_list(cpus, _CPUS)
 
 
 def _fitting(line: CulpritLine, columns: _Columns) -> str:

@@ -34,16 +34,16 @@ def folded(events: Sequence[Event]) -> list[Event]:
         if len(group) < _LEAST_FOLDED:
             lines.append(event)
         elif event is group[0]:
-            lines.append(
-                _one(group, [each for each in events if any(each is one for one in group) or _covers(each, event)])
-            )
+            lines.append(_one(group, _beside(group, events)))
     return lines
 
 
-def _covers(event: Event, of: Event) -> bool:
-    """Whether a change of the verdict is about all that the other one is about, and maybe more."""
-    checks = of.failed | of.recovered
-    return bool(checks) and (checks <= event.failed or checks <= event.recovered)
+def _beside(group: Sequence[Event], events: Sequence[Event]) -> list[Event]:
+    """They, and each change of the verdict that is about all that they are about, and maybe more."""
+    alike, checks = {id(each) for each in group}, group[0].failed | group[0].recovered
+    return [
+        each for each in events if id(each) in alike or (checks and (checks <= each.failed or checks <= each.recovered))
+    ]
 
 
 def begins(event: Event, of: Event) -> bool:

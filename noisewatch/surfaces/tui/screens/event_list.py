@@ -25,10 +25,10 @@ def latest_events(model: ScreenModel, width: int, height: int) -> list[Row]:
 
     Of an earlier interval they are those around it in a recording, and those up to it in what goes on meanwhile.
     """
-    is_past = model.cursor is not None and not model.is_recorded
-    events = [event for event in reversed(model.log.events) if not is_past or event.number <= model.number]
     if model.frame is None or height < _LEAST:
         return []
+    is_past = model.cursor is not None and not model.is_recorded
+    events = [event for event in reversed(model.log.events) if not is_past or event.number <= model.number]
     if not events:
         return _headed_kinds(model, (), width, height)
     room = height - 1

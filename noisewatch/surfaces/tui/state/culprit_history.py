@@ -18,7 +18,8 @@ _ENTRY = struct.Struct("<qiif")  # the hash of what it is, CPU, thread, ns/s
 _NO_THREAD = 0
 _MOST_UNPACKED = 256  # intervals
 
-_Entries = Mapping[int, list[tuple[int, int, float]]]
+_Entry = tuple[int, int, float]  # CPU, thread, ns/s
+_Entries = Mapping[int, list[_Entry]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,19 @@ class _Told:
 
     def unseen(self, line: CulpritLine) -> float | None:
         """The noise of a culprit that is not among those that are told."""
-        if not self.unknown.isdisjoint(cpus_of(line)):
+        if self.unknown and not self.unknown.isdisjoint(cpus_of(line)):
             return None
         misses = self.misses_housekeeping if line.role == Role.HOUSEKEEPING else self.misses_target
         return NOT_FOLLOWED_NS if misses else 0.0
+
+
+def _most_on(entries: Iterable[_Entry], tid: int | None, cpus: CpuSet | None) -> float | None:
+    """What the thread, or all of them, took of one of these CPUs; None where it was on none of them."""
+    noise_by_cpu: dict[int, float] = {}
+    for cpu, thread, noise in entries:
+        if (cpus is None or cpu in cpus) and (tid is None or tid == thread):
+            noise_by_cpu[cpu] = noise_by_cpu.get(cpu, 0.0) + noise
+    return max(noise_by_cpu.values(), default=None)
 
 
 class CulpritHistory:
@@ -68,17 +78,15 @@ class CulpritHistory:
             if not first <= number < self.count:
                 noise.append(None)
                 continue
-            found: dict[int, float] = {}
-            for cpu, thread, lost in self._entries(number, first).get(what, ()):
-                if (cpus is None or cpu in cpus) and (tid is None or tid == thread):
-                    found[cpu] = found.get(cpu, 0.0) + lost
-            noise.append(max(found.values()) if found else self._told[number - first].unseen(line))
+            entries = self._entries(number, first).get(what)
+            most = _most_on(entries, tid, cpus) if entries is not None else None
+            noise.append(self._told[number - first].unseen(line) if most is None else most)
         return noise
 
     def _entries(self, number: int, first: int) -> _Entries:
         """By the hash of what it is; the last ones that were asked for are kept."""
         if number not in self._unpacked:
-            entries: dict[int, list[tuple[int, int, float]]] = defaultdict(list)
+            entries: dict[int, list[_Entry]] = defaultdict(list)
             for what, cpu, tid, noise in _ENTRY.iter_unpack(self._told[number - first].packed):
                 entries[what].append((cpu, tid, noise))
             self._unpacked[number] = dict(entries)
