@@ -89,7 +89,7 @@ def test_space_freezes_the_picture_and_thaws_it() -> None:
 
     with_monitor(steps)
     assert "FROZEN 8 s ago" in heads[0]
-    assert "other" not in heads[0]
+    assert "other [4711]" not in heads[0]
     assert "FROZEN" not in heads[1]
     assert "other [4711]" in heads[1]
 
