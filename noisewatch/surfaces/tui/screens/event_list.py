@@ -53,9 +53,9 @@ def _headed_kinds(model: ScreenModel, events: Sequence[Event], width: int, heigh
 
 def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
     """What an event of each kind tells, in the columns of events, and how many there are of it, if any; all, or none
-    where not all find room.
+    where not all find room. A copied tree is one snapshot, and tells none.
     """
-    if height < len(TOLD) or width < _NARROW:
+    if height < len(TOLD) or width < _NARROW or (model.is_recorded and not model.history.count):
         return []
     count_of = Counter(event.kind for event in events)
     before = _before_kind(model, width)

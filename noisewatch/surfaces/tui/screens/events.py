@@ -146,7 +146,8 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
         rows.append([(f"             no device events: {model.log.silence}", "doubt")])
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
     if model.newest is None or not listed:
-        said = "no event matches" if model.log.events else "no events"
+        single = ": a copied tree is a single snapshot" if model.is_recorded and not model.history.count else ""
+        said = "no event matches" if model.log.events else f"no events{single}"
         return [*rows, [(f"             {said}", "faint")]]
     whole = _whole(event_row(model, listed[at], width), len(columns), width)[:room]
     room -= len(whole) - 1

@@ -11,6 +11,7 @@ from noisewatch.surfaces.tui.draw.irq_matrix import legend
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.screens.culprits import filter_rows
+from noisewatch.surfaces.tui.screens.event_list import ALL_EVENTS, LATEST, latest_events
 from noisewatch.surfaces.tui.screens.headlines import irqs_headline
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title
 from noisewatch.surfaces.tui.screens.irq_rows import LABEL, SORTS, IrqTable
@@ -48,18 +49,29 @@ def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     table = _Table.of(model, width - 4, height, glyphs)
+    row = table.found.selected
+    if row is None:
+        return _without_irq(model, table, width, height, glyphs)
     lower = max(height - table.needed - 2, min(_lower(model, width), height // 2))
-    above, below = table.rows_in(height - lower - 2)
+    upper = _framed_table(model, table, width, height - lower, glyphs)
+    facts = _facts(model, row, width - 4, lower - 2, glyphs)
+    keys = "y copy · f, esc close" if model.shows_fix else "f fix · enter its CPU"
+    return [*upper, *panel(irq_title(row), facts, width, lower, glyphs, keys)]
+
+
+def _framed_table(model: ScreenModel, table: _Table, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    above, below = table.rows_in(height - 2)
     keys = f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device · / filter"
     title = f"interrupts/s{_window(model)} by IRQ and CPU, {_order(model)}"
-    upper = panel(title, above, width, height - lower - (len(below) + 1 if below else 0), glyphs, keys)
-    if below:
-        upper = joined(upper, panel(_OTHERS, below, width, len(below) + 2, glyphs), glyphs)
-    row = table.found.selected
-    facts = _facts(model, row, width - 4, lower - 2, glyphs)
-    about = irq_title(row) if row is not None else "no IRQ is selected"
-    keys = "y copy · f, esc close" if model.shows_fix else "f fix · enter its CPU"
-    return [*upper, *panel(about, facts, width, lower, glyphs, keys)]
+    upper = panel(title, above, width, height - (len(below) + 1 if below else 0), glyphs, keys)
+    return joined(upper, panel(_OTHERS, below, width, len(below) + 2, glyphs), glyphs) if below else upper
+
+
+def _without_irq(model: ScreenModel, table: _Table, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The table says why there is none; what it leaves has the latest events."""
+    events = latest_events(model, width - 4, height - table.needed - 3)
+    upper = _framed_table(model, table, width, height - (len(events) + 1 if events else 0), glyphs)
+    return joined(upper, panel(LATEST, events, width, len(events) + 2, glyphs, ALL_EVENTS), glyphs) if events else upper
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -77,10 +89,8 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     return [*rows, [(fitted(f" {irq_title(row)}", width), "heading")], *facts]
 
 
-def _facts(model: ScreenModel, row: IrqRow | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """About the selected one; where its fix was asked for, that has its rows first."""
-    if row is None:
-        return []
     if not model.shows_fix:
         return irq_facts(model, row, width, height, glyphs)
     fix = fix_below_title(model, width, height)

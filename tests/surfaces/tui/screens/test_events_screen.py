@@ -59,3 +59,9 @@ def test_the_mark_stands_below_the_interval_of_the_selected_event() -> None:
 def test_without_frames_who_was_there_is_told_where_there_is_room() -> None:
     assert any("who was there" in line for line in screen_of(_model(), Screen.EVENTS, 99, 40))
     assert not any("who was there" in line for line in screen_of(_model(), Screen.EVENTS, 80, 20))
+
+
+def test_a_copied_tree_says_why_it_has_none_and_that_no_other_will_come() -> None:
+    text = "\n".join(screen_of(model_of(frame(seconds=0.0, origin="copied tree x")), Screen.EVENTS, 120, 60))
+    assert "no events: a copied tree is a single snapshot" in text
+    assert "a CPU goes offline" not in text

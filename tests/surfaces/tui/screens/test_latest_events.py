@@ -122,3 +122,11 @@ def test_no_row_of_the_map_is_higher_than_it_takes_to_tell_levels_apart(height: 
     first = next(at for at, line in enumerate(lines) if line.startswith("  0 "))
     second = next(at for at, line in enumerate(lines) if line.startswith("T 2 "))
     assert 6 <= second - first <= 16
+
+
+@pytest.mark.parametrize(("width", "height"), [(120, 34), (300, 80)])
+def test_where_no_irq_can_be_listed_they_stand_below_the_reason_and_no_empty_panel(width: int, height: int) -> None:
+    lines = screen_of(_model("hog"), Screen.IRQS, width, height)
+    assert any("rates unknown: /proc/interrupts was not read" in line for line in lines)
+    assert len(_events_in(lines)) > height // 4
+    assert not any("enter its CPU" in line for line in lines[:-1])
