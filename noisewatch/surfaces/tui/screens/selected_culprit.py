@@ -246,9 +246,12 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> li
     known = [each for each in noise if each is not None and each != NOT_FOLLOWED_NS]
     if not known:
         return []
-    of = f"{len(known)} of " if len(known) < len(noise) else ""
-    usual = f"median {short_duration(median(known))}/s, most {short_duration(max(known))}/s"
-    said = f"{usual} in {of}{len(noise)} interval{'s' * (len(noise) != 1)}"
+    usual, count = f"most {short_duration(max(known))}/s", f"{len(noise)} interval{'s' * (len(noise) != 1)}"
+    if len(known) < len(noise):
+        usual = said = f"{usual} in {len(known)} of {count}"  # of these the median would be too high
+    else:
+        usual = f"median {short_duration(median(known))}/s, {usual}"
+        said = f"{usual} in {count}"
     there = next((at for at, each in enumerate(reversed(noise)) if each is None or each <= 0), len(noise))
     if not there:
         return [_fact("history", said)]

@@ -176,12 +176,12 @@ def _history(count: int = 30) -> ScreenModel:
 
 def test_a_place_on_the_timeline_is_an_interval_and_any_other_is_none() -> None:
     model = _history()
-    assert [number_at(model, 46, y, 100, 30) for y in (26, 28)] == [29, 29]
-    assert number_at(model, 37, 28, 100, 30) == 20
-    assert [number_at(model, 46, y, 100, 30) for y in (0, 25, 29)] == [None] * 3
-    assert [number_at(model, x, 27, 100, 30) for x in (0, 5, 16, 47)] == [None] * 4
+    assert [number_at(model, 36, y, 100, 30) for y in (26, 28)] == [29, 29]
+    assert number_at(model, 27, 28, 100, 30) == 20
+    assert [number_at(model, 36, y, 100, 30) for y in (0, 25, 29)] == [None] * 3
+    assert [number_at(model, x, 27, 100, 30) for x in (0, 5, 6, 37)] == [None] * 4
     model.zoom = 10
-    assert number_at(model, 18, 27, 100, 30) == 19
+    assert number_at(model, 8, 27, 100, 30) == 19
 
 
 def test_a_press_on_the_timeline_shows_that_moment_and_the_wheel_scrolls() -> None:
@@ -190,7 +190,7 @@ def test_a_press_on_the_timeline_shows_that_moment_and_the_wheel_scrolls() -> No
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         for second in range(30):
             app.show_frame(frame(4, (culprit("a"), culprit("b")), second))
-        await pilot.mouse_down(offset=(37, 27))
+        await pilot.mouse_down(offset=(27, 27))
         rows.append(app.model.number)
         await pilot.press(key_of(Screen.CULPRITS))
         app.on_mouse_scroll_down()

@@ -98,7 +98,7 @@ def test_where_others_kept_it_out_it_is_not_followed_rather_than_quiet_or_unknow
     assert lane[lane.index((f"_{glyphs.not_followed}", "faint")) + 1] == ("?", "unknown")
     said = "\n".join(text_of(row) for row in rows)
     assert f"last 4  {glyphs.not_followed} not followed" in said
-    assert "median 45 ms/s, most 90 ms/s in 2 of 4 intervals, there for at least 1 interval" in said
+    assert "history   most 90 ms/s in 2 of 4 intervals, there for at least 1 interval" in said
     assert f"{glyphs.not_followed} 1 not followed: not among the 64 costliest here   ? 1 unknown: not read" in said
 
 
