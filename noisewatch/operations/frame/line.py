@@ -81,17 +81,29 @@ def _named(kind: type[Any], values: Any) -> dict[str, Any]:
     return dict(zip(kind.__slots__, values, strict=True))
 
 
-def _cpu(values: Any) -> CpuLine:
-    fields = _named(CpuLine, values)
-    taken = fields["taken_ns_per_s"]
-    fields["role"], fields["taken_ns_per_s"] = Role(fields["role"]), None if taken is None else tuple(taken)
-    return CpuLine(**fields)
+_ROLES: Mapping[str, Role] = {str(each): each for each in Role}
+_KINDS: Mapping[str, Kind] = {str(each): each for each in Kind}
+_ROLE, _TAKEN = (CpuLine.__slots__.index(name) for name in ("role", "taken_ns_per_s"))
+_ROLE_OF_CULPRIT, _KIND = (CulpritLine.__slots__.index(name) for name in ("role", "kind"))
 
 
-def _culprit(values: Any) -> CulpritLine:
-    fields = _named(CulpritLine, values)
-    fields["kind"], fields["role"] = Kind(fields["kind"]), Role(fields["role"])
-    return CulpritLine(**fields)
+def _cpu(values: list[Any]) -> CpuLine:
+    """By place, as there may be thousands of them in a frame."""
+    _expect(CpuLine, values)
+    taken = values[_TAKEN]
+    values[_ROLE], values[_TAKEN] = _ROLES[values[_ROLE]], None if taken is None else tuple(taken)
+    return CpuLine(*values)
+
+
+def _culprit(values: list[Any]) -> CulpritLine:
+    _expect(CulpritLine, values)
+    values[_ROLE_OF_CULPRIT], values[_KIND] = _ROLES[values[_ROLE_OF_CULPRIT]], _KINDS[values[_KIND]]
+    return CulpritLine(*values)
+
+
+def _expect(kind: type[Any], values: list[Any]) -> None:
+    if len(values) != len(kind.__slots__):
+        raise ValueError(f"{len(values)} fields of a {kind.__name__}")
 
 
 def _cause(values: Any) -> CauseLine:

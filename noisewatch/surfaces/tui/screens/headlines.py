@@ -114,8 +114,8 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     lost = [each or 0.0 for each in model.history.worst(numbers)]
     noisy = [number for number, each in zip(numbers, lost, strict=True) if each >= GRAVE_NS]
     most, worst_at = max(zip(lost, numbers, strict=True))
-    noise_by_cpu = {line.cpu: model.history.noise(line.cpu, noisy) for line in frame.cpus if line.role == Role.TARGET}
-    cpus = [cpu for cpu, values in noise_by_cpu.items() if any((each or 0) >= GRAVE_NS for each in values)]
+    over = model.history.cpus_over_limit((line.cpu for line in frame.cpus if line.role == Role.TARGET), numbers)
+    cpus = [cpu for cpu in over if any((each or 0) >= GRAVE_NS for each in model.history.noise(cpu, noisy))]
     where = f" on {name_cpus(cpus)}" if cpus else ""
     said: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
     at_ns = round((model.clocks.taken_at_s(worst_at) or 0.0) * 1e9)

@@ -149,6 +149,12 @@ class History:
         noisy = self._noisy[last] - self._noisy[at] + ((worst or 0) >= GRAVE_NS)
         return noisy, self._unknown[last] - self._unknown[at] + (worst is None)
 
+    def cpus_over_limit(self, cpus: Iterable[int], numbers: range) -> list[int]:
+        """Those of the CPUs that had too much noise in one of these intervals, all of them kept."""
+        is_over = float(GRAVE_NS).__le__  # NaN, which is unknown, is not
+        columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
+        return [cpu for cpu, column in columns if column is not None and any(map(is_over, self._part(column, numbers)))]
+
     def noise(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """The noise of the CPU, ns/s; None is unknown, not kept, or offline."""
         return [None if lost == OFFLINE_NS else lost for lost in self.lane(cpu, numbers)]
@@ -181,12 +187,15 @@ class History:
             return [None for _ in numbers]
         first, count, capacity = self.first, self.count, self.capacity
         if isinstance(numbers, range) and numbers.step == 1 and first <= numbers.start < numbers.stop <= count:
-            begin, end = numbers.start % capacity, (numbers.stop - 1) % capacity + 1
             # NaN, which is unknown, is not itself
-            kept = column[begin:end] if begin < end else column[begin:] + column[:end]
-            return [None if value != value else value for value in kept]
+            return [None if value != value else value for value in self._part(column, numbers)]
         values = (column[number % capacity] if first <= number < count else math.nan for number in numbers)
         return [None if math.isnan(value) else value for value in values]
+
+    def _part(self, column: array[float], numbers: range) -> array[float]:
+        """The values of these intervals, all of them kept."""
+        begin, end = numbers.start % self.capacity, (numbers.stop - 1) % self.capacity + 1
+        return column[begin:end] if begin < end else column[begin:] + column[:end]
 
 
 def _column(capacity: int) -> array[float]:
