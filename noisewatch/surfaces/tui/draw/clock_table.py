@@ -10,7 +10,7 @@ from noisewatch.operations.frame.clock import ClockCpu
 from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
-from noisewatch.surfaces.tui.state.clock_history import ClockRange
+from noisewatch.surfaces.tui.state.clock_history import ClockRange, ToldFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_duration, short_share
 
@@ -76,7 +76,8 @@ def clock_table(
     each = -(-len(shown) // across)
     wide = (width - 2 * (across - 1)) // across
     parts = [shown[begin : begin + each] for begin in range(0, len(shown), max(each, 1))]
-    columns = _columns(model, frame, known, glyphs)
+    told = model.clocks.told if model.history.count else ToldFigures.of(frame)
+    columns = _columns(told, known, shown, glyphs)
     tables = [_table(model, part, columns, known, wide, where if part is parts[-1] else "", glyphs) for part in parts]
     rows = [list(row) for row in tables[0]] if tables else []
     for at, table in enumerate(tables[1:], start=1):
@@ -183,23 +184,23 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
     return f"{low}{high:>{room - len(low)}}"
 
 
-def _columns(model: ScreenModel, frame: Frame, known: _Known, glyphs: Glyphs) -> list[_Column]:
-    """Those of which nothing has been told yet are left out; of the idle states the deepest find room first."""
+def _columns(told: ToldFigures, known: _Known, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
+    """Those of which nothing was ever told of these CPUs are left out; the deepest idle states find room first."""
+    names = told.names({line.cpu for line in lines if line.role != Role.OFFLINE})
     columns = [_Column("GHz", 6, lambda line: _clock(line, known))]
-    if known.has_ranges and model.clocks.has_been_stale:
+    if known.has_ranges and "age" in names:
         columns.append(_Column("age", 9, lambda line: _age(known.ranges.get(line.cpu))))
     if known.has_ranges:
         columns.append(_Column("spread", 8, lambda line: _spread(known.ranges.get(line.cpu))))
     unit = "°C" if glyphs.has_braille else "C"
-    told = model.clocks.told.with_those_of(frame)
-    if told.has_heat:
+    if "heat" in names:
         columns.append(_Column("heat", 7, lambda line: _heat(known.figures.get(line.cpu), unit)))
-    if told.has_slowed:
+    if "slowed" in names:
         columns.append(_Column("slowed", 8, lambda line: _slowed(known.figures.get(line.cpu))))
-    if told.has_awake:
+    if "C0" in names:
         columns.append(_Column("C0", 6, lambda line: _awake(known.figures.get(line.cpu))))
     for at, name in enumerate(told.idle_names):
-        if name != _AWAKE and name in told.idle:
+        if name != _AWAKE and name in names:
             columns.append(
                 _Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(known, at), len(told.idle_names) - at)
             )

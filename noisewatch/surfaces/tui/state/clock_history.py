@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
@@ -58,32 +59,40 @@ class ClockRange:
     knows_ticks: bool = True  # whether it is known of all these intervals whether the CPU had one
 
 
-@dataclass(frozen=True, slots=True)
 class ToldFigures:
-    """Which figures of CPUs some frame told: what was shown once keeps its column."""
+    """Of which CPUs each figure was told: `age` of a clock, `heat`, `slowed`, `C0`, and idle states by their names.
 
-    has_heat: bool = False
-    has_slowed: bool = False
-    has_awake: bool = False
-    idle_names: tuple[str, ...] = ()  # the lightest first, with those of which no share was told
-    idle: frozenset[str] = frozenset()  # of them those of which one was
+    What was shown once keeps its column.
+    """
 
-    def with_those_of(self, frame: Frame) -> ToldFigures:
+    def __init__(self) -> None:
+        self.cpus: defaultdict[str, set[int]] = defaultdict(set)
+        self.idle_names: tuple[str, ...] = ()  # the lightest first
+
+    @classmethod
+    def of(cls, frame: Frame) -> Self:
+        """Those of one frame."""
+        told = cls()
+        told.add(frame)
+        return told
+
+    def names(self, cpus: Set[int]) -> set[str]:
+        """Of what was told of any of these CPUs."""
+        return {name for name, told in self.cpus.items() if not told.isdisjoint(cpus)}
+
+    def add(self, frame: Frame) -> None:
         """And what this frame tells."""
         if frame.clock is None:
-            return self
-        cpus, names = frame.clock.cpus, frame.clock.idle_names or self.idle_names
-        shares = [each.idle_shares for each in cpus if each.idle_shares is not None]
-        told = {
-            name for name, *of in zip(frame.clock.idle_names, *shares, strict=False) if any(s is not None for s in of)
-        }
-        return ToldFigures(
-            has_heat=self.has_heat or any(each.celsius is not None for each in cpus),
-            has_slowed=self.has_slowed or any((each.slowed_ms, each.throttles) != (None, None) for each in cpus),
-            has_awake=self.has_awake or any(each.awake_share is not None for each in cpus),
-            idle_names=names,
-            idle=self.idle | told,
-        )
+            return
+        self.idle_names = frame.clock.idle_names or self.idle_names
+        for each in frame.clock.cpus:
+            shares = zip(frame.clock.idle_names, each.idle_shares or (), strict=False)
+            told = {name for name, share in shares if share is not None}
+            told |= {"heat"} if each.celsius is not None else set()
+            told |= {"slowed"} if each.slowed_ms is not None or each.throttles is not None else set()
+            told |= {"C0"} if each.awake_share is not None else set()
+            for name in told:
+                self.cpus[name].add(each.cpu)
 
 
 class ClockHistory:
@@ -102,7 +111,6 @@ class ClockHistory:
         self._heat, self._power = array("f"), array("f")  # of what is critical, and of the limit
         self._limited: Mapping[str, int] = {}  # times that each power limit was reached, since boot
         self.told = ToldFigures()
-        self.has_been_stale = False  # whether a clock was older than its interval
 
     def add(self, frame: Frame, irqs: IrqHistory) -> None:
         """Takes in the next interval of the history; `irqs` know which interrupts are ticks."""
@@ -112,7 +120,7 @@ class ClockHistory:
         flags = _KNOWS_TICKS if ticks and frame.irqs is not None else 0
         flags |= _BY_HEAT if any(each.times and each.by == "heat" for each in frame.conditions.throttled) else 0
         _put(self._flags, at, flags | (_BY_POWER if self._is_limited(frame) else 0))
-        self.told = self.told.with_those_of(frame)
+        self.told.add(frame)
         _put(self._heat, at, _share_of_heat(frame))
         _put(self._power, at, _share_of_power(frame))
         khz_by_cpu = {
@@ -120,7 +128,7 @@ class ClockHistory:
             for line in frame.cpus
             if line.current_khz is not None
         }
-        self.has_been_stale = self.has_been_stale or any(khz < 0 for khz in khz_by_cpu.values())
+        self.told.cpus["age"].update(cpu for cpu, khz in khz_by_cpu.items() if khz < 0)
         for cpu in khz_by_cpu.keys() - self._khz_by_cpu.keys():
             self._khz_by_cpu[cpu] = array("i", [_UNKNOWN]) * len(self._at_s)
         for cpu, column in self._khz_by_cpu.items():
