@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.state.time_axis import LABEL, axis_of
 
 _LEAST_BESIDE = 200  # columns, from which on the panel stands beside the log
 _LEAST_LIST, _LEAST_PANEL, _LEAST_WHO = 6, 4, 12  # rows
-_LEAST_NOISE, _TALLEST_NOISE = 6, 24  # rows
+_LEAST_NOISE, _TALLEST_NOISE = 6, 32  # rows
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),

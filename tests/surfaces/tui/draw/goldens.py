@@ -109,8 +109,10 @@ DRAWN: dict[str, Draw] = {
 
 SIZES = ((80, 24), (120, 34), (140, 40), (300, 80))
 GOLDENS = Goldens("tests.surfaces.tui.draw.goldens", DRAWN, SIZES)
-# Rows that may be blank, by screen: below a list or a text that has ended, and so many in a run between the parts.
-MAY_END_EARLY = frozenset({"overview", "map", "cpu", "events", "culprits", "help", "calibration", "trace"})
+# Rows that may be blank, by screen: all below a text that has ended, a fifth of the screen below lists, and so many in
+# a run between the parts.
+MAY_END_EARLY = frozenset({"help", "calibration", "trace"})
+HAS_LISTS = frozenset({"overview", "map", "cpu", "events", "culprits"})
 MAY_BE_PARTED = {
     "preflight": 1,
     "map": 1,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import pytest
 
-from tests.surfaces.tui.draw.goldens import DRAWN, GOLDENS, MAY_BE_PARTED, MAY_END_EARLY
+from noisewatch.surfaces.tui.state.screen_model import SCREENS
+from tests.surfaces.tui.draw.goldens import DRAWN, GOLDENS, HAS_LISTS, MAY_BE_PARTED, MAY_END_EARLY, SIZES
+
+_EDGES = "│| ─╮╯╰╭├┤"
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -22,11 +27,20 @@ def test_a_screen_is_no_larger_than_the_terminal(name: str) -> None:
 def test_no_row_is_blank_that_is_not_said_to_be(name: str) -> None:
     screen = name.partition("-")[0]
     blank = dict(GOLDENS.blank(name))
-    if screen in MAY_END_EARLY:
-        blank = {size: runs[:-1] for size, runs in blank.items()}
     most = MAY_BE_PARTED.get(screen, 0)
-    wrong = {size: [run for run in runs if len(run) > most] for size, runs in blank.items()}
-    assert {size: runs for size, runs in wrong.items() if runs} == {}
+    for (width, height), runs in blank.items():
+        below = height if screen in MAY_END_EARLY else height // 5 if screen in HAS_LISTS else most
+        assert [run for run in runs[:-1] if len(run) > most] == [], (width, height)
+        assert len(runs[-1]) <= below, (width, height)
+
+
+@pytest.mark.parametrize("name", [each for each in DRAWN if each.partition("-")[0] in SCREENS])
+def test_no_screen_is_half_empty_at_the_left(name: str) -> None:
+    """Where what stands beside it would hide that."""
+    for width, height in SIZES:
+        shown = [line[: width // 2].strip(_EDGES) for line in GOLDENS.lines(name, width, height)]
+        blank = [len([*run]) for has_text, run in groupby(shown, bool) if not has_text]
+        assert max(blank, default=0) <= height // 4, (width, height)
 
 
 def test_no_golden_is_left_of_a_screen_that_is_gone() -> None:
