@@ -214,6 +214,8 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     measured_ns = load.irq_ns if load is not None else None
     rows = interval.interrupts.on_cpu(cpu)
+    if not rows:
+        return
     estimates = [(row, count, count * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count in rows]
     scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
     hz = interval.after.platform.tick_hz
@@ -236,6 +238,8 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     rows = interval.softirqs.on_cpu(cpu)
+    if not rows:
+        return
     expected_ns = sum(count for _, count in rows) * _TYPICAL_COST_NS[Kind.SOFTIRQ]
     scale = _scale(load.softirq_ns if load is not None else None, expected_ns)
     for row, count in rows:

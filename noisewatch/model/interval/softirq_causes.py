@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
@@ -22,32 +23,33 @@ _LONGEST_ROUND_NS = 100_000  # 64 packets
 
 def device_work(interval: Interval, cpu: int) -> int:
     """How many softirqs for devices the CPU ran."""
-    return sum(_work(interval, cpu).values())
+    return sum(_counts(interval, cpu).values())
 
 
 def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
     """Those, by label, that the CPU's own interrupts of such devices, which another check blames, do not explain."""
-    counts, by_kind = _counts(interval, cpu), _work(interval, cpu)
+    counts = _counts(interval, cpu)
+    by_kind = _work(counts)
     own = {kind: _interrupts(interval, cpu, kind) * _ROUNDS_PER_INTERRUPT for kind in by_kind}
     return Counter({label: n for label, n in counts.items() if by_kind[kind := _KIND_BY_LABEL[label]] > own[kind]})
 
 
 def explained_ns(interval: Interval, cpu: int, softirq_ns: int) -> float:
     """How much of the softirqs' time there the CPU's own devices may have brought: no more than their part by count."""
-    by_kind = _work(interval, cpu)
+    by_kind = _work(_counts(interval, cpu))
     return sum(
         min(_interrupts(interval, cpu, kind) * _LONGEST_ROUND_NS, softirq_ns * count / by_kind.total())
         for kind, count in by_kind.items()
     )
 
 
-def _counts(interval: Interval, cpu: int) -> Counter[str]:
-    return Counter({row.label: count for row, count in interval.softirqs.on_cpu(cpu) if row.label in DEVICE_WORK})
+def _counts(interval: Interval, cpu: int) -> Mapping[str, int]:
+    return {row.label: count for row, count in interval.softirqs.on_cpu(cpu) if row.label in DEVICE_WORK}
 
 
-def _work(interval: Interval, cpu: int) -> Counter[str | None]:
+def _work(counts: Mapping[str, int]) -> Counter[str | None]:
     by_kind: Counter[str | None] = Counter()
-    for label, count in _counts(interval, cpu).items():
+    for label, count in counts.items():
         by_kind[_KIND_BY_LABEL[label]] += count
     return by_kind
 

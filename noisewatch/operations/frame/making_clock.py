@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kernel.frequency.clock_readings import ClockReadings, slowed_path
@@ -89,21 +90,19 @@ def _cpus(
     topology, counts = snapshot.topology, snapshot.background.throttling.count_by_core_cpu
     asked_by_cpu = {cpu: asked for asked in counts for cpu in cpus_of_core(asked, snapshot.target.cpus, topology)}
     for cpu in sorted(readings.states_by_cpu.keys() | topology.keys() | asked_by_cpu.keys()):
-        line, place, asked = ClockCpu(cpu), topology.get(cpu), asked_by_cpu.get(cpu)
+        figures: dict[str, Any] = {}
+        place, asked = topology.get(cpu), asked_by_cpu.get(cpu)
         core = celsius_by_core.get((place.package, place.core)) if place is not None else None  # type: ignore[arg-type]
         if core is not None:
-            line = replace(line, celsius=core.celsius, critical_celsius=core.critical_celsius)
+            figures |= {"celsius": core.celsius, "critical_celsius": core.critical_celsius}
         if asked is not None:
             slowed = readings.slowed_by_cpu.get((asked, "core"))
-            line = replace(
-                line,
-                throttles=counts[asked],
-                slowed_ms=slowed.slowed_ms if slowed is not None else None,
-                power_limit_count=slowed.power_limit_count if slowed is not None else None,
-            )
-        line = _with_shares(line, _shares_by_name(readings, interval, cpu), names)
-        if line != ClockCpu(cpu):
-            yield line
+            figures["throttles"] = counts[asked]
+            figures["slowed_ms"] = slowed.slowed_ms if slowed is not None else None
+            figures["power_limit_count"] = slowed.power_limit_count if slowed is not None else None
+        figures |= _shares(_shares_by_name(readings, interval, cpu), names)
+        if any(figure is not None for figure in figures.values()):
+            yield ClockCpu(cpu, **figures)
 
 
 def _shares_by_name(readings: ClockReadings, interval: Interval | None, cpu: int) -> Mapping[str, float] | None:
@@ -118,17 +117,16 @@ def _shares_by_name(readings: ClockReadings, interval: Interval | None, cpu: int
     return None if shares is None else dict(zip(map(_name, after or ()), shares, strict=True))
 
 
-def _with_shares(line: ClockCpu, share_by_name: Mapping[str, float] | None, names: Iterable[str]) -> ClockCpu:
+def _shares(share_by_name: Mapping[str, float] | None, names: Iterable[str]) -> dict[str, Any]:
     """POLL is a state in which the CPU spins, and so is awake."""
     if share_by_name is None:
-        return line
+        return {}
     asleep = sum(share for name, share in share_by_name.items() if name != POLL)
     shares = (share_by_name.get(name) for name in names)
-    return replace(
-        line,
-        awake_share=round(max(1 - asleep, 0.0), 4),
-        idle_shares=tuple(None if share is None else round(share, 4) for share in shares),
-    )
+    return {
+        "awake_share": round(max(1 - asleep, 0.0), 4),
+        "idle_shares": tuple(None if share is None else round(share, 4) for share in shares),
+    }
 
 
 def _reasons(
