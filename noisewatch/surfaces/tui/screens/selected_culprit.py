@@ -262,15 +262,16 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> li
     taken_s = model.clocks.taken_at_s(first)
     at = model.wall_clock(round(taken_s * 1e9)) if taken_s is not None else None
     since = f"since {at}{least}" if at is not None else f"for{least} {there} interval{'s' * (there != 1)}"
-    return [_fact("history", first_that_fits([f"{said}, there {since}", f"{usual}, there {since}"], width))]
+    return [_fact("history", first_that_fits([f"{said}, there {since}", f"{usual}, there {since}", said], width))]
 
 
 def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
     """In how many intervals its noise is not known, by their marks, and why."""
     left_out, unread = noise.count(NOT_FOLLOWED_NS), noise.count(None)
-    parts = [f"{glyphs.not_followed} {left_out} not followed: {_BELOW}"] if left_out else []
-    parts += [f"{glyphs.unknown} {unread} unknown: not read"] if unread else []
-    return [_fact("", fitted("   ".join(parts), width).rstrip())] if parts else []
+    found = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
+    found += [(f"{glyphs.unknown} {unread} unknown", ": not read")] if unread else []
+    choices = ("   ".join(f"{said}{why}" for said, why in found), "   ".join(said for said, _ in found))
+    return [_fact("", first_that_fits(choices, width))] if found else []
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -100,6 +100,8 @@ def test_where_others_kept_it_out_it_is_not_followed_rather_than_quiet_or_unknow
     assert f"last 4  {glyphs.not_followed} not followed" in said
     assert "history   most 90 ms/s in 2 of 4 intervals, there for at least 1 interval" in said
     assert f"{glyphs.not_followed} 1 not followed: not among the 64 costliest here   ? 1 unknown: not read" in said
+    narrow = "\n".join(text_of(row) for row in rows_of_screen(model, 70, 24, glyphs))
+    assert f"{glyphs.not_followed} 1 not followed   ? 1 unknown\n" in narrow
 
 
 def test_of_one_that_is_kept_out_now_the_cost_is_unknown() -> None:
