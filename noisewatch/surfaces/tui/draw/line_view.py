@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import compress, zip_longest
 from operator import ne, or_
@@ -73,6 +73,7 @@ def _styles_of(row: Row, room: int) -> str:
     return "".join([_LETTERS[style] * len(text) for text, style in row]).ljust(room, _LETTERS["plain"])
 
 
+Span = tuple[int, int, int]  # a row, its first column, and the one behind its last
 RowsOf = Callable[[int, int], list[Row]]
 
 
@@ -95,8 +96,8 @@ class LineView(Widget):
         """Redraws what has changed."""
         width, height = self.size
         self._rows, changed = contained(
-            lambda: self._compared(self._rows_of(width, height)),
-            lambda reason: self._compared(self._rows_of_fault(reason, width, height)),
+            lambda: self._compared(self._rows_of(width, height), width),
+            lambda reason: self._compared(self._rows_of_fault(reason, width, height), width),
         )
         for number in changed:
             self._strips.pop(number, None)
@@ -104,24 +105,30 @@ class LineView(Widget):
         if regions:
             self.refresh(*regions)
 
-    def _compared(self, rows: list[Row]) -> tuple[list[Row], dict[int, list[tuple[int, int]]]]:
+    def _compared(self, rows: list[Row], width: int) -> tuple[list[Row], dict[int, list[tuple[int, int]]]]:
         """The rows, and where those have changed that have, by their numbers. Raises KeyError for an unknown style."""
         pairs = enumerate(zip_longest(self._rows, rows))
         changed = {number: (old or [], new or []) for number, (old, new) in pairs if old != new}
         for style in {style for _, new in changed.values() for _, style in new}:
             style_named(style)
-        return rows, {number: changed_spans(*pair, self.size.width) for number, pair in changed.items()}
+        return rows, {number: changed_spans(*pair, width) for number, pair in changed.items()}
 
     def on_resize(self) -> None:
         self._strips.clear()
         self.update()
 
-    def written(self, y: int, begin: int, end: int, console: Console) -> str:
-        """What a terminal is sent for these columns of a row."""
-        row = _row_at(self._rows, y)
-        if self.get_line_filters() or not one_column_each(text_of(row)):
-            return self.render_lines(Region(begin, y, end - begin, 1))[0].render(console)
-        return _in_sequences(_columns_of(row, begin, end), console)
+    def written(self, spans: Iterable[Span], console: Console) -> str:
+        """What a terminal is sent for these parts of rows."""
+        is_filtered = bool(self.get_line_filters())
+        written: list[str] = []
+        for y, begin, end in spans:
+            row = _row_at(self._rows, y)
+            written.append(f"\x1b[{y + 1};{begin + 1}H")
+            if is_filtered or not one_column_each(text_of(row)):
+                written.append(self.render_lines(Region(begin, y, end - begin, 1))[0].render(console))
+            else:
+                written.append(_in_sequences(_columns_of(row, begin, end), console))
+        return "".join(written)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows as they are: there are no borders, paddings and tints, for which Textual would look in each."""
@@ -164,16 +171,15 @@ def _in_sequences(row: Row, console: Console) -> str:
 
 
 class _Changes(CompositorUpdate):
-    """Writes what lies within its spans: each a row, its first column, and the one behind its last."""
+    """Writes what lies within its spans."""
 
-    def __init__(self, view: LineView, spans: Sequence[tuple[int, int, int]]) -> None:
+    def __init__(self, view: LineView, spans: Sequence[Span]) -> None:
         self._view = view
         self._spans = spans
 
     def render_segments(self, console: Console) -> str:
         """The sequences of a terminal."""
-        written = self._view.written
-        return "".join(f"\x1b[{y + 1};{begin + 1}H{written(y, begin, end, console)}" for y, begin, end in self._spans)
+        return self._view.written(self._spans, console)
 
 
 class _Compositor(Compositor):
