@@ -119,7 +119,10 @@ def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: 
     unknown = len(rates) - len(known)
     said += f" in {len(rates)} interval{'s' * (len(rates) != 1)}{f' ({unknown} unknown)' if known and unknown else ''}"
     lately: Row = [(said, "plain")]
-    now = _on_cpus(row, uncounted_cpus(model.frame) if model.frame is not None else frozenset())
+    frame = model.frame
+    now = _on_cpus(row, uncounted_cpus(frame) if frame is not None else frozenset())
+    if frame is not None and frame.seconds > 0 and row.total is not None:
+        now = [*now, (f" over {short_seconds(frame.seconds)}", "faint")]
     if not rates:
         return [now]
     if length(now) + length(lately) + 3 <= width:

@@ -158,6 +158,7 @@ def test_rates_say_over_what_time_they_are_and_the_history_has_the_room_of_moves
         for lines in (before, after)
         if (match := _HEADING.search("".join(lines)))
     )
+    assert any(re.match(r"rate +CPU .* over 5 s ", line) for line in _lines(model, 80, 24))
     assert (room - less, has_moves, has_moves_after) == (13, False, True)
 
 
