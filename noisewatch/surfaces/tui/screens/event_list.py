@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from noisewatch.operations.frame.frame import FindingLine
+from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.folds import folded
 from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind
@@ -12,19 +16,46 @@ from noisewatch.surfaces.tui.events.watches import TOLD
 from noisewatch.surfaces.tui.screens.event_panel import times_of
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 
-LATEST, KINDS = "events, the newest first", "what is told, where it can be read"
-ALL_EVENTS = f"{SCREENS.index(Screen.EVENTS) + 1} all events"
+KINDS = "what is told, where it can be read"
 _LEAST = 4  # rows: a heading and what it takes to be worth an edge
 _KIND = 12  # columns
 _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
 
 
-def latest_events(model: ScreenModel, width: int, height: int) -> list[Row]:
+def title_of_latest(model: ScreenModel) -> str:
+    """Of what `latest_events` returns."""
+    return "what the checks say of a single snapshot" if is_single(model) else "events, the newest first"
+
+
+def with_latest(model: ScreenModel, above: list[Row], events: Sequence[Row], width: int, glyphs: Glyphs) -> list[Row]:
+    """Below a frame another one with these rows, that shares an edge with it; without any there is none."""
+    if not events:
+        return above
+    name, screen = ("all checks", Screen.PREFLIGHT) if is_single(model) else ("all events", Screen.EVENTS)
+    key = f"{SCREENS.index(screen) + 1} {name}"
+    return joined(above, panel(title_of_latest(model), events, width, len(events) + 2, glyphs, key), glyphs)
+
+
+def with_headed_latest(model: ScreenModel, rows: list[Row], width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The same without frames: what these rows leave."""
+    latest = latest_events(model, width, height - len(rows) - 1, glyphs)
+    return [*rows, [(fitted(f" {title_of_latest(model)}", width), "heading")], *latest] if latest else rows
+
+
+def is_single(model: ScreenModel) -> bool:
+    """Whether it is a copied tree, in which nothing happens."""
+    return model.is_recorded and not model.history.count
+
+
+def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """A heading and the newest of all events; where not all find room, what came again and again is one; where they
     leave room, what else would be told.
 
     Of an earlier interval they are those around it in a recording, and those up to it in what goes on meanwhile.
+    In a single snapshot nothing happens: there it is what the checks say.
     """
+    if is_single(model):
+        return _findings(model, width, height, glyphs)
     if model.frame is None or height < _LEAST:
         return []
     is_past = model.cursor is not None and not model.is_recorded
@@ -41,8 +72,33 @@ def latest_events(model: ScreenModel, width: int, height: int) -> list[Row]:
     return [[(columns_of_events(model, width), "heading")], *rows, *kinds]
 
 
+def _findings(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The gravest first; none where few of them find room."""
+    findings = _told_findings(model)
+    if height < min(len(findings), _LEAST):
+        return []
+    widest = max((len(each.id) for each in findings), default=0)
+    return [
+        cut(
+            [
+                (f" {mark_of(each.gravity, glyphs.has_braille)} ", MEANINGS[each.gravity] or "plain"),
+                (f"{each.id:<{widest}}  ", "strong"),
+                (each.said, "plain"),
+            ],
+            width,
+        )
+        for each in findings[:height]
+    ]
+
+
+def _told_findings(model: ScreenModel) -> list[FindingLine]:
+    return [each for each in (model.frame.findings if model.frame is not None else ()) if each.said]
+
+
 def most_latest(model: ScreenModel) -> int:
     """Rows that these could take."""
+    if is_single(model):
+        return len(_told_findings(model))
     return 1 + len(model.log.events) + 1 + len(TOLD)
 
 
@@ -55,7 +111,7 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
     """What an event of each kind tells, in the columns of events, and how many there are of it, if any; all, or none
     where not all find room. A copied tree is one snapshot, and tells none.
     """
-    if height < len(TOLD) or width < _NARROW or (model.is_recorded and not model.history.count):
+    if height < len(TOLD) or width < _NARROW or is_single(model):
         return []
     count_of = Counter(event.kind for event in events)
     before = _before_kind(model, width)

@@ -11,7 +11,15 @@ from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint
-from noisewatch.surfaces.tui.screens.event_list import KINDS, columns_of_events, event_row, kind_rows
+from noisewatch.surfaces.tui.screens.event_list import (
+    KINDS,
+    columns_of_events,
+    event_row,
+    is_single,
+    kind_rows,
+    latest_events,
+    with_latest,
+)
 from noisewatch.surfaces.tui.screens.event_panel import event_rows, frame_of, time_in_words
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -46,6 +54,10 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     if selected is not None and width >= _LEAST_BESIDE:
         return _beside(model, selected, width, height, glyphs)
     listed = _list(model, width - 4, height)
+    if is_single(model):
+        said = latest_events(model, width - 4, height - 3 - len(listed), glyphs)
+        high = height - (len(said) + 1 if said else 0)
+        return with_latest(model, panel(_title(model), listed, width, high, glyphs, _keys(model)), said, width, glyphs)
     told = event_rows(model, selected, width - 4, glyphs) if selected is not None else []
     told += _culprits(model, selected, width - 4, height - 3 - len(listed) - len(told), glyphs)
     left = max(height - 3 - len(listed) - len(told), 0)
@@ -146,7 +158,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
         rows.append([(f"             no device events: {model.log.silence}", "doubt")])
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
     if model.newest is None or not listed:
-        single = ": a copied tree is a single snapshot" if model.is_recorded and not model.history.count else ""
+        single = ": a copied tree is a single snapshot" if is_single(model) else ""
         said = "no event matches" if model.log.events else f"no events{single}"
         return [*rows, [(f"             {said}", "faint")]]
     whole = _whole(event_row(model, listed[at], width), len(columns), width)[:room]

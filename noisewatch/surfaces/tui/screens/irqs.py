@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.draw.irq_matrix import legend
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.screens.culprits import filter_rows
-from noisewatch.surfaces.tui.screens.event_list import ALL_EVENTS, LATEST, latest_events
+from noisewatch.surfaces.tui.screens.event_list import latest_events, with_headed_latest, with_latest
 from noisewatch.surfaces.tui.screens.headlines import irqs_headline
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title
 from noisewatch.surfaces.tui.screens.irq_rows import LABEL, SORTS, IrqTable
@@ -69,9 +69,9 @@ def _framed_table(model: ScreenModel, table: _Table, width: int, height: int, gl
 
 def _without_irq(model: ScreenModel, table: _Table, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The table says why there is none; what it leaves has the latest events."""
-    events = latest_events(model, width - 4, height - table.needed - 3)
+    events = latest_events(model, width - 4, height - table.needed - 3, glyphs)
     upper = _framed_table(model, table, width, height - (len(events) + 1 if events else 0), glyphs)
-    return joined(upper, panel(LATEST, events, width, len(events) + 2, glyphs, ALL_EVENTS), glyphs) if events else upper
+    return with_latest(model, upper, events, width, glyphs)
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -83,7 +83,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     rows = [*above, *([others, *below] if below else [])]
     row = table.found.selected
     if not lower or row is None:
-        return rows
+        return with_headed_latest(model, rows, width, height, glyphs) if row is None else rows
     rows += [[] for _ in range(height - lower - len(rows))]
     facts = _facts(model, row, width, lower - 1, glyphs)
     return [*rows, [(fitted(f" {irq_title(row)}", width), "heading")], *facts]

@@ -15,7 +15,12 @@ from noisewatch.surfaces.tui.draw.culprit_panel import history_of
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
-from noisewatch.surfaces.tui.screens.event_list import ALL_EVENTS, LATEST, latest_events
+from noisewatch.surfaces.tui.screens.event_list import (
+    latest_events,
+    title_of_latest,
+    with_headed_latest,
+    with_latest,
+)
 from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import row_of
@@ -51,10 +56,10 @@ def framed_with_selected(
     """
     below = _rows_below(model, needed, height - 3, width - 4) if selected is not None else 0
     if below < 1 or selected is None:
-        events = latest_events(model, width - 4, height - 3 - needed)
+        events = latest_events(model, width - 4, height - 3 - needed, glyphs)
         table_height = height - (len(events) + 1 if events else 0)
-        return _with_events(
-            panel(title, table(table_height - 2), width, table_height, glyphs, keys), events, width, glyphs
+        return with_latest(
+            model, panel(title, table(table_height - 2), width, table_height, glyphs, keys), events, width, glyphs
         )
     upper = panel(title, table(height - 3 - below), width, height - 1 - below, glyphs, keys)
     enter = "" if model.screen == Screen.CPU else " · enter its CPU"
@@ -62,14 +67,7 @@ def framed_with_selected(
     rows, events = _selected_and_events(model, selected, width - 4, below, glyphs)
     high = below - (len(events) + 1 if events else 0)
     lower = panel(culprit_title(model, selected), rows, width, high + 2, glyphs, what)
-    return _with_events(joined(upper, lower, glyphs), events, width, glyphs)
-
-
-def _with_events(above: list[Row], events: Sequence[Row], width: int, glyphs: Glyphs) -> list[Row]:
-    """They share an edge; without any there is none."""
-    if not events:
-        return above
-    return joined(above, panel(LATEST, events, width, len(events) + 2, glyphs, ALL_EVENTS), glyphs)
+    return with_latest(model, joined(upper, lower, glyphs), events, width, glyphs)
 
 
 def with_selected(
@@ -84,17 +82,13 @@ def with_selected(
     """The same without frames: the selected one has what rows the table leaves."""
     if model.shows_fix:
         advice = fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
-        return _with_headed_events(model, [*table(max(height - len(advice), 0)), *advice], width, height)
+        return with_headed_latest(model, [*table(max(height - len(advice), 0)), *advice], width, height, glyphs)
     left = height - needed - 1
     if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
-        return _with_headed_events(model, table(height), width, height)
+        return with_headed_latest(model, table(height), width, height, glyphs)
     facts, events = _selected_and_events(model, selected, width - 1, left, glyphs)
     shown = _headed(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
-    return [*table(needed), *shown, *_headed(LATEST, events, width)]
-
-
-def _with_headed_events(model: ScreenModel, rows: list[Row], width: int, height: int) -> list[Row]:
-    return [*rows, *_headed(LATEST, latest_events(model, width, height - len(rows) - 1), width)]
+    return [*table(needed), *shown, *_headed(title_of_latest(model), events, width)]
 
 
 def _headed(title: str, rows: Sequence[Row], width: int) -> list[Row]:
@@ -106,7 +100,7 @@ def _selected_and_events(
 ) -> tuple[list[Row], list[Row]]:
     """What is told of it, and the latest events; a row is left between them. Its chart takes what these leave."""
     rows, noise = _told(model, selected, width, height, glyphs)
-    events = latest_events(model, width, height - len(rows) - (_SHORTEST if noise else 0) - 1)
+    events = latest_events(model, width, height - len(rows) - (_SHORTEST if noise else 0) - 1, glyphs)
     left = min(height - len(rows) - (len(events) + 1 if events else 0), _TALLEST)
     if noise and left > 0:
         rows = [*rows, *_chart(noise, width, left, glyphs)]

@@ -130,3 +130,16 @@ def test_where_no_irq_can_be_listed_they_stand_below_the_reason_and_no_empty_pan
     assert any("rates unknown: /proc/interrupts was not read" in line for line in lines)
     assert len(_events_in(lines)) > height // 4
     assert not any("enter its CPU" in line for line in lines[:-1])
+
+
+@pytest.mark.parametrize("screen", [*WITH_CULPRITS, Screen.MAP, Screen.IRQS, Screen.EVENTS])
+@pytest.mark.parametrize(("width", "height"), [(120, 40), (300, 80)])
+def test_of_a_copied_tree_they_give_way_to_what_the_checks_say(screen: Screen, width: int, height: int) -> None:
+    known = frame(2, failed=("turbo-enabled",), unknown=("hypervisor-steal",), seconds=0.0, origin="copied tree x")
+    model = model_of(known)
+    model.cpu = 1
+    text = "\n".join(screen_of(model, screen, width, height))
+    assert "what the checks say of a single snapshot" in text
+    assert "turbo-enabled     turbo-enabled was found" in text
+    assert "? hypervisor-steal  hypervisor-steal is not known" in text
+    assert _TITLE not in text

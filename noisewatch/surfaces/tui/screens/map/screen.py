@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.places import brackets
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits
 from noisewatch.surfaces.tui.draw.timeline import in_sight
-from noisewatch.surfaces.tui.screens.event_list import ALL_EVENTS, LATEST, latest_events, most_latest
+from noisewatch.surfaces.tui.screens.event_list import latest_events, most_latest, title_of_latest, with_latest
 from noisewatch.surfaces.tui.screens.headlines import map_headline
 from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_legend, pair_row, style_of_label
 from noisewatch.surfaces.tui.screens.map.layout import Lane, Layout, MapPart, layout_of
@@ -68,8 +68,9 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
         rows, events = _below(model, found.panel - 1, width - 4, glyphs)
         high = found.panel + 1 - (len(events) + 1 if events else 0)
         frames.append(panel(pointed_title(model), rows, width, high, glyphs, "enter opens it · up down another"))
-        frames += [panel(LATEST, events, width, len(events) + 2, glyphs, ALL_EVENTS)] if events else []
-    return reduce(lambda upper, lower: joined(upper, lower, glyphs), frames)
+    else:
+        events = []
+    return with_latest(model, reduce(lambda upper, lower: joined(upper, lower, glyphs), frames), events, width, glyphs)
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -88,14 +89,14 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     if found.panel > 1:
         pointed, events = _below(model, found.panel - 1, width, glyphs)
         rows += [[(f" {pointed_title(model)}", "heading")], *pointed]
-        rows += [[(f" {LATEST}", "heading")], *events] if events else []
+        rows += [[(f" {title_of_latest(model)}", "heading")], *events] if events else []
     return rows
 
 
 def _below(model: ScreenModel, height: int, width: int, glyphs: Glyphs) -> tuple[list[Row], list[Row]]:
     """About the CPU that is pointed at, and the latest events; a row is left between them."""
     rows = pointed_rows(model, width, height, glyphs)
-    return rows, latest_events(model, width, height - len(rows) - 1)
+    return rows, latest_events(model, width, height - len(rows) - 1, glyphs)
 
 
 def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[Scale, Layout, list[list[Row]]]:
