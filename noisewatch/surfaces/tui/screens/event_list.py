@@ -24,7 +24,10 @@ _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
 
 def title_of_latest(model: ScreenModel) -> str:
     """Of what `latest_events` returns."""
-    return "what the checks say of a single snapshot" if is_single(model) else "events, the newest first"
+    if is_single(model):
+        return "what the checks say of a single snapshot"
+    is_there = any(_is_told(model, event) for event in model.log.events)
+    return "events, the newest first" if is_there else "no events"
 
 
 def with_latest(model: ScreenModel, above: list[Row], events: Sequence[Row], width: int, glyphs: Glyphs) -> list[Row]:
@@ -58,8 +61,7 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
         return _findings(model, width, height, glyphs)
     if model.frame is None or height < _LEAST:
         return []
-    is_past = model.cursor is not None and not model.is_recorded
-    events = [event for event in reversed(model.log.events) if not is_past or event.number <= model.number]
+    events = [event for event in reversed(model.log.events) if _is_told(model, event)]
     if not events:
         return _headed_kinds(model, (), width, height)
     room = height - 1
@@ -70,6 +72,11 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     rows = [cut(event_row(model, event, width, then_ns), width) for event in shown[first : first + room]]
     kinds = _headed_kinds(model, events, width, room - len(rows))
     return [[(columns_of_events(model, width), "heading")], *rows, *kinds]
+
+
+def _is_told(model: ScreenModel, event: Event) -> bool:
+    """Not what happens meanwhile while an earlier interval is shown."""
+    return model.cursor is None or model.is_recorded or event.number <= model.number
 
 
 def _findings(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -110,7 +110,8 @@ def _noise_panel(model: ScreenModel, selected: Event | None, width: int, height:
     ]
     if selected is not None and selected.number in axis.numbers:
         rows.append([(f"{'':{LABEL + axis.column(selected.number)}}{glyphs.cursor}", "strong")])
-    return panel("noise of the worst target CPU, around the selected event", rows, width, len(rows) + 2, glyphs)
+    around = ", around the selected event" if selected is not None else ""
+    return panel(f"noise of the worst target CPU{around}", rows, width, len(rows) + 2, glyphs)
 
 
 def _about(model: ScreenModel, selected: Event) -> str:

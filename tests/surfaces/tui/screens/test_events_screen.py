@@ -45,6 +45,7 @@ def test_without_an_event_it_says_what_would_be_told(width: int, height: int) ->
     text = "\n".join(screen_of(_model(0), Screen.EVENTS, width, height))
     assert "no events" in text
     assert "a CPU goes offline, or comes online" in text
+    assert "selected" not in text
 
 
 def test_the_mark_stands_below_the_interval_of_the_selected_event() -> None:
