@@ -91,9 +91,10 @@ class IrqTable:
         row += number_cells(self.columns, self.glyphs) if self.columns is not None else []
         row += [(f"  {name:<{wide - 2}}", "faint") for name, wide in self.sides]
         if self.history:
-            count = self.history * self.model.zoom
-            said = first_that_fits([f" last {count} intervals", f" last {count}", ""], self.history + 1)
-            row.append((fitted(said, self.history + 1), "faint"))
+            kept = self.model.number + 1 - self.model.history.first
+            count = min(self.history * self.model.zoom, kept)
+            said = [f" last {count} interval{'s' * (count != 1)}", f" last {count}", ""]
+            row.append((fitted(first_that_fits(said, self.history + 1), self.history + 1), "faint"))
         return row
 
     def row(self, of: IrqRow, is_selected: bool) -> Row:

@@ -145,8 +145,8 @@ def test_the_legend_is_never_cut(width: int) -> None:
 
 
 def test_rates_say_over_what_time_they_are_and_the_history_has_the_room_of_moves_while_there_is_none() -> None:
-    model = _model(4, seconds=20)
-    last = replace(model.history.frame(19), taken_at_ns=21 * 10**9, seconds=5.0)
+    model = _model(4, seconds=80)
+    last = replace(model.history.frame(79), taken_at_ns=81 * 10**9, seconds=5.0)
     moved = tuple(replace(each, effective="3") for each in model.irqs.settings.values())
     title, *before = _lines(model)[3:7]
     assert "interrupts/s over 1 s by IRQ and CPU" in title
@@ -160,6 +160,8 @@ def test_rates_say_over_what_time_they_are_and_the_history_has_the_room_of_moves
     )
     assert any(re.match(r"rate +CPU .* over 5 s ", line) for line in _lines(model, 80, 24))
     assert (room - less, has_moves, has_moves_after) == (13, False, True)
+    model.go_to_number(0)
+    assert "last 1 interval " in "".join(_lines(model))
 
 
 def test_the_history_stands_in_the_columns_of_the_timeline() -> None:
