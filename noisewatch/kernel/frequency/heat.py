@@ -142,12 +142,11 @@ def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPl
 
 
 def _read_limited(reader: Reader, what: str, cpus: Sequence[int]) -> Mapping[int, int | None]:
-    """Empty where no CPU has such a counter."""
-    paths = [limited_path(cpu, what) for cpu in cpus]
-    counts = [reader.parsed(path, parse_count, expected=False) for path in paths]
-    if all(count is None for count in counts) and not reader.reason_by_path.keys() & paths:
+    """Empty where the kernel says that no CPU has such a counter."""
+    path_by_cpu = {cpu: limited_path(cpu, what) for cpu in cpus}
+    if all(reader.is_absent(path) for path in path_by_cpu.values()):
         return {}
-    return {cpu: reader.parsed(path, parse_count) for cpu, path in zip(cpus, paths, strict=True)}
+    return {cpu: reader.parsed(path, parse_count) for cpu, path in path_by_cpu.items()}
 
 
 def cpus_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:

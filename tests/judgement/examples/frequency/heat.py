@@ -52,6 +52,7 @@ _THROTTLING = [
     Example("throttled", "unknown", after={_CORE3: "11\n"}, named="core_throttle_count"),
     Example("throttled", "unknown", after={_CORE3: "rubbish\n"}),
     Example("throttled", "unknown", gone=(_CORE3,)),
+    Example("throttled", "unknown", named="core_power_limit_count", is_copy=True),
     Example("throttled", "unknown", gone=_NO_COUNTERS),
     Example("throttled", "unknown", _GUEST, gone=_NO_COUNTERS),
 ]
