@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 
+from noisewatch.cpus import CpuSet
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.irqs import IrqSetting
 from noisewatch.surfaces.tui.state.history import CAPACITY
+from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, cpus_in, uncounted_cpus
 
 _MOST_IRQS = 2048
 _MOST_MOVES = 8  # of one IRQ
@@ -68,15 +70,18 @@ class IrqHistory:
         self._told: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # and before, since which interval
         self._shown: tuple[tuple[IrqSetting, ...], Mapping[str, IrqSetting]] = ((), _NO_SETTINGS)
         self._rates_by_label: dict[str, _Rates] = {}
-        self._is_known = bytearray(capacity)
-        self._known_of, self._knows_all = (0, range(0)), True  # what was asked last, and what it was
+        self._uncounted: list[CpuSet | None] = [None] * capacity  # whose interrupts are unknown; None is of all CPUs
+        self._missed_of: tuple[int, range] = 0, range(0)
+        self._missed: CpuSet | None = frozenset()  # what was asked last, and what it was
         self._places: dict[str, _Place] = {}
         self._moves: dict[str, deque[IrqMove]] = {}
 
     def add(self, frame: Frame) -> None:
         """Takes in the rates of the next interval of the history."""
         number, self.count = self.count, self.count + 1
-        self._is_known[number % self.capacity] = frame.irqs is not None
+        uncounted, before = uncounted_cpus(frame), self._uncounted[(number - 1) % self.capacity]
+        kept = before if uncounted == before else uncounted
+        self._uncounted[number % self.capacity] = kept if frame.irqs is not None else None
         rate_by_label = {line.label: line.total for line in frame.irqs or ()}
         for label in rate_by_label.keys() - self._rates_by_label.keys():
             if self._make_room(number):
@@ -95,26 +100,43 @@ class IrqHistory:
         return True
 
     def rates(self, label: str, numbers: Iterable[int]) -> list[float | None]:
-        """Its interrupts per second on all CPUs together, by interval; None is unknown, or not kept."""
-        first, rates = max(self.count - self.capacity, 0), self._rates_by_label.get(label)
-        is_dropped = rates is None and len(self._rates_by_label) >= _MOST_IRQS
-        return [
-            None
-            if is_dropped or not first <= number < self.count or not self._is_known[number % self.capacity]
-            else (rates.at(number) if rates is not None else 0.0)
-            for number in numbers
-        ]
+        """Its interrupts per second on all CPUs together, by interval; None is unknown, or not kept.
 
-    def are_known(self, numbers: range) -> bool:
-        """Whether it is known of all these intervals who interrupted in them."""
-        if self._known_of != (self.count, numbers):  # asked of each IRQ
-            self._known_of = self.count, numbers
-            self._knows_all = all(self._is_known[number % self.capacity] for number in numbers)
-        return self._knows_all
+        It is unknown as well where those of a CPU that it may go to are, unless those of the others are many.
+        """
+        rates = self._rates_by_label.get(label)
+        is_dropped = rates is None and len(self._rates_by_label) >= _MOST_IRQS
+        return [None if is_dropped else self._rate(label, rates, number) for number in numbers]
+
+    def _rate(self, label: str, rates: _Rates | None, number: int) -> float | None:
+        kept = max(self.count - self.capacity, 0) <= number < self.count
+        uncounted = self._uncounted[number % self.capacity] if kept else None
+        if uncounted is None:
+            return None
+        rate = rates.at(number) if rates is not None else 0.0
+        return None if rate < LOUD_PER_S and self._may_go(label, uncounted, number) else rate
+
+    def _may_go(self, label: str, cpus: CpuSet, number: int) -> bool:
+        """Whether it may have interrupted one of these CPUs then: any CPU, where nothing tells where it may go."""
+        if not cpus:
+            return False
+        setting = self.settings_at(number).get(label)
+        if setting is None or setting.allowed is None:
+            return True
+        return not cpus.isdisjoint(cpus_in(setting.allowed) | cpus_in(setting.effective))
+
+    def _uncounted_in(self, numbers: range) -> CpuSet | None:
+        """The CPUs that were not counted in one of these intervals; None is of all CPUs."""
+        if self._missed_of != (self.count, numbers):  # asked of each IRQ
+            found = {self._uncounted[number % self.capacity] for number in numbers}
+            self._missed_of = self.count, numbers
+            self._missed = None if None in found else frozenset[int]().union(*(each for each in found if each))
+        return self._missed
 
     def is_silent(self, label: str, numbers: range) -> bool:
         """Whether it is known to have interrupted nobody in any of these intervals."""
-        if not self.are_known(numbers):
+        uncounted = self._uncounted_in(numbers)
+        if uncounted is None or (uncounted and self._may_go(label, uncounted, numbers[-1])):
             return False
         rates = self._rates_by_label.get(label)
         if rates is None:

@@ -1,0 +1,48 @@
+"""The IRQ screen where interrupts, or where IRQs go, were not read."""
+
+from __future__ import annotations
+
+import re
+
+from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
+
+_NEAR = IrqSetting("24", Kind.IRQ, "disk", allowed="0-1", effective="0", movable=True)
+_CARD = IrqSetting("204", Kind.IRQ, "eth0", allowed="0-3", effective="3", movable=True)
+_TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts")
+
+
+def _frame(second: int, uncounted: tuple[int, ...] = (), rate: float = 0.0) -> Frame:
+    """IRQ 204 goes to CPU 3, the target CPU, but interrupts CPU 0 so often."""
+    lines = tuple(
+        cpu_line(cpu, Role.TARGET if cpu == 3 else Role.HOUSEKEEPING, interrupts_per_s=None if cpu in uncounted else 9)
+        for cpu in range(4)
+    )
+    irqs = (IrqLine("LOC", (0, 1), (10.0, 10.0)), *([IrqLine("204", (0,), (rate,))] if rate else ()))
+    settings = (_CARD, _NEAR, _TICK) if second == 1 else None
+    return frame(lines, second=second, irqs=irqs, irq_settings=settings)
+
+
+def test_an_irq_is_unknown_in_intervals_whose_interrupts_of_a_cpu_that_it_may_go_to_were_not_counted() -> None:
+    irqs = model_of(_frame(1), _frame(2, uncounted=(3,)), _frame(3, (3,), rate=5_000.0), _frame(4, (3,), 5.0)).irqs
+    assert irqs.rates("204", range(4)) == [0, None, 5_000, None]
+    assert irqs.rates("24", range(4)) == [0, 0, 0, 0]
+    assert irqs.rates("LOC", range(4)) == [20, None, None, None]
+    assert irqs.rates("999", range(2)) == [0, None]
+
+
+def test_an_irq_is_not_hidden_as_silent_while_a_cpu_that_it_may_go_to_was_not_counted() -> None:
+    model = model_of(_frame(1), _frame(2, uncounted=(3,)), _frame(3))
+    irqs = model.irqs
+    assert (irqs.is_silent("204", range(3)), irqs.is_silent("24", range(3))) == (False, True)
+    assert irqs.is_silent("204", range(2, 3))
+    assert any(re.match(r".? *204 ", line) for line in screen_of(model, "irqs"))
+
+
+def test_the_history_counts_the_intervals_in_which_a_cpu_was_not_counted() -> None:
+    model = model_of(*(_frame(second, uncounted=(3,) if 10 < second <= 30 else ()) for second in range(1, 41)))
+    model.shows_silent_irqs = True
+    told = next(line for line in screen_of(model, "irqs", 130, 34) if "in 40 intervals" in line)
+    assert "(20 unknown)" in told
