@@ -15,6 +15,8 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import printable
 from noisewatch.units import describe_rate, describe_value
 
+_LONG_SAMPLE_S = 30.0  # of a recording: nobody waits so long
+
 
 def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
     """All findings, the gravest first."""
@@ -111,9 +113,11 @@ def judged(verdict: Verdict) -> str:
 
 
 def measured(verdict: Verdict) -> str:
-    """`3.0 s sample · 3.0 s calibration (native core)`."""
+    """`3.0 s sample · 3.0 s calibration (native core)`; of a long sample, that settings may have changed in it."""
     case = verdict.case
     sample = f"{case.interval.seconds:.1f} s sample" if case.interval is not None else "no sample"
+    if case.interval is not None and case.interval.seconds > _LONG_SAMPLE_S:
+        sample += ", settings at its end"
     if case.calibrated is None:
         return f"{sample} · no calibration"
     calibration = case.calibrated.calibration

@@ -37,6 +37,14 @@ def test_the_whole_recording_is_the_sample(run: Run, tmp_path: Path) -> None:
     assert ran.json["sample_seconds"] == 12.0
 
 
+def test_a_long_recording_says_that_its_settings_are_those_of_its_end(run: Run, tmp_path: Path) -> None:
+    short, long = (
+        record(tmp_path / f"{count}.nw", *(quiet_files(3.0 * number) for number in range(count))) for count in (5, 12)
+    )
+    assert "33.0 s sample, settings at its end" in run("preflight", "--replay", long).words
+    assert "settings at its end" not in run("preflight", "--replay", short).words
+
+
 def test_one_moment_is_no_sample(run: Run, tmp_path: Path) -> None:
     recording = record(tmp_path / "machine.nw", _MOMENTS[0])
     ran = run("preflight", "--replay", recording)
