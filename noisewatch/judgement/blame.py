@@ -1,11 +1,15 @@
-"""Whether two culprits are the same, and whether a fix keeps one away."""
+"""Who is behind a finding, whether two culprits are the same, and whether a fix keeps away all that matter."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import LIMIT
 from noisewatch.judgement.fixes.actions import Move, Write
 from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.terms import Status
+from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.interrupts.irqs import FOLDER
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance
@@ -33,3 +37,59 @@ def covers(fix: Fix, culprit: Disturbance) -> bool:
         for move in moves
         if culprit.tid is not None
     )
+
+
+def culprits_of(finding: Finding, case: Case) -> list[Disturbance]:
+    """Those that disturb target CPUs: what helps against them helps against the finding."""
+    return [each for each in finding.answer.culprits if each.cpu in case.target or each.kind == Kind.SIBLING]
+
+
+def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
+    """Whether the fix leaves none of its culprits; its own fix settles what has none, or is about no culprit."""
+    culprits, own = culprits_of(finding, case), finding.answer.fix
+    if not explain([each for each in culprits if each.kind not in MOVABLE or covers(fix, each)], finding):
+        return False
+    unmoved = [each for each in culprits if not covers(fix, each) and not _is_negligible(each, finding)]
+    if own is None:
+        return bool(culprits) and not unmoved
+    if own.is_partial:
+        return False
+    if finding.answer.status == Status.FAIL and _is_within_limit([e for e in culprits if not covers(fix, e)], finding):
+        return True
+    return all(each.kind == Kind.SIBLING or (each.kind not in MOVABLE and each is culprits[0]) for each in unmoved)
+
+
+def explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:
+    """Whether without them what was measured would be within the limit, where they are told in its unit."""
+    answer = finding.answer
+    if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):
+        return True
+    amounts = {each.kind: _amount(each, finding) for each in answer.culprits}
+    if all(amount is None for amount in amounts.values()) or amounts.get(Kind.QUOTA, 0.0) is None:
+        return True
+    return answer.measured - sum(_amount(each, finding) or 0.0 for each in culprits) <= answer.limit
+
+
+def _amount(culprit: Disturbance, finding: Finding) -> float | None:
+    return {"share": culprit.share, "per second": culprit.rate_per_s}.get(finding.answer.unit or "")
+
+
+def _is_within_limit(culprits: Sequence[Disturbance], finding: Finding) -> bool:
+    """Whether what they do is known, and on each CPU all of it together is within the limit."""
+    limit, by_cpu = finding.answer.limit, dict.fromkeys((each.cpu for each in culprits), 0.0)
+    for each in culprits:
+        amount = _amount(each, finding)
+        if amount is None:
+            return False
+        by_cpu[each.cpu] += amount
+    return limit is not None and all(amount <= limit for amount in by_cpu.values())
+
+
+def _is_negligible(culprit: Disturbance, finding: Finding) -> bool:
+    """Whether it alone is far from what the check allows."""
+    value = _amount(culprit, finding)
+    return value is not None and value <= _NEGLIGIBLE * (finding.answer.limit or 0.0)
+
+
+_NEGLIGIBLE = 0.1  # of a limit
+MOVABLE = frozenset({Kind.IRQ, Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, Kind.OUTSIDE})

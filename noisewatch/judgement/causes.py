@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from noisewatch.cpus import CpuSet
-from noisewatch.judgement.blame import covers, who
+from noisewatch.judgement.blame import MOVABLE, covers, culprits_of, explain, is_settled, who
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LIMIT
 from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
 from noisewatch.judgement.fixes.actions import Write
 from noisewatch.judgement.fixes.fix import Fix
@@ -23,7 +22,6 @@ from noisewatch.judgement.target_proposal import is_settled_by, proposed_target
 from noisewatch.judgement.terms import Area, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import Disturbance
 
 _ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _DENIED = ("permission denied", "operation not permitted")
@@ -149,7 +147,7 @@ def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
         if finding.answer.fix is None:
             _join(groups, _Group([finding], [], _leads(finding, case)), _shares_culprit)
     for group in [each for each in groups if not each.fixes and each.culprits]:
-        remedy = remedy_of(_culprits(group.findings[0], case)[0], case).fix
+        remedy = remedy_of(culprits_of(group.findings[0], case)[0], case).fix
         if remedy is not None:
             groups.remove(group)
             _join(groups, replace(group, fixes=[remedy]), _shares_steps)
@@ -175,9 +173,20 @@ def _shares_steps(one: _Group, other: _Group) -> bool:
     """Whether a step is in the fixes of both, or both set the clock; never where they want different values."""
     if any(conflict(mine, theirs) for mine in one.fixes for theirs in other.fixes):
         return False
+    if (_is_of_fixed_irq(one) and _acts(other)) or (_is_of_fixed_irq(other) and _acts(one)):
+        return False
     if _sets_clock(one) and _sets_clock(other):
         return True
     return any(share_steps(mine, theirs) for mine in one.fixes for theirs in other.fixes)
+
+
+def _acts(group: _Group) -> bool:
+    return any(each.actions for each in group.fixes)
+
+
+def _is_of_fixed_irq(group: _Group) -> bool:
+    """Whether it is about an interrupt that nothing moves before the next boot: no other command is to be its `now`."""
+    return not _acts(group) and any(isinstance(each, tuple) and each[0] == Kind.IRQ for each in group.culprits)
 
 
 def _sets_clock(group: _Group) -> bool:
@@ -195,67 +204,26 @@ def _shares_culprit(one: _Group, other: _Group) -> bool:
 
 def _leads(finding: Finding, case: Case) -> set[Hashable]:
     """Whoever its fix is about; else the costliest of its culprits alone, so that a bystander joins no two causes."""
-    culprits, fix = _culprits(finding, case), finding.answer.fix
-    if fix is None and not _explain(culprits, finding):
+    culprits, fix = culprits_of(finding, case), finding.answer.fix
+    if fix is None and not explain(culprits, finding):
         return set()  # somebody else is behind it
     covered = {who(each) for each in culprits if fix is not None and covers(fix, each)}
     return covered | {who(each) for each in culprits[:1]}
 
 
-def _culprits(finding: Finding, case: Case) -> list[Disturbance]:
-    """Those that disturb target CPUs: what helps against them helps against the finding."""
-    return [each for each in finding.answer.culprits if each.cpu in case.target or each.kind == Kind.SIBLING]
-
-
 def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
     fix = group.fix
-    ordered = sorted(group.findings, key=lambda each: (each.check.id not in failed, not _culprits(each, case)))
-    blamed = (culprits for each in ordered if _explain(culprits := _culprits(each, case), each))
+    ordered = sorted(group.findings, key=lambda each: (each.check.id not in failed, not culprits_of(each, case)))
+    blamed = (culprits for each in ordered if explain(culprits := culprits_of(each, case), each))
     lead = next((culprit for culprits in blamed for culprit in culprits[:1]), None)
-    is_covered = lead is None or (fix is not None and (lead.kind not in _MOVABLE or covers(fix, lead)))
+    is_covered = lead is None or (fix is not None and (lead.kind not in MOVABLE or covers(fix, lead)))
     return Cause(
         gravity=_gravest(ordered, failed),
         findings=tuple(ordered),
-        settles=tuple(each for each in ordered if fix is not None and _is_settled(each, fix, case)),
+        settles=tuple(each for each in ordered if fix is not None and is_settled(each, fix, case)),
         fix=fix,
         advice=None if lead is None or is_covered else remedy_of(lead, case).said,
     )
-
-
-def _is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
-    """Whether the fix leaves none of its culprits; its own fix settles what has none, or is about no culprit."""
-    culprits, own = _culprits(finding, case), finding.answer.fix
-    if not _explain([each for each in culprits if each.kind not in _MOVABLE or covers(fix, each)], finding):
-        return False
-    unmoved = [each for each in culprits if not covers(fix, each) and not _is_negligible(each, finding)]
-    if own is None:
-        return bool(culprits) and not unmoved
-    return all(each.kind == Kind.SIBLING or (each.kind not in _MOVABLE and each is culprits[0]) for each in unmoved)
-
-
-def _explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:
-    """Whether without them what was measured would be within the limit, where they are told in its unit."""
-    answer = finding.answer
-    if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):
-        return True
-    amounts = {each.kind: _amount(each, finding) for each in answer.culprits}
-    if all(amount is None for amount in amounts.values()) or amounts.get(Kind.QUOTA, 0.0) is None:
-        return True
-    return answer.measured - sum(_amount(each, finding) or 0.0 for each in culprits) <= answer.limit
-
-
-def _amount(culprit: Disturbance, finding: Finding) -> float | None:
-    return {"share": culprit.share, "per second": culprit.rate_per_s}.get(finding.answer.unit or "")
-
-
-def _is_negligible(culprit: Disturbance, finding: Finding) -> bool:
-    """Whether it alone is far from what the check allows."""
-    value = _amount(culprit, finding)
-    return value is not None and value <= _NEGLIGIBLE * (finding.answer.limit or 0.0)
-
-
-_NEGLIGIBLE = 0.1  # of a limit
-_MOVABLE = frozenset({Kind.IRQ, Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, Kind.OUTSIDE})
 
 
 def _open(findings: Iterable[Finding], case: Case) -> Iterator[Cause]:

@@ -25,6 +25,7 @@ from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, sta
 _ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _SOME = [each for at, each in enumerate(all_examples()) if at % 7 == 0]  # the sweeps judge all of them
 _TARGET = frozenset({2, 3})
+_AFFINITIES = ("smp_affinity_list", "effective_affinity_list")
 
 
 def _ids(findings: object) -> list[str]:
@@ -160,3 +161,37 @@ def test_a_merged_fix_leaves_out_what_is_so_already_and_undoes_only_what_it_does
     twice = merged(*[fix for fix in found if move in fix.actions] * 2)
     assert twice is not None
     assert twice.actions == (move,)
+
+
+def _cpu_2_interrupted(per_s_by_irq: Mapping[int, int], fixed: int | None = None) -> Verdict:
+    """CPU 2 is interrupted by devices, of which nothing but the kernel moves the `fixed` one."""
+    folders = {f"/proc/irq/{irq}/{name}": "2\n" for irq in per_s_by_irq for name in _AFFINITIES}
+    before, after = quiet_files() | folders, quiet_files(3.0) | folders
+    for files, seconds in ((before, 0), (after, 3)):
+        rows = "".join(f" {n}: 5 0 {seconds * rate} 0 PCI-MSI {n}-edge nic{n}\n" for n, rate in per_s_by_irq.items())
+        files["/proc/interrupts"] = " CPU0 CPU1 CPU2 CPU3\n" + rows
+    modes = {} if fixed is None else {f"/proc/irq/{fixed}/smp_affinity": 0o444}
+    return judged(WrittenMachine(before, after, answers=ANSWERS, modes=modes), _TARGET)
+
+
+def test_an_irq_that_cannot_be_moved_is_not_said_to_be_settled_by_moving_others() -> None:
+    verdict = _cpu_2_interrupted({24: 18, 25: 2, 26: 3}, fixed=24)
+    _check(verdict)
+    of_fixed, of_others = (_cause_of(verdict, each) for each in ("device-interrupts-on-target", "irq-routed-to-target"))
+    assert of_fixed.fix is not None
+    assert of_fixed.fix.now is None
+    assert "isolcpus=managed_irq" in (of_fixed.fix.persist or "")
+    assert (_ids(of_fixed.settles), _ids(of_fixed.helps)) == ([], ["device-interrupts-on-target"])
+    assert of_others.fix is not None
+    assert "for n in 25 26;" in (of_others.fix.now or "")
+    assert (_ids(of_others.settles), _ids(of_others.helps)) == ([], ["irq-routed-to-target"])
+
+
+def test_irqs_without_which_the_limit_holds_as_well_are_not_moved_in_its_name() -> None:
+    finding = next(
+        each for each in _cpu_2_interrupted({24: 900, 25: 2}).findings if each.check.id == "device-interrupts-on-target"
+    )
+    assert finding.answer.fix is not None
+    assert finding.answer.fix.now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
+    cause = _cause_of(_cpu_2_interrupted({24: 900, 25: 2}), "device-interrupts-on-target")
+    assert "device-interrupts-on-target" in _ids(cause.settles)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
@@ -202,7 +204,8 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
         for irq in sorted(irqs, key=lambda irq: irq.irq)
         if irq.movable is not False
     }
-    return Fix((write_all(listed, before),), (BootOptions(options), *kept_from_balancer(case)))
+    actions = (write_all(listed, before),) if before else ()
+    return Fix(actions, (BootOptions(options), *kept_from_balancer(case)), is_partial=bool(managed and before))
 
 
 _RATE = Limit(
@@ -237,13 +240,12 @@ def device_interrupts_on_target(case: Case) -> Answer:
     later = {cpu: _device_rate(case.under_load, cpu) for cpu in sampled} if case.under_load is not None else {}
     rate_by_cpu = {cpu: max(rate, later.get(cpu, 0.0)) for cpu, rate in sampled.items()}
     culprits = _device_culprits(case, frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0))
-    numbers = {each.irq for each in culprits}
     irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
-    blamed = [irqs[number] for number in sorted(n for n in numbers if n is not None) if number in irqs]
+    named, blamed = (_known(irqs, each) for each in (culprits, _too_many(culprits, rate_by_cpu, case.bound(_RATE))))
     said = "; ".join(f"{each.name}: {describe_rate(each.rate_per_s)} on CPU {each.cpu}" for each in culprits[:3])
     is_later = max(later.values(), default=0.0) > max(sampled.values(), default=0.0)
     said += f" ({WHEN})" if is_later else ""
-    said += _unmovable(blamed)
+    said += _unmovable(named)
     return grade_cpus(
         case,
         rate_by_cpu,
@@ -258,6 +260,21 @@ def device_interrupts_on_target(case: Case) -> Answer:
         culprits=lambda _: culprits,
         fix=steer(case, blamed),
     )
+
+
+def _known(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> list[Irq]:
+    numbers = {each.irq for each in culprits if each.irq is not None}
+    return [irqs[number] for number in sorted(numbers) if number in irqs]
+
+
+def _too_many(culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float], bound: float) -> Iterator[Disturbance]:
+    """Those, the most frequent first, without which each CPU is within the limit; all, where each already is."""
+    left = dict(rate_by_cpu)
+    allowed = bound if max(left.values(), default=0.0) > bound else 0.0
+    for each in culprits:
+        if left.get(each.cpu, 0.0) > allowed:
+            left[each.cpu] -= each.rate_per_s or 0.0
+            yield each
 
 
 def _device_rate(interval: Interval, cpu: int) -> float:
