@@ -132,12 +132,13 @@ def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
     """The level of the rate on each CPU, of several the busiest; where it may go, and which are offline.
 
-    Where rates are unknown, so are those of the CPUs that it goes to, and of all where nothing tells where it may go.
+    Where rates are unknown, so are those of the CPUs that it goes to, else those that it may go to, and of all where
+    nothing tells of either.
     """
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()
     if row.total is None:
-        unknown = (row.goes_to or frozenset()) if allowed else None
+        unknown = (allowed if row.goes_to is None else row.goes_to) if allowed else None
     cells = [_cell(row, group, allowed or frozenset(), unknown, columns, glyphs) for group in columns.groups]
     return _joined(columns, cells, glyphs)
 

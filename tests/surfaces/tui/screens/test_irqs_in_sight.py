@@ -218,9 +218,9 @@ def test_a_copied_tree_has_neither_rates_nor_moves() -> None:
 
 @pytest.mark.parametrize(
     ("allowed", "effective", "cells"),
-    [("1-3", "2", "·· ?? ··"), ("1-3", None, "·· ·· ··"), (None, "2", "?? ?? ?? ??"), ("0-1", "", "·· ··")],
+    [("1-3", "2", "·· ?? ··"), ("1-3", None, "?? ?? ??"), (None, "2", "?? ?? ?? ??"), ("0-1", "", "·· ··")],
 )
-def test_without_rates_dots_stand_where_it_may_go_and_what_is_unknown_is_where_it_goes(
+def test_without_rates_those_of_the_cpus_that_it_goes_to_or_else_may_go_to_are_unknown(
     allowed: str | None, effective: str | None, cells: str
 ) -> None:
     setting = replace(_setting(300, 4), allowed=allowed, effective=effective)
