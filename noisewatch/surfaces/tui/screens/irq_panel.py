@@ -187,9 +187,18 @@ def _not_moved(model: ScreenModel, row: IrqRow) -> str:
         return "unknown: the kernel does not tell where it goes"
     if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
         return "unknown: only its last moves are kept"
-    if not model.history.count:
+    if not model.history.count or model.frame is None:
         return "unknown: a single look tells of no move"
-    return f"not in the {short_seconds(model.into_s())} before this; affinities are read every 10 s"
+    known = [model.irqs.affinity_known(setting, model.number) for setting in row.settings]
+    latest = max((each for each in known if each is not None), key=lambda each: each.at_ns, default=None)
+    if latest is None or None in known:
+        return "unknown: what was told of it then is not kept"
+    for_s = (model.frame.taken_at_ns - latest.at_ns) / 1e9
+    if any(each.is_less for each in known if each is not None):
+        return f"unknown for {short_seconds(for_s)}: the kernel no longer tells where it goes"
+    if for_s <= 0:
+        return "unknown before this look; affinities are read every 10 s"
+    return f"not in the {short_seconds(for_s)} before this; affinities are read every 10 s"
 
 
 def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:

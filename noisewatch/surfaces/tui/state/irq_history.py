@@ -21,6 +21,7 @@ from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, cpus_in, uncount
 
 _MOST_IRQS = 2048
 _MOST_MOVES = 8  # of one IRQ
+_MOST_SPANS = 8  # of one IRQ, in each of which the same was known of where it goes
 _NO_SETTINGS: Mapping[str, IrqSetting] = {}
 
 
@@ -36,6 +37,18 @@ class IrqMove:
     after: str
     is_effective: bool  # where it goes; else, where the kernel does not tell that, where it may go
     balancer: str | None = None  # a process that ran then and moves IRQs: `irqbalance (pid 812)`
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityKnown:
+    """What the settings of an IRQ told from that interval on, until they told something else."""
+
+    name: str
+    number: int
+    at_ns: int  # CLOCK_MONOTONIC of the frame that told of it
+    knows_goes: bool  # where it goes
+    knows_may: bool  # where it may go
+    is_less: bool  # than was told before
 
 
 class _Rates:
@@ -75,6 +88,7 @@ class IrqHistory:
         self._missed: CpuSet | None = frozenset()  # what was asked last, and what it was
         self._places: dict[str, _Place] = {}
         self._moves: dict[str, deque[IrqMove]] = {}
+        self._spans: dict[str, deque[AffinityKnown]] = {}
 
     def add(self, frame: Frame) -> None:
         """Takes in the rates of the next interval of the history."""
@@ -164,7 +178,28 @@ class IrqHistory:
             if known is not None and place is not None and _is_elsewhere(known, place):
                 moves.append(_move(known, place, setting, frame, number))
         self._keep(moves)
+        self._keep_spans(frame.irq_settings, frame, number)
         return moves
+
+    def _keep_spans(self, settings: Iterable[IrqSetting], frame: Frame, number: int) -> None:
+        """Those of one that has gone are kept for as long as intervals are; if it comes back, it begins anew."""
+        told = {each.label: (each.name, each.effective is not None, each.allowed is not None) for each in settings}
+        gone, first = ("", False, False), self.count - self.capacity
+        self._spans = {
+            label: spans for label, spans in self._spans.items() if label in told or spans[-1].number >= first
+        }
+        for label in self._spans.keys() | told.keys():
+            name, goes, may = told.get(label, gone)
+            spans = self._spans.setdefault(label, deque(maxlen=_MOST_SPANS))
+            last = spans[-1] if spans and spans[-1].name == name else None
+            if last is None or (last.knows_goes, last.knows_may) != (goes, may):
+                is_less = last is not None and ((last.knows_goes and not goes) or (last.knows_may and not may))
+                spans.append(AffinityKnown(name, number, frame.taken_at_ns, goes, may, is_less))
+
+    def affinity_known(self, of: IrqSetting, number: int) -> AffinityKnown | None:
+        """What is known of where it goes up to that interval, and since when; None where that is not kept."""
+        spans = [each for each in self._spans.get(of.label, ()) if each.number <= number and each.name == of.name]
+        return spans[-1] if spans else None
 
     def _keep_settings(self, settings: Iterable[IrqSetting], number: int) -> None:
         """What is as it was before is kept once."""

@@ -46,3 +46,32 @@ def test_the_history_counts_the_intervals_in_which_a_cpu_was_not_counted() -> No
     model.shows_silent_irqs = True
     told = next(line for line in screen_of(model, "irqs", 130, 34) if "in 40 intervals" in line)
     assert "(20 unknown)" in told
+
+
+def _not_moved(*told: tuple[str | None, str | None]) -> str:
+    """What is told of an IRQ that may go, and goes, there; ten seconds lie between these readings."""
+    settings = [IrqSetting("204", Kind.IRQ, "eth0", allowed=may, effective=goes, movable=True) for may, goes in told]
+    frames = [frame(4, second=10 * at + 1, irqs=(), irq_settings=(each,)) for at, each in enumerate(settings)]
+    model = model_of(*frames)
+    model.shows_silent_irqs = True
+    lines = screen_of(model, "irqs", 120, 34)
+    return next(line.split("moved", 1)[1].strip() for line in lines if line.startswith("moved"))
+
+
+def test_an_irq_has_stayed_only_for_as_long_as_the_kernel_told_where_it_goes() -> None:
+    known, lost, unread = ("0-3", "3"), ("0-3", None), (None, None)
+    every = "before this; affinities are read every 10 s"
+    assert _not_moved(known, known, known) == f"not in the 20 s {every}"
+    assert _not_moved(lost, lost, lost) == f"not in the 20 s {every}"
+    assert _not_moved(unread, known, known) == f"not in the 10 s {every}"
+    assert _not_moved(known, lost, known) == "unknown before this look; affinities are read every 10 s"
+    assert _not_moved(known, lost, lost) == "unknown for 10 s: the kernel no longer tells where it goes"
+    assert _not_moved(known, known, unread) == "unknown: the kernel does not tell where it goes"
+
+
+def test_another_driver_of_the_same_number_has_stayed_for_as_long_as_it_has_been_there() -> None:
+    settings = [IrqSetting("204", Kind.IRQ, name, allowed="0-3", effective="3") for name in ("sda", "eth0", "eth0")]
+    frames = [frame(4, second=10 * at + 1, irqs=(), irq_settings=(each,)) for at, each in enumerate(settings)]
+    model = model_of(*frames)
+    model.shows_silent_irqs = True
+    assert any("not in the 10 s before" in line for line in screen_of(model, "irqs", 120, 34))
