@@ -104,11 +104,11 @@ def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = N
 
 
 def worst_of(noise: Iterable[float | None]) -> float | None:
-    """The greatest noise; None where one that is not known may be greater, and what is known is nothing to speak of."""
+    """The greatest noise; None where one is not known, and none that is known is over the limit already."""
     values = list(noise)
     known = [lost for lost in values if lost is not None]
     worst = max(known, default=None)
-    return worst if len(known) == len(values) or (worst or 0) >= NOTABLE_NS else None
+    return worst if len(known) == len(values) or (worst or 0) >= GRAVE_NS else None
 
 
 def level_of(noise_ns_per_s: float) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of, worst_of
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, length
 from noisewatch.surfaces.tui.state.folding import folded, noise_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -118,25 +118,34 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
         return [checks_row(model, frame)]
     if not targets:
         return [[(f"{until}no target CPU is online" if frame.target else f"{until}there is no target CPU", "doubt")]]
-    if worst_of(line.stolen_ns_per_s for line in targets) is None:
-        unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
-        return [[(f"{until}noise unknown on CPU {unread}", "unknown")]]
+    unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
+    doubt: Row = [(f"noise unknown on CPU {unread}", "unknown")] if unread else []
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
-    is_notable = (worst.stolen_ns_per_s or 0) >= NOTABLE_NS
+    noise_ns = worst.stolen_ns_per_s or 0
+    is_notable, is_grave = noise_ns >= NOTABLE_NS, noise_ns >= GRAVE_NS
+    if doubt and not is_notable:
+        return [[(until, "plain"), *doubt]]
     checks = [] if is_notable else checks_row(model, frame)
     before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]
     culprit = _culprit_on(frame, worst.cpu) if is_notable else None
-    return [
-        [*before, *_noise(worst, glyphs, detail), *(_culprit(culprit, glyphs, detail) if culprit is not None else [])]
+    told = [
+        [
+            *_noise(worst, glyphs, detail, is_worst=is_grave or not unread),
+            *(_culprit(culprit, glyphs, detail) if culprit is not None else []),
+        ]
         for detail in (3, 2, 1, 0)
     ]
+    if is_grave and doubt:
+        return [[*before, *said, (f"  CPU {unread} unknown", "unknown")] for said in told]
+    first: Row = [*before, *doubt, ("  ", "plain")] if doubt else before
+    return [[*first, *said] for said in told]
 
 
-def _noise(line: CpuLine, glyphs: Glyphs, detail: int) -> Row:
+def _noise(line: CpuLine, glyphs: Glyphs, detail: int, *, is_worst: bool) -> Row:
     noise_ns = line.stolen_ns_per_s or 0
     mark = glyphs.estimate if line.is_estimate else ""
     figure = f"{mark}{short_duration(line.stolen_ns_per_s)}/s"
-    row: Row = [(f"worst CPU {line.cpu} ", "strong"), (figure, style_of(line.stolen_ns_per_s))]
+    row: Row = [(f"{'worst ' if is_worst else ''}CPU {line.cpu} ", "strong"), (figure, style_of(line.stolen_ns_per_s))]
     if not detail or noise_ns < GRAVE_NS:
         return row
     return [*row, (f" ({short_share(noise_ns / 1e9)}{f', limit {_LIMIT}' if detail > 2 else ''})", "plain")]

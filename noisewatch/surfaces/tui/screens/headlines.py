@@ -106,15 +106,18 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     if model.map.quantity != Quantity.NOISE or not numbers or not frame.target:
         return []
     count, unread = model.history.noisy_within(numbers)
-    doubt: Row = [(f", {unread} unknown", "unknown")] if unread else []
+    targets = [line.cpu for line in frame.cpus if line.role == Role.TARGET]
+    unread_cpus = model.history.unread_cpus(targets, numbers)
     if unread == len(numbers):
-        return [[(f"noise of the target CPUs unknown in all of {_intervals(unread)}", "unknown")]]
+        whose = f": {name_cpus(unread_cpus)}" if 0 < len(unread_cpus) < len(targets) else ""
+        return [[(f"noise of the target CPUs unknown in all of {_intervals(unread)}{whose}", "unknown")]]
+    doubt = _doubt(unread, unread_cpus)
     if not count:
         return [[(f"no target CPU over {_LIMIT} in {_intervals(len(numbers) - unread)}", "calm"), *doubt]]
     lost = [each or 0.0 for each in model.history.worst(numbers)]
     noisy = [number for number, each in zip(numbers, lost, strict=True) if each >= GRAVE_NS]
     most, worst_at = max(zip(lost, numbers, strict=True))
-    over = model.history.cpus_over_limit((line.cpu for line in frame.cpus if line.role == Role.TARGET), numbers)
+    over = model.history.cpus_over_limit(targets, numbers)
     cpus = [cpu for cpu in over if any((each or 0) >= GRAVE_NS for each in model.history.noise(cpu, noisy))]
     where = f" on {name_cpus(cpus)}" if cpus else ""
     said: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
@@ -122,6 +125,13 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_duration(most)}/s at {when}", "plain")]
     return [[*said, *worst], said]
+
+
+def _doubt(unread: int, cpus: Sequence[int]) -> Row:
+    """In how many intervals nobody knows, and of which CPUs; these may be unknown where another is over the limit."""
+    parts = [str(unread)] if unread else []
+    parts += ["unknown", f"on {name_cpus(cpus)}"] if cpus else ["unknown"] if unread else []
+    return [(f", {' '.join(parts)}", "unknown")] if parts else []
 
 
 def _intervals(count: int) -> str:

@@ -155,6 +155,11 @@ class History:
         columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
         return [cpu for cpu, column in columns if column is not None and any(map(is_over, self._part(column, numbers)))]
 
+    def unread_cpus(self, cpus: Iterable[int], numbers: range) -> list[int]:
+        """Those of the CPUs whose noise was unknown in one of these intervals, all of them kept."""
+        columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
+        return [cpu for cpu, column in columns if column is None or math.isnan(sum(self._part(column, numbers)))]
+
     def noise(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """The noise of the CPU, ns/s; None is unknown, not kept, or offline."""
         return [None if lost == OFFLINE_NS else lost for lost in self.lane(cpu, numbers)]

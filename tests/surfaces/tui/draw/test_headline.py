@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from noisewatch.kinds import Kind
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.header import tab_row
@@ -51,6 +53,18 @@ def test_where_a_cpu_could_not_be_read_nothing_is_called_the_worst() -> None:
     said = _said(model_of(frame((cpu_line(2, "target"), cpu_line(3, "target", None)))))
     assert "noise unknown on CPU 3" in said
     assert "worst" not in said
+
+
+@pytest.mark.parametrize(
+    ("loud_ns", "told"),
+    [
+        (2e6, "  noise unknown on CPU 3  CPU 2 2.0 ms/s"),
+        (9e6, "worst CPU 2 9.0 ms/s (0.9%, limit 0.5%)  CPU 3 unknown"),
+    ],
+)
+def test_beside_the_noise_of_a_cpu_the_unknown_one_is_named(loud_ns: float, told: str) -> None:
+    said = _said(model_of(frame((cpu_line(2, "target", loud_ns), cpu_line(3, "target", None)))))
+    assert told in said
 
 
 def test_on_a_narrow_screen_the_limit_goes_before_the_culprit() -> None:

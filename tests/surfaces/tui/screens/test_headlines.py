@@ -89,6 +89,18 @@ def test_the_map_calls_nothing_calm_of_which_nothing_is_known() -> None:
     assert "no target CPU over 0.5% in 1 interval, 4 unknown" in _said(model, Screen.MAP)
 
 
+def test_the_map_names_a_target_cpu_that_was_never_read() -> None:
+    def half(second: int, loud_ns: float) -> Frame:
+        return replace(_frame(second), cpus=(cpu_line(2, "target", loud_ns), cpu_line(3, "target", None)))
+
+    model = model_of(*(half(second, 2e6) for second in range(1, 5)))
+    assert "noise of the target CPUs unknown in all of 4 intervals: CPU 3" in _said(model, Screen.MAP)
+    model.add(_frame(5))
+    assert "no target CPU over 0.5% in 1 interval, 4 unknown on CPU 3" in _said(model, Screen.MAP)
+    model = model_of(half(1, 6e6))
+    assert "over 0.5% in 1 of 1 intervals on CPU 2, unknown on CPU 3" in _said(model, Screen.MAP)
+
+
 def test_the_preflight_screen_counts_what_blocks_and_its_causes() -> None:
     failing = _frame(failed=("target-cpu-busy", "cpu-quota"), unknown=("hypervisor-steal",))
     findings = tuple(replace(each, cause=1) for each in failing.findings)

@@ -66,6 +66,15 @@ def test_noisy_and_unknown_intervals_are_counted_within_any_others() -> None:
     assert [history.noisy_within(each) for each in windows] == [(2, 1), (0, 0), (1, 0), (1, 1), (1, 1), (0, 0)]
 
 
+def test_notable_noise_of_one_target_cpu_says_nothing_of_another_that_was_not_read() -> None:
+    history = History()
+    for loud_ns in (2e6, 6e6):
+        history.add(frame((cpu_line(2, "target", loud_ns), cpu_line(3, "target", None))))
+    assert history.worst(range(2)) == [None, 6e6]
+    assert history.noisy_within(range(2)) == (1, 1)
+    assert history.unread_cpus((2, 3, 4), range(2)) == [3, 4]
+
+
 def _told(frames: list[Frame], capacity: int = 10) -> History:
     """From lines that leave out what is as in the line before."""
     history, told = History(capacity), NOTHING_TOLD

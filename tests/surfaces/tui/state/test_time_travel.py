@@ -119,6 +119,7 @@ def test_a_column_of_many_intervals_shows_the_greatest_and_no_calm_where_one_is_
     assert columns_of([1.0, 5.0, 4.0, 2.0, 3.0], 2) == [1.0, 5.0, 3.0]
     assert columns_of([5.0, None, 2.0], 2) == [5.0, None]
     assert columns_of([_LOUD, None], 2) == [_LOUD]
+    assert columns_of([2e6, None], 2) == [None]
     assert columns_of([None, None], 2) == [None]
     assert columns_of([1.0, None], 1) == [1.0, None]
 
