@@ -13,6 +13,7 @@ from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.interrupts.irqs import FOLDER
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.interval.softirq_causes import brought_by
 
 
 def who(culprit: Disturbance) -> Hashable:
@@ -47,16 +48,29 @@ def culprits_of(finding: Finding, case: Case) -> list[Disturbance]:
 def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
     """Whether the fix leaves none of its culprits; its own fix settles what has none, or is about no culprit."""
     culprits, own = culprits_of(finding, case), finding.answer.fix
-    if not explain([each for each in culprits if each.kind not in MOVABLE or covers(fix, each)], finding):
+    moved = [each for each in culprits if covers(fix, each)]
+    left = [each for each in culprits if each not in moved]
+    left = [each for each in left if not brought_on_its_cpu(each, moved, case) or brought_on_its_cpu(each, left, case)]
+    if not explain([each for each in culprits if each.kind not in MOVABLE or each not in left], finding):
         return False
-    unmoved = [each for each in culprits if not covers(fix, each) and not _is_negligible(each, finding)]
+    unmoved = [each for each in left if not _is_negligible(each, finding)]
     if own is None:
         return bool(culprits) and not unmoved
     if own.is_partial:
         return False
-    if finding.answer.status == Status.FAIL and _is_within_limit([e for e in culprits if not covers(fix, e)], finding):
+    if finding.answer.status == Status.FAIL and _is_within_limit(left, finding):
         return True
     return all(each.kind == Kind.SIBLING or (each.kind not in MOVABLE and each is culprits[0]) for each in unmoved)
+
+
+def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], case: Case) -> bool:
+    """Whether the interrupts of devices among these, on its CPU, may bring all of this softirq: it goes with them."""
+    if softirq.kind != Kind.SOFTIRQ or case.snapshot.irqs is None:
+        return False
+    known = case.snapshot.irqs.by_number
+    there = [each for each in culprits if each.kind == Kind.IRQ and each.cpu == softirq.cpu and each.irq in known]
+    irqs = [(known[each.irq], each.rate_per_s or 0.0) for each in there if each.irq is not None]
+    return brought_by(softirq.name, softirq.rate_per_s or 0.0, irqs)
 
 
 def explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:

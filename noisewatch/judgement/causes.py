@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 
 from noisewatch.cpus import CpuSet
-from noisewatch.judgement.blame import MOVABLE, covers, culprits_of, explain, is_settled, who
+from noisewatch.judgement.blame import MOVABLE, brought_on_its_cpu, covers, culprits_of, explain, is_settled, who
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import LIMIT
 from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
 from noisewatch.judgement.fixes.actions import Write
 from noisewatch.judgement.fixes.fix import Fix
@@ -77,7 +79,7 @@ class _Group:
 
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
-    """All causes: of failures first, then of what is open and blocks, then of warnings; by hand what has no fix."""
+    """All causes: of failures first, then of what is open and blocks, then of warnings; of each what costs most."""
     found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
     for finding in verdict.findings:
         found[finding.gravity(verdict.is_strict)].append(finding)
@@ -93,9 +95,30 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     return tuple(sorted(causes, key=_rank))
 
 
-def _rank(cause: Cause) -> tuple[int, bool]:
+def _rank(cause: Cause) -> tuple[int, float, float, bool]:
+    """By gravity, then by the CPU time that it costs, then by how far it is beyond its limit."""
     is_by_hand = cause.fix is None and cause.advice is None and not cause.is_about_target
-    return _ORDER.index(cause.gravity), is_by_hand
+    return _ORDER.index(cause.gravity), -_cost(cause), -max(map(_excess, cause.findings)), is_by_hand
+
+
+def _cost(cause: Cause) -> float:
+    """The share of the time that its culprits took of the CPU that they cost most; 0 where that is unknown."""
+    return max((_cost_of(each) for each in cause.findings), default=0.0)
+
+
+def _cost_of(finding: Finding) -> float:
+    shares: dict[int, float] = {}
+    for each in finding.answer.culprits:
+        shares[each.cpu] = shares.get(each.cpu, 0.0) + (each.share or 0.0)
+    return max(shares.values(), default=0.0)
+
+
+def _excess(finding: Finding) -> float:
+    """What was measured, in limits; 0 where there is none to be below of."""
+    answer = finding.answer
+    if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):
+        return 0.0
+    return answer.measured / answer.limit if answer.limit > 0 else inf if answer.measured > 0 else 0.0
 
 
 def _gravest(findings: Iterable[Finding], failed: Collection[str]) -> Gravity:
@@ -208,7 +231,8 @@ def _leads(finding: Finding, case: Case) -> set[Hashable]:
     if fix is None and not explain(culprits, finding):
         return set()  # somebody else is behind it
     covered = {who(each) for each in culprits if fix is not None and covers(fix, each)}
-    return covered | {who(each) for each in culprits[:1]}
+    bringing = {who(each) for each in culprits if brought_on_its_cpu(culprits[0], [each], case)}
+    return covered | bringing | {who(each) for each in culprits[:1]}
 
 
 def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:

@@ -20,7 +20,7 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from tests.judgement.example import Example, all_examples
 from tests.judgement.judging import judged
 from tests.written import WrittenMachine
-from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
+from tests.written.quiet_machine import ANSWERS, CPUS, cpu_row, process, quiet_files, stat_file
 
 _ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _SOME = [each for at, each in enumerate(all_examples()) if at % 7 == 0]  # the sweeps judge all of them
@@ -195,3 +195,25 @@ def test_irqs_without_which_the_limit_holds_as_well_are_not_moved_in_its_name() 
     assert finding.answer.fix.now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
     cause = _cause_of(_cpu_2_interrupted({24: 900, 25: 2}), "device-interrupts-on-target")
     assert "device-interrupts-on-target" in _ids(cause.settles)
+
+
+def test_of_two_failures_that_which_costs_more_comes_first() -> None:
+    for irqs_per_3_s, share, first in ((90_000, 0.006, "device-interrupts-on-target"), (60, 0.5, "tasks-on-target")):
+        verdict = _noisy(irqs_per_3_s, share)
+        failed = [each for each in causes_of(verdict) if each.gravity == Gravity.FAILED]
+        assert first in _ids(failed[0].findings)
+
+
+@pytest.mark.parametrize("packets", [4_000, 4_000_000], ids=["the card's", "more than the card brings"])
+def test_a_busy_cpu_is_settled_with_the_irq_that_brings_its_packets(packets: int) -> None:
+    before, after = quiet_files(), quiet_files(3.0)
+    for files, count in ((before, 0), (after, 1)):
+        files.update({f"/proc/irq/24/{name}": "2\n" for name in _AFFINITIES} | {"/proc/irq/24/eth0/x": ""})
+        files["/proc/interrupts"] = f" CPU0 CPU1 CPU2 CPU3\n 24: 5 0 {count * 4000} 0 PCI-MSI 24-edge eth0\n"
+        files["/proc/softirqs"] = f" CPU0 CPU1 CPU2 CPU3\nNET_RX: 0 0 {count * packets} 0\n"
+    row = cpu_row("cpu2", user=1000, idle=100_300)
+    after["/proc/stat"] = stat_file({}, 300).replace(row, "cpu2 1000 0 500 100291 20 3 11 0 0 0\n")
+    verdict = judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET)
+    assert "target-cpu-busy" in {each.check.id for each in verdict.warnings}
+    cause = _cause_of(verdict, "device-interrupts-on-target")
+    assert ("target-cpu-busy" in _ids(cause.settles)) == (packets == 4_000)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
+from noisewatch.kernel.interrupts.irqs import Irq, Irqs, parse_actions
 from noisewatch.model.interval.disturbance import is_of_a_device
 from noisewatch.model.vocabulary import DISK, NETWORK, kinds_of_device
 
@@ -32,6 +32,13 @@ def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
     by_kind = _work(counts)
     own = {kind: _interrupts(interval, cpu, kind) * _ROUNDS_PER_INTERRUPT for kind in by_kind}
     return Counter({label: n for label, n in counts.items() if by_kind[kind := _KIND_BY_LABEL[label]] > own[kind]})
+
+
+def brought_by(label: str, rate_per_s: float, irqs: Iterable[tuple[Irq, float]]) -> bool:
+    """Whether devices with these interrupts a second may bring all softirqs of packets, or of disks, on their CPU."""
+    kind = _KIND_BY_LABEL.get(label)
+    own = sum(rate for irq, rate in irqs if kind is not None and kind in kinds_of_device(irq.actions, irq.device))
+    return 0 < rate_per_s <= own * _ROUNDS_PER_INTERRUPT
 
 
 def explained_ns(interval: Interval, cpu: int, softirq_ns: int) -> float:
