@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from noisewatch.cpus import format_cpu_list, name_cpus
-from noisewatch.kinds import Role
+from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind, Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, length
-from noisewatch.surfaces.tui.state.folding import folded, noise_of
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
+from noisewatch.surfaces.tui.state.irq_table import culprit_of
+from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_seconds, short_share
 
 _VERDICTS: Mapping[str, Piece] = {
@@ -21,7 +22,7 @@ _VERDICTS: Mapping[str, Piece] = {
 _MOST_NAMED = 3
 _LIMIT = short_share(GRAVE_NS / 1e9)
 _PREFLIGHT = ("p", "preflight")
-_HELPFUL_KEYS = (("f", "fix"), _PREFLIGHT)
+_FIX = ("f", "fix")
 _HELPFUL_KEYS_BY_SCREEN = {
     Screen.MAP: (("enter", "CPU"), _PREFLIGHT),
     Screen.CLOCK: (("y", "copy fix"), ("c", "measure")),
@@ -29,7 +30,7 @@ _HELPFUL_KEYS_BY_SCREEN = {
     Screen.PREFLIGHT: (("y", "copy fix"), _PREFLIGHT),
 }
 
-# What a screen says in the place of the worst CPU: one sentence, the longest wording first; none leaves that to it.
+# What a screen says in the place of the worst CPU, or behind it: one sentence, the longest wording first; or none.
 Headline = Callable[[ScreenModel, Frame, Glyphs], Sequence[Row]]
 
 
@@ -45,8 +46,8 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
         row += [(f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now", "grave"), ("  ", "plain")]
     is_past = model.cursor is None and model.is_stale
     told = list(of_screen(model, frame, glyphs)) if of_screen is not None and frame.seconds > 0 and not is_past else []
-    sentences = told or _sentences(model, frame, glyphs)
-    offered = () if _is_calm(row) else _HELPFUL_KEYS_BY_SCREEN.get(model.screen, _HELPFUL_KEYS)
+    sentences = _with_own(model, frame, _sentences(model, frame, glyphs), told)
+    offered = () if _is_calm(row) else _helpful_keys(model, frame)
     keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
     for beside in (keys, []) if keys else ([],):
         for sentence in sentences:
@@ -60,6 +61,41 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
 def _is_calm(row: Row) -> bool:
     """Nothing is to be fixed where the machine is stable."""
     return row[0][1] == "good"
+
+
+def _with_own(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[Row]) -> list[Row]:
+    """What the screen says itself comes second where the machine is noisy: who does that comes first."""
+    if not own:
+        return sentences
+    has_culprit = culprit_of_headline(frame) is not None and (frame.verdict != "stable" or bool(over_now(model)))
+    if not has_culprit and (frame.verdict != "unstable" or model.screen == Screen.PREFLIGHT):
+        return own
+    return [*([*said, ("  ", "plain"), *each] for said in sentences[:-1] or sentences for each in own), *sentences]
+
+
+def _helpful_keys(model: ScreenModel, frame: Frame) -> Sequence[tuple[str, str]]:
+    """`f` opens the fix of the selected row: it is offered where that is the culprit that the headline names."""
+    if model.screen in _HELPFUL_KEYS_BY_SCREEN:
+        return _HELPFUL_KEYS_BY_SCREEN[model.screen]
+    return (_FIX, _PREFLIGHT) if _selects_culprit(model, frame) else (_PREFLIGHT,)
+
+
+def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:
+    """Whether the selected row is what the headline names, or the IRQ that is likely to raise it."""
+    selected, culprit = _selected(model), culprit_of_headline(frame)
+    if selected is None or culprit is None:
+        return False
+    wanted = [culprit, *([irq] if (irq := likely_irq(culprit, frame.culprits)) is not None else [])]
+    is_here = culprit.cpu in cpus_of(selected) or selected.irq is not None
+    return is_here and what_is_same(selected) in map(what_is_same, wanted)
+
+
+def _selected(model: ScreenModel) -> CulpritLine | None:
+    """What this picture shows as selected."""
+    if model.screen == Screen.IRQS:
+        row = model.irq_listing().selected
+        return culprit_of(model, row) if row is not None else None
+    return model.listing().selected if model.screen in WITH_CULPRITS else None
 
 
 def _verdict(model: ScreenModel) -> Piece:
@@ -127,11 +163,11 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
         return [[(until, "plain"), *doubt]]
     checks = [] if is_notable else checks_row(model, frame)
     before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]
-    culprit = _culprit_on(frame, worst.cpu) if is_notable else None
+    culprit = culprit_of_headline(frame)
     told = [
         [
             *_noise(worst, glyphs, detail, is_worst=is_grave or not unread),
-            *(_culprit(culprit, glyphs, detail) if culprit is not None else []),
+            *(_culprit(frame, culprit, glyphs, detail) if culprit is not None else []),
         ]
         for detail in (3, 2, 1, 0)
     ]
@@ -151,17 +187,41 @@ def _noise(line: CpuLine, glyphs: Glyphs, detail: int, *, is_worst: bool) -> Row
     return [*row, (f" ({short_share(noise_ns / 1e9)}{f', limit {_LIMIT}' if detail > 2 else ''})", "plain")]
 
 
-def _culprit_on(frame: Frame, cpu: int) -> CulpritLine | None:
-    """The costliest one, all its threads together."""
-    return max(folded(line for line in frame.culprits if line.cpu == cpu), key=noise_of, default=None)
+def _is_notable(line: CpuLine) -> bool:
+    return (line.stolen_ns_per_s or 0) >= NOTABLE_NS
 
 
-def _culprit(culprit: CulpritLine, glyphs: Glyphs, detail: int) -> Row:
+def culprit_of_headline(frame: Frame) -> CulpritLine | None:
+    """The costliest one on the worst target CPU, all its threads together; None where there is no noise to speak of."""
+    targets = [line for line in frame.cpus if line.role == Role.TARGET and _is_notable(line)]
+    if not targets:
+        return None
+    worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu
+    return max(folded(line for line in frame.culprits if line.cpu == worst), key=noise_of, default=None)
+
+
+def likely_irq(line: CulpritLine, beside: Sequence[CulpritLine]) -> CulpritLine | None:
+    """Of softirqs that follow an interrupt the most frequent one on their CPU, which is likely to raise them."""
+    if line.kind != Kind.SOFTIRQ or line.name not in AFTER_AN_INTERRUPT:
+        return None
+    irqs = [each for each in beside if each.cpu == line.cpu and each.kind == Kind.IRQ]
+    return max(irqs, key=lambda each: each.rate_per_s or 0, default=None)
+
+
+def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs, detail: int) -> Row:
+    irq = likely_irq(culprit, frame.culprits)
+    by: Row = [] if irq is None else [(", likely by ", "plain"), (_by(irq, detail), "strong")]
     return [
         (f"  {glyphs.cause} ", "faint"),
         (_named(culprit, detail > 1), "strong"),
+        *by,
         (_rate(culprit) if detail else "", "plain"),
     ]
+
+
+def _by(irq: CulpritLine, detail: int) -> str:
+    name = irq.name.partition(" (")[0]
+    return f"IRQ {name if detail > 1 else name.split()[0]}"
 
 
 def _named(culprit: CulpritLine, has_device: bool) -> str:

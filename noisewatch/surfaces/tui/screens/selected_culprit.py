@@ -8,11 +8,12 @@ from dataclasses import replace
 from statistics import median
 
 from noisewatch.cpus import format_cpu_strides, name_cpus
-from noisewatch.kinds import AFTER_AN_INTERRUPT, INTERRUPT_KINDS, Kind
+from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.surfaces.tui.draw.culprit_panel import history_of
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
+from noisewatch.surfaces.tui.draw.headline import likely_irq
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
 from noisewatch.surfaces.tui.screens.event_list import (
@@ -194,13 +195,10 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
     if line.kind == Kind.KERNEL_THREAD:
         does = explain_thread(line.name)
         return [_fact("does", does)] if does is not None else []
-    if line.kind == Kind.SOFTIRQ and line.name in AFTER_AN_INTERRUPT and model.frame is not None:
-        irqs = [each for each in model.frame.culprits if each.cpu == line.cpu and each.kind == Kind.IRQ]
-        if irqs:
-            most = max(irqs, key=lambda each: each.rate_per_s or 0)
-            name, rate = most.name.partition(" (")[0], describe_rate(most.rate_per_s)
-            said = f"IRQ {name}, {rate}: the most frequent one on CPU {line.cpu}"
-            return [_fact("likely by", said)]
+    irq = likely_irq(line, model.frame.culprits) if model.frame is not None else None
+    if irq is not None:
+        name, rate = irq.name.partition(" (")[0], describe_rate(irq.rate_per_s)
+        return [_fact("likely by", f"IRQ {name}, {rate}: the most frequent one on CPU {line.cpu}")]
     return []
 
 

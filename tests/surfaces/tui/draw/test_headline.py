@@ -106,3 +106,34 @@ def test_the_keys_come_before_the_device_of_an_irq() -> None:
     assert "◂ irq 205 eth0: 41 200/s" in _said(model, 100)
     assert _said(model, 100).endswith("f fix  p preflight ")
     assert "of a long name): 41 200/s" in _said(model, 140)
+
+
+def _two_culprits() -> ScreenModel:
+    cpus = (cpu_line(2, "target", 2e8), cpu_line(3, "target", 3.3e8))
+    loop, cron = culprit("sh", 3, 3e8, pid=6291, tid=6291), culprit("cron", 2, 2e8)
+    return model_of(frame(cpus, (loop, cron), verdict="unstable", failed=("target-cpu-busy",)))
+
+
+def test_the_fix_is_offered_only_while_the_selected_row_is_the_culprit_that_is_named() -> None:
+    model = _two_culprits()
+    assert "◂ thread sh [6291]" in _said(model)
+    assert _said(model).endswith(" f fix  p preflight ")
+    model.select(1)
+    assert "◂ thread sh [6291]" in _said(model)
+    assert _said(model).endswith(" p preflight ")
+    assert "f fix" not in _said(model)
+
+
+def test_no_fix_is_offered_where_no_culprit_is_named() -> None:
+    assert "f fix" not in _said(model_of(frame(4, verdict="unstable", failed=("cpu-quota",))))
+
+
+def test_softirqs_have_the_irq_that_is_likely_to_raise_them() -> None:
+    cpus = (cpu_line(2, "target"), cpu_line(3, "target", 3.3e8))
+    softirq = culprit("NET_RX", 3, 3e8, kind=Kind.SOFTIRQ, pid=None, tid=None, rate_per_s=41_200.0)
+    irq = replace(_IRQ, name="205 eth0-TxRx-5 (Card)", stolen_ns_per_s=9e6)
+    model = model_of(frame(cpus, (softirq, irq), verdict="unstable"))
+    assert "◂ softirq NET_RX, likely by IRQ 205 eth0-TxRx-5: 41 200/s" in _said(model)
+    assert "likely by IRQ 205" in _said(model, 80)
+    timers = model_of(frame(cpus, (replace(softirq, name="TIMER"), irq), verdict="unstable"))
+    assert "likely by" not in _said(timers)

@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row, cut_at_word
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.framing import cpu_line, frame, model_of, text_of
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, text_of
 
 _TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts")
 _CARD = IrqSetting("205", Kind.IRQ, "eth0-TxRx-3", allowed="3", effective="3")
@@ -114,3 +114,36 @@ def test_the_preflight_screen_counts_what_blocks_and_its_causes() -> None:
 def test_a_sentence_is_cut_between_words(width: int, kept: str) -> None:
     row: Row = [("two words ", "plain"), ("and a longer sentence", "strong")]
     assert text_of(cut_at_word(row, width)) == kept
+
+
+@pytest.mark.parametrize("screen", [Screen.MAP, Screen.IRQS, Screen.CLOCK, Screen.PREFLIGHT])
+def test_where_the_target_is_noisy_each_screen_names_the_culprit_first_and_its_own_sentence_second(
+    screen: Screen,
+) -> None:
+    hog = culprit("hog", 3, 3e8)
+    cpus = (cpu_line(2, "target"), cpu_line(3, "target", 3e8))
+    noisy = replace(_frame(failed=("target-cpu-busy",)), cpus=cpus, culprits=(hog,))
+    own = {
+        Screen.MAP: "over 0.5% in 1 of 1 intervals",
+        Screen.IRQS: "no device interrupts a target CPU",
+        Screen.CLOCK: "3 GHz, steady",
+        Screen.PREFLIGHT: "1 check blocks",
+    }[screen]
+    said = _said(model_of(noisy), screen, 200)
+    assert 0 < said.index("worst CPU 3 300 ms/s") < said.index("◂ thread hog [4711]") < said.index(own)
+    narrow = _said(model_of(noisy), screen, 80)
+    assert "◂ thread hog [4711]" in narrow
+    passing = _said(model_of(replace(noisy, verdict="stable", findings=())), screen)
+    assert "over its limit now  worst CPU 3" in passing
+    assert "◂ thread hog [4711]" in passing
+
+
+def test_the_irqs_screen_offers_the_fix_of_the_irq_that_is_to_blame_and_of_no_other() -> None:
+    cpus = (cpu_line(0), cpu_line(2, "target"), cpu_line(3, "target", 3e8))
+    irqs = (IrqLine("206", (0,), (50_000.0,)), IrqLine("205", (3,), (21_235.0,)))
+    card = culprit("205 eth0-TxRx-3", 3, 3e8, kind=Kind.IRQ, pid=None, tid=None, irq=205, rate_per_s=41_235.0)
+    harmless = IrqSetting("206", Kind.IRQ, "eth1", allowed="0", effective="0")
+    model = model_of(replace(_frame(irqs=irqs, irq_settings=(_CARD, harmless)), cpus=cpus, culprits=(card,)))
+    assert "f fix" not in _said(model, Screen.IRQS, 200)
+    model.select(1)
+    assert text_of(rows_of_screen(model, 200, 30, UNICODE)[1]).endswith(" f fix  p preflight ")
