@@ -13,6 +13,7 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.draw.timeline import in_sight, time_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
+from noisewatch.surfaces.tui.state.heat_and_power import HOT
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 
@@ -24,7 +25,7 @@ _STEPS_KHZ = (50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000)  # betwee
 _MOST_FIGURES = 6  # of the axis
 TALL_LINE, _TALLEST_LANE = 20, 8  # rows: what is left over then goes to heat and power, up to so many each
 _BETWEEN_TIMES = 24  # columns
-_HOT, _HOTTEST = 0.85, 0.97  # of what is critical, or of the limit
+_HOTTEST = 0.97  # of what is critical, or of the limit
 BY_HEAT, BY_POWER = "h", "P"  # on the axis of the time
 
 Khz = float | None
@@ -201,7 +202,7 @@ def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
         if share is None:
             row.append((" " if at else glyphs.unknown, "unknown"))
         else:
-            style: Style = "grave" if share >= _HOTTEST else "notable" if share >= _HOT else "calm"
+            style: Style = "grave" if share >= _HOTTEST else "notable" if share >= HOT else "calm"
             filled = max(round(share * steps * tall), 1) - at * steps
             row.append((glyphs.ramp[min(max(filled, 0), steps)], style))
     return runs(row)
@@ -211,7 +212,7 @@ def _most(shares: Sequence[Khz]) -> Khz:
     """None where one that is not known may be more, and what is known is nothing to speak of."""
     known = [share for share in shares if share is not None]
     most = max(known, default=None)
-    return most if len(known) == len(shares) or (most or 0) >= _HOT else None
+    return most if len(known) == len(shares) or (most or 0) >= HOT else None
 
 
 def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self, TypeVar
 
-from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.clock import ClockPackage
 from noisewatch.operations.frame.frame import CpuLine, Frame
+from noisewatch.surfaces.tui.state.heat_and_power import share_of_heat, share_of_power, times_limited
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 
@@ -121,8 +120,8 @@ class ClockHistory:
         flags |= _BY_HEAT if any(each.times and each.by == "heat" for each in frame.conditions.throttled) else 0
         _put(self._flags, at, flags | (_BY_POWER if self._is_limited(frame) else 0))
         self.told.add(frame)
-        _put(self._heat, at, _share_of_heat(frame))
-        _put(self._power, at, _share_of_power(frame))
+        _put(self._heat, at, share_of_heat(frame))
+        _put(self._power, at, share_of_power(frame))
         khz_by_cpu = {
             line.cpu: line.current_khz if line.cpu in ticked else -line.current_khz
             for line in frame.cpus
@@ -184,7 +183,7 @@ class ClockHistory:
         return found
 
     def heat(self, numbers: Iterable[int]) -> list[float | None]:
-        """How hot the hottest package of the target CPUs was, as a share of what is critical."""
+        """How hot the hottest package of the target CPUs was, as a share of what is critical; None is unknown."""
         return _known(self._read(self._heat, numbers))
 
     def power(self, numbers: Iterable[int]) -> list[float | None]:
@@ -197,7 +196,7 @@ class ClockHistory:
 
     def _is_limited(self, frame: Frame) -> bool:
         """Whether a power limit was reached since the frame before, as far as both tell."""
-        before, self._limited = self._limited, _times_limited(frame)
+        before, self._limited = self._limited, times_limited(frame)
         return any(count > before.get(what, count) for what, count in self._limited.items())
 
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
@@ -254,32 +253,6 @@ def _mean(known: Sequence[int]) -> float:
 
 def _known(shares: Iterable[float]) -> list[float | None]:
     return [share if share > 0 else None for share in shares]  # no NaN is
-
-
-def _packages(frame: Frame) -> list[ClockPackage]:
-    """Those of the target CPUs."""
-    packages, target = frame.clock.packages if frame.clock is not None else (), set(frame.target)
-    return [each for each in packages if not target.isdisjoint(parse_cpu_list(each.cpus))]
-
-
-def _share_of_heat(frame: Frame) -> float:
-    """NaN where it is unknown."""
-    degrees = [(each.celsius, each.critical_celsius) for each in _packages(frame)]
-    degrees += [(each.celsius, each.critical_celsius) for each in frame.conditions.temperatures]
-    return max((celsius / critical for celsius, critical in degrees if celsius and critical), default=math.nan)
-
-
-def _share_of_power(frame: Frame) -> float:
-    limited = [(each.watts, each.long_limit_w or each.rated_w) for each in _packages(frame)]
-    return max((watts / limit for watts, limit in limited if watts and limit), default=math.nan)
-
-
-def _times_limited(frame: Frame) -> dict[str, int]:
-    """Of each package of the target CPUs, and of each of their cores, where that is known."""
-    counts = {f"package {each.package}": each.power_limit_count for each in _packages(frame)}
-    cpus = frame.clock.cpus if frame.clock is not None else ()
-    counts |= {f"core of {each.cpu}": each.power_limit_count for each in cpus if each.cpu in frame.target}
-    return {what: count for what, count in counts.items() if count is not None}
 
 
 def _put(column: array[N], at: int, value: N) -> None:

@@ -1,0 +1,46 @@
+"""How hot the packages of the target CPUs are, what they use, and how often their limits were reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from noisewatch.cpus import parse_cpu_list
+from noisewatch.operations.frame.clock import ClockPackage
+from noisewatch.operations.frame.frame import Frame
+
+HOT = 0.85  # of what is critical, or of the limit
+
+
+def share_of_heat(frame: Frame) -> float:
+    """Of the hottest, as a share of what is critical. NaN is unknown: so it is where that of one is, and no other is
+    HOT.
+    """
+    degrees = [(each.celsius, each.critical_celsius) for each in _packages(frame)]
+    degrees += [(each.celsius, each.critical_celsius) for each in frame.conditions.temperatures]
+    return _highest(degrees)
+
+
+def share_of_power(frame: Frame) -> float:
+    """The same of what they use, as a share of PL1, else of what they were made for."""
+    return _highest((each.watts, each.long_limit_w or each.rated_w) for each in _packages(frame))
+
+
+def times_limited(frame: Frame) -> dict[str, int]:
+    """How often the power limit of each package, and of each of their cores, was reached, where that is known."""
+    counts = {f"package {each.package}": each.power_limit_count for each in _packages(frame)}
+    cpus = frame.clock.cpus if frame.clock is not None else ()
+    counts |= {f"core of {each.cpu}": each.power_limit_count for each in cpus if each.cpu in frame.target}
+    return {what: count for what, count in counts.items() if count is not None}
+
+
+def _packages(frame: Frame) -> list[ClockPackage]:
+    """Those of the target CPUs."""
+    packages, target = frame.clock.packages if frame.clock is not None else (), set(frame.target)
+    return [each for each in packages if not target.isdisjoint(parse_cpu_list(each.cpus))]
+
+
+def _highest(found: Iterable[tuple[float | None, float | None]]) -> float:
+    shares = [value / limit if value is not None and limit else None for value, limit in found]
+    highest = max((share for share in shares if share is not None), default=math.nan)
+    return math.nan if None in shares and highest < HOT else highest

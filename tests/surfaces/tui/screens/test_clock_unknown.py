@@ -1,0 +1,33 @@
+"""The clock screen where a clock, heat or power was not read."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
+from noisewatch.operations.frame.frame import Conditions, Temperature
+from tests.surfaces.tui.framing import cpu_line, frame, model_of
+
+_TARGETS = (cpu_line(0), cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
+
+
+def _package(number: int, cpus: str, celsius: float | None, watts: float | None) -> ClockPackage:
+    return ClockPackage(number, cpus, celsius, 100.0, watts, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "share"), [(40.0, 50.0, 0.5), (40.0, None, None), (90.0, None, 0.9), (None, None, None)]
+)
+def test_heat_and_power_are_unknown_while_those_of_a_target_package_are_unless_another_is_hot(
+    first: float | None, other: float | None, share: float | None
+) -> None:
+    packages = (_package(0, "2", first, first), _package(1, "3", other, other), _package(2, "0", None, None))
+    clocks = model_of(frame(_TARGETS, clock=ClockFigures(packages=packages))).clocks
+    assert clocks.heat([0]) == clocks.power([0]) == [pytest.approx(share) if share else None]
+
+
+def test_heat_is_unknown_while_a_sensor_of_the_processor_cannot_be_read() -> None:
+    read, unread = Temperature("core 0", 50.0, 100.0), Temperature("core 1", None, 100.0)
+    of = [model_of(frame(_TARGETS, conditions=Conditions(temperatures=each))) for each in ((read,), (read, unread))]
+    assert [model.clocks.heat([0]) for model in of] == [[0.5], [None]]
