@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.history import CAPACITY
 
@@ -31,21 +31,24 @@ class _Told:
     misses_target: bool
     misses_housekeeping: bool
 
-    def unseen(self, line: CulpritLine) -> float | None:
-        """The noise of a culprit that is not among those that are told."""
-        if self.unknown and not self.unknown.isdisjoint(cpus_of(line)):
+    def noise(self, line: CulpritLine, noise_by_cpu: Mapping[int, float], ever_on: CpuSet) -> float | None:
+        """Of what is told of the culprit the most; `ever_on` are all CPUs on which it is known to have been."""
+        most = max(noise_by_cpu.values(), default=None)
+        if self.unknown and (most or 0.0) < GRAVE_NS and not self.unknown.isdisjoint(ever_on):
             return None
+        if most is not None:
+            return most
         misses = self.misses_housekeeping if line.role == Role.HOUSEKEEPING else self.misses_target
         return NOT_FOLLOWED_NS if misses else 0.0
 
 
-def _most_on(entries: Iterable[_Entry], tid: int | None, cpus: CpuSet | None) -> float | None:
-    """What the thread, or all of them, took of one of these CPUs; None where it was on none of them."""
+def _by_cpu(entries: Iterable[_Entry], tid: int | None, cpus: CpuSet | None) -> Mapping[int, float]:
+    """What the thread, or all of them, took of each of these CPUs on which it was."""
     noise_by_cpu: dict[int, float] = {}
     for cpu, thread, noise in entries:
         if (cpus is None or cpu in cpus) and (tid is None or tid == thread):
             noise_by_cpu[cpu] = noise_by_cpu.get(cpu, 0.0) + noise
-    return max(noise_by_cpu.values(), default=None)
+    return noise_by_cpu
 
 
 class CulpritHistory:
@@ -63,25 +66,29 @@ class CulpritHistory:
             _ENTRY.pack(hash(what_is_same(line)), line.cpu, line.tid or _NO_THREAD, line.stolen_ns_per_s)
             for line in frame.culprits
         )
-        unknown = frozenset(line.cpu for line in frame.cpus if line.stolen_ns_per_s is None)
+        unknown = frozenset(
+            line.cpu for line in frame.cpus if line.stolen_ns_per_s is None and line.role != Role.OFFLINE
+        )
         misses_target = frame.is_cut and frame.culprits[-1].role != Role.HOUSEKEEPING
         self._told.append(_Told(packed, unknown, misses_target, frame.is_cut))
 
     def noise(self, line: CulpritLine, numbers: Iterable[int], cpus: CpuSet | None = None) -> list[float | None]:
         """The culprit's noise in ns/s, by interval, all its threads together: where it was on several of the CPUs, the
-        most; NOT_FOLLOWED_NS where it was not among the costliest, None where its CPU could not be read.
+        most; NOT_FOLLOWED_NS where it was not among the costliest, None where one of its CPUs could not be read and
+        the noise on the others is not grave.
         """
         what = hash(what_is_same(line))
         tid = None if isinstance(line, FoldedLine) else line.tid
-        first, noise = self.count - len(self._told), list[float | None]()
-        for number in numbers:
-            if not first <= number < self.count:
-                noise.append(None)
-                continue
-            entries = self._entries(number, first).get(what)
-            most = _most_on(entries, tid, cpus) if entries is not None else None
-            noise.append(self._told[number - first].unseen(line) if most is None else most)
-        return noise
+        first, asked = self.count - len(self._told), list(numbers)
+        found = [
+            _by_cpu(self._entries(number, first).get(what, ()), tid, cpus) if first <= number < self.count else None
+            for number in asked
+        ]
+        ever_on = frozenset(cpus_of(line)).union(*(each for each in found if each))
+        return [
+            None if each is None else self._told[number - first].noise(line, each, ever_on)
+            for number, each in zip(asked, found, strict=True)
+        ]
 
     def _entries(self, number: int, first: int) -> _Entries:
         """By the hash of what it is; the last ones that were asked for are kept."""

@@ -181,3 +181,15 @@ def test_where_there_is_little_room_the_count_of_intervals_goes_first() -> None:
     said = "\n".join(screen_of(_model(_IRQ), Screen.OVERVIEW, 100, 34))
     assert "median 45 ms/s, most 90 ms/s" in said
     assert "there for 2 intervals" in said
+
+
+def test_no_median_is_told_of_a_culprit_one_of_whose_cpus_was_not_always_read() -> None:
+    tick = culprit("tick", 2, 1e6, kind=Kind.TICK, pid=None, tid=None)
+    loud = replace(tick, cpu=3, stolen_ns_per_s=3e8)
+    cpus = (cpu_line(0), cpu_line(2, Role.TARGET, 1e6), cpu_line(3, Role.TARGET, 3e8))
+    blind = (*cpus[:2], cpu_line(3, Role.TARGET, None))
+    model = model_of(frame(cpus, (tick, loud)), frame(blind, (tick,), 2), frame(cpus, (tick, loud), 3))
+    said = _shown(model, Screen.CULPRITS)
+    assert "most 300 ms/s in 2 of 3 intervals" in said
+    assert "median" not in said
+    assert "? 1 unknown: not read" in said

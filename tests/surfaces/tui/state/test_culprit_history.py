@@ -62,6 +62,18 @@ def test_one_that_a_cut_frame_leaves_out_is_not_followed_and_on_a_cpu_that_was_n
     assert unread.noise(replace(_TICK, cpu=3), range(2)) == [0.0, NOT_FOLLOWED_NS]
 
 
+def test_where_one_of_its_cpus_was_not_read_the_noise_on_another_is_not_all_unless_it_is_grave() -> None:
+    on_both = (_TICK, replace(_TICK, cpu=3, stolen_ns_per_s=3e8))
+    found = _history(on_both)
+    half = (cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET, None))
+    found.add(frame(half, (_TICK,), 2))
+    found.add(frame(half, (replace(_TICK, stolen_ns_per_s=9e6),), 3))
+    found.add(frame((half[0], cpu_line(3, Role.OFFLINE, None)), (_TICK,), 4))
+    for line in (*folded(on_both), _TICK):
+        assert found.noise(line, range(4)) == [3e8, None, 9e6, 4e6]
+    assert found.noise(_TICK, range(4), frozenset({2})) == [4e6, 4e6, 9e6, 4e6]
+
+
 def test_what_is_not_kept_is_unknown() -> None:
     found = _history(*(((_TICK,),) * 5), capacity=3)
     assert found.noise(_TICK, range(7)) == [None, None, 4e6, 4e6, 4e6, None, None]
