@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.draw.timeline import in_sight, time_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
-from noisewatch.surfaces.tui.state.heat_and_power import HOT
+from noisewatch.surfaces.tui.state.heat_and_power import HOT, partly_known
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 
@@ -164,20 +164,20 @@ def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | N
 
 
 def lane_count(model: ScreenModel, width: int) -> int:
-    """Of heat and power: those of which anything is known in sight."""
-    numbers = in_sight(model, width)
-    return sum(any(share is not None for share in each) for _, each in _shares(model, numbers))
+    """Of heat and power: those that have one."""
+    return len(_shares(model, in_sight(model, width)))
 
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
-    return [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
+    """Those of which anything is known in sight, or is now of one of several packages."""
+    told = partly_known(model.frame) if model.frame is not None else set()
+    found = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
+    return [each for each in found if each[0] in told or any(share is not None for share in each[1])]
 
 
 def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
     """Heat and power, the highest of each column, full where it is critical, or at the limit."""
-    known = [
-        (name, shares) for name, shares in _shares(model, axis.numbers) if any(each is not None for each in shares)
-    ]
+    known = _shares(model, axis.numbers)
     tall = min(max((height - TALL_LINE) // max(len(known), 1), 1), _TALLEST_LANE)
     rows: list[Row] = []
     for name, shares in known:

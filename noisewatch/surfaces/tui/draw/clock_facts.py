@@ -113,8 +113,8 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     first = packages[0] if packages else ClockPackage(0, "")
     rows = _heat_and_power(first, why, width, glyphs)
     for package in packages[1:]:
-        told = [_degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)]
-        said = ", ".join(each for each in told if each) or None
+        heat, power = _degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)
+        said = f"{heat or 'heat ?'}, {power or 'power ?'}" if heat or power else None
         rows += fact(f"package {package.package}", said, width, why=why.get("celsius") or why.get("watts"))
     rows += _limited(first, frame, width, glyphs)
     if packages and first.celsius is None:

@@ -26,6 +26,12 @@ def share_of_power(frame: Frame) -> float:
     return _highest((each.watts, each.long_limit_w or each.rated_w) for each in _packages(frame))
 
 
+def partly_known(frame: Frame) -> set[str]:
+    """`heat` and `power`, where that of any target package is known."""
+    figures = {"heat": [each.celsius for each in _packages(frame)], "power": [each.watts for each in _packages(frame)]}
+    return {name for name, found in figures.items() if any(each is not None for each in found)}
+
+
 def times_limited(frame: Frame) -> dict[str, int]:
     """How often the power limit of each package, and of each of their cores, was reached, where that is known."""
     counts = {f"package {each.package}": each.power_limit_count for each in _packages(frame)}

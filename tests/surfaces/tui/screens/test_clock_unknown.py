@@ -7,7 +7,7 @@ import pytest
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
 from noisewatch.operations.frame.frame import Conditions, Temperature
-from tests.surfaces.tui.framing import cpu_line, frame, model_of
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
 
 _TARGETS = (cpu_line(0), cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
 
@@ -31,3 +31,11 @@ def test_heat_is_unknown_while_a_sensor_of_the_processor_cannot_be_read() -> Non
     read, unread = Temperature("core 0", 50.0, 100.0), Temperature("core 1", None, 100.0)
     of = [model_of(frame(_TARGETS, conditions=Conditions(temperatures=each))) for each in ((read,), (read, unread))]
     assert [model.clocks.heat([0]) for model in of] == [[0.5], [None]]
+
+
+def test_the_lane_of_heat_stays_where_that_of_one_package_is_unknown() -> None:
+    packages = (_package(0, "2", 50.0, 50.0), _package(1, "3", None, 60.0))
+    model = model_of(*(frame(_TARGETS, second=at, clock=ClockFigures(packages=packages)) for at in range(1, 9)))
+    lines = screen_of(model, "clock", 120, 34)
+    assert any(line.startswith("heat   ????????") for line in lines)
+    assert any("package 1" in line and "heat ?, 60 of 100 W" in line for line in lines)
