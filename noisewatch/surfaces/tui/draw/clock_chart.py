@@ -246,7 +246,7 @@ def time_row(
         said = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
         if not marks.keys() & range(left, left + len(said)):
             line[left : left + len(said)] = said
-    if axis.stop >= len(end):
+    if axis.stop >= len(end) and not marks.keys() & range(axis.stop - len(end), axis.stop):
         line[axis.stop - len(end) : axis.stop] = end
     drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
     for at, text in enumerate(line[:room]):

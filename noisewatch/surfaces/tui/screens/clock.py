@@ -218,6 +218,8 @@ def _told(model: ScreenModel, width: int) -> str:
         told.append(f"{low / 1e6:.2f}{where} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
     words = {BY_HEAT: "slowed by heat", BY_POWER: "at power limit"}
     marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
+    uncounted = sum(model.clocks.are_uncounted(numbers))
+    marks += [f"slowing unknown in {uncounted} interval{'s' * (uncounted > 1)}"] if uncounted else []
     return " · ".join([*told, *marks, f"[ ] drops over {DROP:.0%}", "g graph"] if told else [])
 
 

@@ -24,7 +24,7 @@ DROP = 0.05  # of the clock: what falls by more, within as many intervals as the
 _DROPS_WITHIN = 10
 _TENS = 4  # digits of kHz that `each` leaves out
 _UNKNOWN = 0
-_KNOWS_TICKS, _BY_HEAT, _BY_POWER = 1, 2, 4
+_KNOWS_TICKS, _BY_HEAT, _BY_POWER, _UNCOUNTED = 1, 2, 4, 8
 N = TypeVar("N", int, float)
 
 
@@ -117,8 +117,11 @@ class ClockHistory:
         ticks = {label for label, setting in irqs.settings.items() if setting.kind == Kind.TICK}
         ticked = {cpu for line in frame.irqs or () if line.label in ticks for cpu in line.cpus}
         flags = _KNOWS_TICKS if ticks and frame.irqs is not None else 0
-        flags |= _BY_HEAT if any(each.times and each.by == "heat" for each in frame.conditions.throttled) else 0
-        _put(self._flags, at, flags | (_BY_POWER if self._is_limited(frame) else 0))
+        slowed_by = {each.by for each in frame.conditions.throttled if each.times}
+        flags |= _BY_HEAT if "heat" in slowed_by else 0
+        flags |= _BY_POWER if self._is_limited(frame) or "power" in slowed_by else 0
+        flags |= _UNCOUNTED if any(each.times is None for each in frame.conditions.throttled) else 0
+        _put(self._flags, at, flags)
         self.told.add(frame)
         _put(self._heat, at, share_of_heat(frame))
         _put(self._power, at, share_of_power(frame))
@@ -193,6 +196,10 @@ class ClockHistory:
     def slowed_by(self, numbers: Iterable[int]) -> list[tuple[bool, bool]]:
         """Whether heat slowed a target CPU in that interval, and whether a power limit was reached."""
         return [(bool(flags & _BY_HEAT), bool(flags & _BY_POWER)) for flags in self._read(self._flags, numbers)]
+
+    def are_uncounted(self, numbers: Iterable[int]) -> list[bool]:
+        """Whether it is unknown of a core or package how often it was slowed in that interval."""
+        return [bool(flags & _UNCOUNTED) for flags in self._read(self._flags, numbers)]
 
     def _is_limited(self, frame: Frame) -> bool:
         """Whether a power limit was reached since the frame before, as far as both tell."""

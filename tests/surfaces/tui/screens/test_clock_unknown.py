@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
-from noisewatch.operations.frame.frame import Conditions, Temperature
+from noisewatch.operations.frame.frame import Conditions, Temperature, Throttled
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
 
 _TARGETS = (cpu_line(0), cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
@@ -39,3 +39,13 @@ def test_the_lane_of_heat_stays_where_that_of_one_package_is_unknown() -> None:
     lines = screen_of(model, "clock", 120, 34)
     assert any(line.startswith("heat   ????????") for line in lines)
     assert any("package 1" in line and "heat ?, 60 of 100 W" in line for line in lines)
+
+
+def test_what_slowed_a_target_cpu_is_marked_whether_the_clock_screen_was_open_or_not() -> None:
+    slowed = {5: Throttled("package", "2-3", 3, "power"), 9: Throttled("core", "3", 1)}
+    lost = {7: Throttled("core", "3", None, "power")}
+    found = [Conditions(throttled=(each,) if each else ()) for each in ((slowed | lost).get(at) for at in range(1, 12))]
+    model = model_of(*(frame(_TARGETS, second=at, conditions=each) for at, each in enumerate(found, start=1)))
+    lines = screen_of(model, "clock", 200, 34)
+    assert any(line.startswith("      └────P───h──") for line in lines)
+    assert any("P at power limit" in line and "slowing unknown in 1 interval ·" in line for line in lines)
