@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Machine
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
-from noisewatch.machine.recording.replay import Recording
+from noisewatch.machine.recording.replay import Recording, is_recording
 from noisewatch.operations.pinning import allowed_now
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machi
     if options.replay is not None:
         return Recording(options.replay)
     return LiveMachine(own_pids)
+
+
+def require_free(path: str) -> None:
+    """Raises UsageError where a recording would take the place of a file that is none, and holds something."""
+    if os.path.isfile(path) and os.path.getsize(path) and not is_recording(path):
+        raise UsageError(f"{path}: not a recording of noisewatch, so it is not overwritten; name another file")
 
 
 def snapshot_options(

@@ -21,6 +21,7 @@ from noisewatch.machine.recording.format import (
 )
 
 _END = object()
+_LONGEST_HEADER = 1_000_000  # bytes
 _UNASKED = Failure(NOT_RECORDED, is_absent=False)
 
 
@@ -151,6 +152,16 @@ class Recording:
         except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
             self.damage = f"damaged after {self.frame_count} snapshots: {error}"
             return _END
+
+
+def is_recording(path: str) -> bool:
+    """Whether the file begins as a recording does, of whatever format."""
+    try:
+        with gzip.open(path, "rb") as file:
+            header = json.loads(file.readline(_LONGEST_HEADER))
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and "noisewatch_recording" in header
 
 
 def _lines_of(path: str) -> Iterator[bytes]:

@@ -17,14 +17,17 @@ from noisewatch.surfaces.reports.verdict.formats import Format, format_named_in
 _USAGE_ERROR = _INTERNAL_ERROR = 2
 _NOT_MEASURED = 3
 _INTERRUPTED = 130
+_MEASURING = ("preflight", "calibrate", "trace", "screenshot")
 _NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a verdict
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command and returns the exit status: 0 done, 2 usage or input error, 3 could not measure."""
     words = sys.argv[1:] if argv is None else argv
+    measures = False
     try:
         arguments = parse_arguments(words)
+        measures = arguments.command in _MEASURING
         return command_of(arguments)(arguments)
     except NoisewatchError as error:
         message = " ".join(str(error).split())
@@ -32,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
         return _told_as_wanted(message, status, format_named_in(words))
     except KeyboardInterrupt:
+        if measures:
+            print("noisewatch: interrupted: nothing is kept", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
         _drop_output()

@@ -156,7 +156,9 @@ def _fill_completion(parser: ArgumentParser) -> None:
 def _fill_record(parser: ArgumentParser) -> None:
     add_machine_options(parser, SUPPRESS)
     add_interval(parser, SUPPRESS)
-    parser.add_argument("file", metavar="FILE", help="recording to write")
+    parser.add_argument(
+        "file", metavar="FILE", help="recording to write; an older recording is overwritten, no other file is"
+    )
     parser.add_argument(
         "--duration",
         metavar="SECONDS",

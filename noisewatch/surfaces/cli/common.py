@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from noisewatch.machine import Machine
-from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.machines import MachineOptions, require_free
 from noisewatch.surfaces.output import opened_output
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
     if path is None:
         yield machine
         return
+    require_free(path)
     from noisewatch.operations.record import recorded  # with the sampler, which nothing else here needs
 
     with opened_output(path) as sink, recorded(machine, sink) as source:

@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 
 from noisewatch.errors import UsageError
-from noisewatch.operations.machines import open_machine
+from noisewatch.operations.machines import open_machine, require_free
 from noisewatch.operations.record import RecordingMade, RecordOptions, record
 from noisewatch.surfaces.cli.common import machine_options
 from noisewatch.surfaces.cli.live import TerminalListener
@@ -28,6 +28,7 @@ def run(arguments: Namespace) -> int:
     machine = open_machine(options.machine)
     if not machine.is_live:
         raise UsageError("only this host can be recorded")  # before the file is emptied
+    require_free(arguments.file)
     try:
         with open(arguments.file, "wb") as output:
             made = record(machine, output, options, TerminalListener())

@@ -1,11 +1,14 @@
-"""A fault of noisewatch's own is an error, and never looks like a verdict."""
+"""A fault of noisewatch's own is an error, and never looks like a verdict; Ctrl-C is told as what it is."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import Namespace
 
 import pytest
+
+from noisewatch.surfaces import cli
 
 # The run of a command that goes wrong in a way that nobody has thought of.
 _PROGRAM = """\
@@ -23,3 +26,25 @@ def test_it_is_told_in_one_line_with_the_status_of_an_error(form: str, status: i
     told = "internal error: ZeroDivisionError: division by zero (<string>:4)"
     assert (ran.returncode, ran.stderr) == (status, f"noisewatch: {told}; please report it\n")
     assert (told in ran.stdout) == (form == "nagios")  # which reads nothing else
+
+
+def _interrupt(arguments: Namespace) -> int:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("command", ["preflight", "calibrate", "trace"])
+def test_a_measurement_that_is_interrupted_says_that_nothing_is_kept(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "command_of", lambda _: _interrupt)
+    assert cli.main([command]) == 130
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "noisewatch: interrupted: nothing is kept\n")
+
+
+def test_nothing_is_said_where_nothing_was_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "command_of", lambda _: _interrupt)
+    assert cli.main(["explain"]) == 130
+    assert capsys.readouterr().err == ""

@@ -66,3 +66,17 @@ def test_only_this_host_can_be_recorded(run: Run, tmp_path: Path) -> None:
     ran = run("record", tmp_path / "x.nw", "--sysroot", tmp_path)
     assert (ran.status, ran.err) == (2, "noisewatch: only this host can be recorded\n")
     assert not (tmp_path / "x.nw").exists()
+
+
+@pytest.mark.parametrize("command", [["record"], ["preflight", "--sample", "0.5", "--no-calibration", "--record"]])
+def test_only_a_recording_is_overwritten_by_one(tmp_path: Path, command: list[str]) -> None:
+    notes, recording = tmp_path / "notes.txt", tmp_path / "host.nw"
+    notes.write_text("precious\n")
+    ran = subprocess.run([*NOISEWATCH, *command, notes], capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 2
+    refused = f"{notes}: not a recording of noisewatch, so it is not overwritten; name another file"
+    assert ran.stderr == f"noisewatch: {refused}\n"
+    assert notes.read_text() == "precious\n"
+    recording.touch()
+    for _ in range(2):  # over an empty file, and over a recording
+        assert _record(recording, "--duration", "0").returncode == 0
