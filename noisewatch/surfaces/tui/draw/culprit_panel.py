@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from noisewatch.cpus import fitting_cpu_list, format_cpu_list
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CulpritLine, Frame
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, level_pieces, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.baseline import Baseline
-from noisewatch.surfaces.tui.state.filters import order_in_words
+from noisewatch.surfaces.tui.state.filters import asked_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of
 from noisewatch.surfaces.tui.state.listed_culprits import listed_cpus
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share
 
@@ -39,27 +39,34 @@ _GIVE_WAY = (("share", 24), ("history", 20), ("kind", 20), ("rate", 24), ("chang
 
 
 def culprit_rows(
-    model: ScreenModel, listing: Listing[CulpritLine], width: int, height: int, glyphs: Glyphs, is_framed: bool = False
+    model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
-    """The culprits on target CPUs, or on all CPUs if that is asked for; the title of a frame tells which."""
-    where = "all CPUs" if model.shows_all_cpus else "targets"
-    who = "who" if is_framed else f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
+    """The table of what the screen lists, scrolled so that the selected row can be seen; or why there is nothing."""
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
-    if not listing.lines and model.frame is not None:
-        rows.append(_why_none(model.frame))
+    if not listing.count and model.frame is not None:
+        said, style = _why_none(model, model.frame)
+        rows.append([(f"     {said}", style)])
     return rows[: max(height, 0)]
 
 
-def _why_none(frame: Frame) -> Row:
+def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     """Nothing was seen of CPUs of which all is known; else it may be that nothing could be."""
     if frame.seconds <= 0:
-        return [("     no rates: `noisewatch show` prints what is known", "faint")]
-    unread = [cpu for cpu in frame.target if not frame.tells_all_of(cpu)]
-    if not frame.target:
-        return [("     there is no target CPU", "doubt")]
+        return "no rates: `noisewatch show` prints what is known", "faint"
+    listed, text = listed_cpus(model), model.filter if model.screen == Screen.CULPRITS else ""
+    asked = asked_cpus(text)
+    there = [line for line in frame.cpus if line.role != Role.OFFLINE and (listed is None or line.cpu in listed)]
+    there = [line for line in there if asked is None or line.cpu in asked]
+    if model.screen == Screen.OVERVIEW and not there:
+        return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
+    unread = [line.cpu for line in there if line.stolen_ns_per_s is None]
     if unread:
-        return [(f"     unknown on CPU {format_cpu_list(unread)}", "doubt")]
-    return [("     no culprit seen", "calm")]
+        return f"unknown on CPU {format_cpu_list(unread)}", "doubt"
+    if not all(frame.tells_all_of(line.cpu) for line in there):
+        return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
+    if text or not there:
+        return "none", "faint"
+    return "no culprit seen", "calm"
 
 
 # The last so many intervals of a culprit, its noise in ns/s; None is unknown.

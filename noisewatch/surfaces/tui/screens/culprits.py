@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table, history_of
+from noisewatch.cpus import name_cpus
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
-from noisewatch.surfaces.tui.state.filters import mistakes, order_in_words
+from noisewatch.surfaces.tui.state.filters import asked_cpus, mistakes, order_in_words
 from noisewatch.surfaces.tui.state.listed_culprits import counted
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from noisewatch.surfaces.tui.state.selection import Listing
 
 _LONGEST = 60
 
@@ -86,7 +85,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     top = filter_rows(model, width)
 
     def table(room: int) -> list[Row]:
-        return selectable(model, listing, who, width, room, glyphs)
+        return culprit_rows(model, listing, who, width, room, glyphs)
 
     return [
         *top,
@@ -98,7 +97,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     top, listing = filter_rows(model, width - 4), model.listing()
 
     def table(room: int) -> list[Row]:
-        return [*top, *selectable(model, listing, "who", width - 4, room - len(top), glyphs)]
+        return [*top, *culprit_rows(model, listing, "who", width - 4, room - len(top), glyphs)]
 
     needed = len(top) + listing.needed
     title = f"culprits on all CPUs, by {order_in_words(model.sort, model.folds)}"
@@ -119,23 +118,15 @@ def filter_rows(model: ScreenModel, width: int) -> list[Row]:
     else:
         rows += [
             [(f" {part}", "doubt")]
-            for line in mistakes(text)
+            for line in (*mistakes(text), *_absent(model))
             for part in textwrap.wrap(line, max(width - 2, 10), break_on_hyphens=False)
         ]
     return rows
 
 
-def selectable(
-    model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
-) -> list[Row]:
-    """The table of what is listed, scrolled so that the selected row can be seen."""
-    rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
-    if not listing.count:
-        is_cut = model.frame is not None and not _tells_all(model, model.frame)
-        said = f"none among the {MOST_CULPRITS} costliest culprits: there may be others" if is_cut else "none"
-        rows.append([(f"     {said}", "doubt" if is_cut else "faint")])
-    return rows
-
-
-def _tells_all(model: ScreenModel, frame: Frame) -> bool:
-    return frame.tells_all_of(model.cpu) if model.screen == Screen.CPU and model.cpu is not None else not frame.is_cut
+def _absent(model: ScreenModel) -> list[str]:
+    """Which CPUs are asked for that the machine does not have."""
+    if model.screen != Screen.CULPRITS or model.frame is None:
+        return []
+    absent = (asked_cpus(model.filter) or frozenset()) - {line.cpu for line in model.frame.cpus}
+    return [f"no {name_cpus(absent)} here"] if absent else []

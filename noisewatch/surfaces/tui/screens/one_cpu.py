@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
 from noisewatch.surfaces.tui.draw.clock_chart import time_row
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, columns_of, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
-from noisewatch.surfaces.tui.screens.culprits import selectable
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.listed_culprits import counted
@@ -63,7 +63,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     listing = model.listing()
 
     def table(room: int) -> list[Row]:
-        return selectable(model, listing, who, width, room, glyphs)
+        return culprit_rows(model, listing, who, width, room, glyphs)
 
     below = with_selected(model, listing.selected, table, listing.needed, width, height - len(top), glyphs)
     return [*top, *below]
@@ -89,7 +89,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     title = f"culprits on CPU {line.cpu}, by {model.sort}"
 
     def table(room: int) -> list[Row]:
-        return selectable(model, listing, "who", left - 4, room, glyphs)
+        return culprit_rows(model, listing, "who", left - 4, room, glyphs)
 
     culprits = framed_with_selected(
         model,

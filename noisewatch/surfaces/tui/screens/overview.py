@@ -27,9 +27,11 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     cpu_height = _cpu_height(model, height // 2 if model.shows_fix else height)
     rows = cpu_rows(model, width, cpu_height, glyphs)
     listing = model.listing()
+    where = "all CPUs" if model.shows_all_cpus else "targets"
+    who = f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
 
     def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, width, room, glyphs)
+        return culprit_rows(model, listing, who, width, room, glyphs)
 
     return rows + with_selected(model, listing.selected, table, listing.needed, width, height - cpu_height, glyphs)
 
@@ -41,7 +43,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     listing = model.listing()
 
     def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, left - 4, room, glyphs, is_framed=True)
+        return culprit_rows(model, listing, "who", left - 4, room, glyphs)
 
     keys = f"{counted(model, listing)} · s sort · g group · / filter"
     culprits = framed_with_selected(

@@ -36,6 +36,13 @@ def mistakes(text: str) -> list[str]:
     return [said for word in text.split() if (said := _mistake(word.removeprefix("!"))) is not None]
 
 
+def asked_cpus(text: str) -> CpuSet | None:
+    """The CPUs that `cpu:LIST` leaves; None where no word names any."""
+    words = [word.removeprefix("cpu:") for word in text.split() if word.startswith("cpu:")]
+    lists = [cpus for word in words if (cpus := _cpus(word)) is not None]
+    return frozenset.intersection(*lists) if lists else None
+
+
 def _mistake(word: str) -> str | None:
     key, colon, value = word.partition(":")
     if colon and key == "kind" and kind_named(value) is None:

@@ -56,6 +56,27 @@ def test_nothing_was_seen_only_of_cpus_of_which_all_is_known(cpus: tuple[CpuLine
     assert said in "".join(screen(model_of(frame(cpus))))
 
 
+@pytest.mark.parametrize("name", ["overview", "cpu", "culprits"])
+@pytest.mark.parametrize("width", [80, 140])
+def test_no_list_of_culprits_says_none_where_a_cpu_was_not_read(name: str, width: int) -> None:
+    model = model_of(frame((cpu_line(0, lost_ns=None), cpu_line(2, Role.TARGET))))
+    model.shows_all_cpus, model.cpu = True, 0
+    said = [line.strip() for line in screen_of(model, name, width, 34)]
+    assert any(line.startswith("unknown on CPU 0") for line in said)
+    assert not any(line.startswith(("none", "no culprit")) for line in said)
+    copied = model_of(frame((cpu_line(0, lost_ns=None), cpu_line(2, Role.TARGET, None)), seconds=0.0))
+    copied.cpu = 0
+    assert any(line.strip().startswith("no rates: ") for line in screen_of(copied, name, width, 34))
+
+
+def test_a_filter_leaves_only_the_doubt_of_the_cpus_that_it_asks_for() -> None:
+    model = model_of(frame(_UNREAD))
+    model.filter = "cpu:3"
+    assert "unknown on CPU 2" not in "".join(screen_of(model, "culprits")[3:])
+    model.filter = "cpu:2-3 hog"
+    assert "unknown on CPU 2" in "".join(screen_of(model, "culprits")[3:])
+
+
 def test_intervals_that_are_not_known_are_counted_as_such() -> None:
     model = model_of(*(frame(_UNREAD, second=second) for second in range(5)))
     assert "over 0.5% in 0 of 5 intervals, 5 unknown" in "".join(screen(model, 140))

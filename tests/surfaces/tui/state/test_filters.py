@@ -99,6 +99,11 @@ def test_a_duration_or_a_list_of_cpus_that_makes_no_sense_is_told(text: str, tol
     assert told in _drawn(text)
 
 
+def test_a_cpu_that_the_machine_does_not_have_is_told() -> None:
+    assert "no CPU 99 here" in _drawn("cpu:2,99")
+    assert "no CPU" not in _drawn("cpu:2-3")
+
+
 @pytest.mark.parametrize("text", ["kind:irq !kind:kernel rcu", ">100us <1.5ms >7 cpu:2-3,5", "> <init> ->x a:b", "!"])
 def test_what_makes_sense_needs_no_words(text: str) -> None:
     assert mistakes(text) == []
