@@ -19,6 +19,7 @@ from noisewatch.units import describe_clock, describe_clocks, describe_rate, sho
 _RANGE_INTERVALS = 120
 _STEADY = 0.01  # of the clock: what varies by less holds it
 _FRESH_S = 5.0
+_MOST_NAMED = 3
 _LIMIT = short_share(GRAVE_NS / 1e9)
 
 
@@ -92,13 +93,26 @@ def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequ
     blocking = {*frame.failed, *frame.unknown} if parts else set()
     causes = {each.cause for each in frame.findings if each.id in blocking and each.cause is not None}
     if not parts:
-        passed, warned = number_of.get(Gravity.PASSED, 0), number_of.get(Gravity.WARNED, 0)
-        return [[(f"{passed} checks pass", "calm"), (f", {warned} warn", "plain")]]
+        return _passing(model, frame)
     said: Row = [piece for at, part in enumerate(parts) for piece in ([(", ", "plain"), *part] if at else part)]
     tail: Row = [(f": {len(causes)} of {_causes(len(frame.causes))}", "plain")] if causes else []
     first = next((each.id for each in frame.findings if each.id in blocking), None)
     named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
     return [[*said, *tail, *named], [*said, *tail], said]
+
+
+def _passing(model: ScreenModel, frame: Frame) -> Sequence[Row]:
+    """How many checks pass, and which have no answer; calm only where the verdict is."""
+    number_of = frame.number_of
+    is_calm = frame.verdict == "stable" and not (model.cursor is None and model.is_stale)
+    passed, warned = number_of.get(Gravity.PASSED, 0), number_of.get(Gravity.WARNED, 0)
+    said: Row = [(f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")]
+    count = number_of.get(Gravity.OPEN, 0)
+    if not count:
+        return [said]
+    names = [each.id for each in frame.findings if each.gravity == Gravity.OPEN]
+    named = f": {', '.join(names[:_MOST_NAMED])}{' …' * (count > _MOST_NAMED)}" if names else ""
+    return [[*said, (f", {count} unknown{each}", "unknown")] for each in (named, "")]
 
 
 def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: range) -> Sequence[Row]:

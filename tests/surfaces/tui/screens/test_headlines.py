@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row, cut_at_word
@@ -108,6 +109,21 @@ def test_the_preflight_screen_counts_what_blocks_and_its_causes() -> None:
     said = _said(model_of(failing), Screen.PREFLIGHT)
     assert "2 checks block, 1 unknown blocks: 1 of 1 cause  ◂ target-cpu-busy" in said
     assert "40 checks pass, 0 warn" in _said(model_of(_frame(verdict="stable")), Screen.PREFLIGHT)
+
+
+def test_the_preflight_screen_names_what_is_unknown_and_calls_nothing_calm_under_an_unknown_verdict() -> None:
+    lines = tuple(
+        FindingLine(id=f"check-{at}", status="unknown", weight="warning", gravity=Gravity.OPEN, said="x")
+        for at in range(4)
+    )
+    model = model_of(_frame(verdict="stable", findings=lines, passed=5))
+    assert "5 checks pass, 0 warn, 4 unknown: check-0, check-1, check-2 …" in _said(model, Screen.PREFLIGHT)
+    assert "5 checks pass, 0 warn, 4 unknown" in _said(model, Screen.PREFLIGHT, 60)
+    for verdict, is_calm in (("stable", True), ("unknown", False)):
+        model = model_of(_frame(verdict=verdict, passed=5))
+        model.go_to(Screen.PREFLIGHT)
+        row = rows_of_screen(model, 140, 30, UNICODE)[1]
+        assert (("5 checks pass", "calm") in row) == is_calm
 
 
 @pytest.mark.parametrize(("width", "kept"), [(24, "two words and a longer …"), (20, "two words and a …"), (3, "tw…")])
