@@ -61,7 +61,7 @@ def advise(
         snapshot = read_snapshot(
             machine, SnapshotOptions(target, is_discreet=True), TaskReader(asks_all_affinities=True)
         )
-        remedy = _with_its_interrupt(about, beside, Case(snapshot))
+        remedy = _if_it_disturbs(about, beside, Case(snapshot))
     except NoisewatchError as error:
         return Advice(about, (f"No advice: {error}",))
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
@@ -75,6 +75,18 @@ def advise(
     said += [f"{name}: {command}" for name, command in commands]
     runnable = tuple((name, command) for name, command in commands if command != by_hand)
     return Advice(about, tuple(map(printable, said)), runnable, by_hand)
+
+
+def _if_it_disturbs(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
+    """What helps; an IRQ that goes to other CPUs already is not to be moved there."""
+    beside, number, irqs = list(beside), _irq_of(about), case.snapshot.irqs
+    irq = irqs.by_number.get(number) if irqs is not None and number is not None else None
+    disturbed = case.target | case.siblings
+    goes_to = None if irq is None else irq.allowed if irq.effective is None else irq.effective
+    heard = {about.cpu, *(line.cpu for line in beside if line.irq == number)}
+    if goes_to and disturbed.isdisjoint(goes_to | heard):
+        return Remedy(f"It disturbs no target CPU: it goes to {name_cpus(goes_to)}.")
+    return _with_its_interrupt(about, beside, case)
 
 
 def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:

@@ -21,6 +21,7 @@ from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.check_causes import NOT_NOW
 from noisewatch.surfaces.tui.screens.event_panel import fix_of, frame_of
+from noisewatch.surfaces.tui.state.irq_table import disturbs_target
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share
@@ -201,7 +202,9 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     if model.awaits_fix:
         return None, "nothing to copy yet: what helps is being read"
     if advice is None:
-        return _nothing("press f for a fix")
+        row = model.irq_listing().selected if model.screen == Screen.IRQS else None
+        is_harmless = row is not None and not disturbs_target(model, row)
+        return _nothing("it disturbs no target CPU" if is_harmless else "press f for a fix")
     if not advice.commands:
         return _by_hand(advice.by_hand)
     (purpose, command), *others = advice.commands

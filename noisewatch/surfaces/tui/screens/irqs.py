@@ -15,9 +15,9 @@ from noisewatch.surfaces.tui.screens.event_list import latest_events, with_heade
 from noisewatch.surfaces.tui.screens.headlines import irqs_headline
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title
 from noisewatch.surfaces.tui.screens.irq_rows import LABEL, SORTS, IrqTable
-from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.screens.selected_culprit import fix_below_title
-from noisewatch.surfaces.tui.state.irq_table import IrqRow
+from noisewatch.surfaces.tui.screens.page import Keys, page
+from noisewatch.surfaces.tui.screens.selected_culprit import fix_below_title, fix_keys
+from noisewatch.surfaces.tui.state.irq_table import IrqRow, disturbs_target
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_seconds
@@ -25,14 +25,14 @@ from noisewatch.units import short_seconds
 _FACTS, _FACTS_OF_ONE_LOOK, _FACTS_BESIDE_FIX = 8, 5, 6  # rows of the lower frame, with its edges
 _MOST_OF_FIX = 40  # rows
 _OTHERS = "other interrupts"
+_KEYS_OF_FIX = (("f", "fix"), ("y", "copy fix"))
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
     ("enter", "its CPU"),
     ("up down", "IRQ"),
     ("/", "filter"),
-    ("f", "fix"),
-    ("y", "copy fix"),
+    *_KEYS_OF_FIX,
     ("s", "sort"),
     ("z", "silent"),
     ("g", "by device"),
@@ -44,7 +44,14 @@ _KEYS = (
 
 def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, _framed, irqs_headline)
+    return page(model, width, height, glyphs, _body, _keys(model), _framed, irqs_headline)
+
+
+def _keys(model: ScreenModel) -> Keys:
+    """A fix is offered of what disturbs a target CPU."""
+    row = model.irq_listing().selected
+    has_fix = model.shows_fix or (row is not None and disturbs_target(model, row))
+    return _KEYS if has_fix else [each for each in _KEYS if each not in _KEYS_OF_FIX]
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -55,7 +62,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     lower = max(height - table.needed - 2, min(_lower(model, width), height // 2))
     upper = _framed_table(model, table, width, height - lower, glyphs)
     facts = _facts(model, row, width - 4, lower - 2, glyphs)
-    keys = "y copy · f, esc close" if model.shows_fix else "f fix · enter its CPU"
+    keys = fix_keys(model) or ("f fix · enter its CPU" if disturbs_target(model, row) else "enter its CPU")
     return [*upper, *panel(irq_title(row), facts, width, lower, glyphs, keys)]
 
 

@@ -24,7 +24,7 @@ from noisewatch.surfaces.tui.screens.event_list import (
 )
 from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, what_is_same
-from noisewatch.surfaces.tui.state.irq_table import row_of
+from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_share
 
@@ -63,12 +63,19 @@ def framed_with_selected(
             model, panel(title, table(table_height - 2), width, table_height, glyphs, keys), events, width, glyphs
         )
     upper = panel(title, table(height - 3 - below), width, height - 1 - below, glyphs, keys)
-    enter = "" if model.screen == Screen.CPU else " · enter its CPU"
-    what = "y copy · f, esc close" if model.shows_fix else f"f fix{enter}"
+    offered = ["f fix"] if _may_have_fix(model, selected) else []
+    offered += [] if model.screen == Screen.CPU else ["enter its CPU"]
+    what = fix_keys(model) or " · ".join(offered)
     rows, events = _selected_and_events(model, selected, width - 4, below, glyphs)
     high = below - (len(events) + 1 if events else 0)
     lower = panel(culprit_title(model, selected), rows, width, high + 2, glyphs, what)
     return with_latest(model, joined(upper, lower, glyphs), events, width, glyphs)
+
+
+def _may_have_fix(model: ScreenModel, line: CulpritLine) -> bool:
+    """An IRQ that disturbs no target CPU needs none."""
+    row = row_of(model, str(line.irq)) if line.irq is not None else None
+    return row is None or disturbs_target(model, row)
 
 
 def with_selected(
@@ -116,6 +123,13 @@ def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
         return min(max(wanted, free, _LEAST_FACTS), room - LEAST_TABLE)
     below = max(free, min(_FACTS, room // 2))
     return below if below >= _LEAST_FACTS else 0
+
+
+def fix_keys(model: ScreenModel) -> str:
+    """What keys do beside a fix that is shown; empty where none is."""
+    if not model.shows_fix:
+        return ""
+    return "y copy · f, esc close" if model.advice is not None and model.advice.commands else "f, esc close"
 
 
 def fix_below_title(model: ScreenModel, width: int, height: int) -> list[Row]:

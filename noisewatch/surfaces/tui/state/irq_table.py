@@ -228,6 +228,14 @@ def busiest_first(row: IrqRow) -> list[int]:
     return sorted(row.goes_to or row.allowed or ())
 
 
+def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
+    """Whether it interrupts, or goes to, a target CPU or one that shares a core with one."""
+    lines = model.frame.cpus if model.frame is not None else ()
+    disturbed = {line.cpu for line in lines if line.role in (Role.TARGET, Role.SIBLING)}
+    heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
+    return not disturbed.isdisjoint(heard | (row.goes_to or frozenset()))
+
+
 def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
     """The costliest culprit of the frame that is this IRQ; else one made for it, whose cost is unknown."""
     frame = model.frame

@@ -74,7 +74,7 @@ def _compared(width: int, height: int) -> list[Row]:
 def _advised(width: int, height: int) -> list[Row]:
     model = copy(crowded(16))
     model.go_to(Screen.CPU)
-    model.advice = Advice(model.listed()[0], _ADVICE)
+    model.advice = Advice(model.listed()[0], _ADVICE, (("now", _ADVICE[-1]),))
     return rows_of_screen(model, width, height, UNICODE)
 
 

@@ -103,6 +103,18 @@ def test_softirqs_that_follow_an_interrupt_go_with_the_most_frequent_one_there()
     assert _advice(timer, files, beside=(timer, frequent)).commands == ()
 
 
+def test_an_irq_that_goes_to_housekeeping_cpus_is_not_to_be_moved_there() -> None:
+    files = {"/proc/irq/25/smp_affinity_list": "0-3\n", "/proc/irq/25/effective_affinity_list": "1\n"}
+    harmless = replace(_irq(25, "25 nvme0q1"), cpu=1)
+    handler = culprit("irq/25-nvme0q1", cpu=1, kind="kernel-thread", pid=None, tid=None)
+    for about in (harmless, handler):
+        found = _advice(about, files, beside=(harmless,))
+        assert found.lines[-1] == "It disturbs no target CPU: it goes to CPU 1."
+        assert found.commands == ()
+    assert _advice(harmless, files, beside=(_irq(25, "25 nvme0q1"),)).commands  # a target CPU heard it
+    assert _advice(harmless, files | {"/proc/irq/25/effective_affinity_list": "2\n"}).commands
+
+
 def test_commands_for_another_machine_are_said_to_be(tmp_path: Path) -> None:
     files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
     recording = record(tmp_path / "machine.nw", files)

@@ -271,7 +271,8 @@ def test_a_fix_stands_below_the_facts_and_goes_with_the_selection() -> None:
     assert selected is not None
     model.ask_for_fix(selected)
     assert "reading what helps …" in " ".join(_lines(model))
-    model.advice, model.awaits_fix = Advice(selected, ("now: echo 0 > 300", "undo: echo 1 > 300")), False
+    lines = ("now: echo 0 > 300", "undo: echo 1 > 300")
+    model.advice, model.awaits_fix = Advice(selected, lines, (("now", "echo 0 > 300"),)), False
     text = "\n".join(_lines(model))
     assert re.search(r"goes to +CPU 0(.|\n)*now: echo 0 > 300(.|\n)*undo: echo 1 > 300", text)
     assert "y copy · f, esc close" in text

@@ -271,3 +271,10 @@ def test_what_matters_has_a_sign_in_half_blocks_of_all(quantity: Quantity, calm:
     signs = [text_of(pair_row([one], [two], scale, None, TONED)) for one in (calm, marked) for two in (calm, marked)]
     assert signs == ["▀", "▾", "▴", "◆"]
     assert pair_row([OFFLINE_NS], [OFFLINE_NS], scale, None, TONED) == [("x", "faint")]
+
+
+def test_where_there_is_one_row_for_the_cpu_that_is_pointed_at_it_names_the_culprit() -> None:
+    hog = culprit("hog", 5, 3e8)
+    model = model_of(frame(_cpus(64, (5,)), (hog, culprit("cron", 5, 1e6))))
+    rows = screen_of(model, Screen.MAP, 60, 20)
+    assert any("CPU 5: noise 300 ms/s  ◂ thread hog [4711]" in row for row in rows)

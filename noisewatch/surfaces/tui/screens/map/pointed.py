@@ -51,9 +51,24 @@ def pointed_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 
 
 def pointed_line(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """The figures alone, with the CPU before them."""
+    """The figures alone, with the CPU before them, and who made it noisy."""
     line = _line(model)
-    return [] if line is None else cut([(f" CPU {line.cpu}:", "strong"), *_figures(model, line, glyphs)], width)
+    if line is None:
+        return []
+    noise, figures = _figures(model, line, glyphs)[:1], _figures(model, line, glyphs)[1:]
+    return cut([(f" CPU {line.cpu}:", "strong"), *noise, *_costliest(model, glyphs), *figures], width)
+
+
+def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:
+    """The culprit that took the most; what one look tells comes before the figures."""
+    culprits = _culprits(model)
+    if not culprits:
+        return []
+    name = culprits[0].name.partition(" (")[0] if culprits[0].irq is not None else culprits[0].name
+    return [
+        (f"  {glyphs.cause} ", "faint"),
+        (f"{culprits[0].kind.with_name(name)}{culprits[0].process_mark}", "strong"),
+    ]
 
 
 def _line(model: ScreenModel) -> CpuLine | None:
