@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.draw.timeline import in_sight, time_of
-from noisewatch.surfaces.tui.state.clock_history import ClockGraph
+from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
 from noisewatch.surfaces.tui.state.heat_and_power import HOT, partly_known
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
@@ -95,7 +95,8 @@ def _lines(model: ScreenModel, numbers: range) -> _Lines:
     if model.clock_graph == ClockGraph.EACH:
         return _Lines([], _halves(clocks.each(target, numbers), zoom, _all_of), are_stale)
     each = clocks.means(numbers) if model.clock_graph == ClockGraph.MEAN else clocks.slowest(numbers)
-    return _Lines(_halves(each, zoom, _least), [], are_stale)
+    low = (1 - DROP) * max((khz for khz in each if khz is not None), default=0)
+    return _Lines(_halves(each, zoom, lambda clocks: _least(clocks, low)), [], are_stale)
 
 
 def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> list[V]:
@@ -113,8 +114,11 @@ def _all_of(clocks: Sequence[frozenset[int]]) -> frozenset[int]:
     return frozenset[int]().union(*clocks)
 
 
-def _least(clocks: Sequence[Khz]) -> Khz:
-    return min((khz for khz in clocks if khz is not None), default=None)
+def _least(clocks: Sequence[Khz], low: float) -> Khz:
+    """None where one that is not known may be less, and what is known is no drop below what was seen."""
+    known = [khz for khz in clocks if khz is not None]
+    least = min(known, default=None)
+    return least if len(known) == len(clocks) or (least is not None and least < low) else None
 
 
 def _span(model: ScreenModel, known: Sequence[float]) -> _Span:

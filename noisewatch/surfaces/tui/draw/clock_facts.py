@@ -12,6 +12,7 @@ from noisewatch.operations.frame.clock import ClockGroup, ClockPackage
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits
+from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_duration
 
@@ -56,7 +57,9 @@ def highest_khz(model: ScreenModel) -> int | None:
 
 
 def has_clock(model: ScreenModel, numbers: Iterable[int]) -> bool:
-    """Whether the clock of a target CPU is known in any of these intervals."""
+    """Whether there is anything to draw of the clocks of the target CPUs in any of these intervals."""
+    if model.clock_graph == ClockGraph.EACH:
+        return any(model.clocks.each(model.frame.target if model.frame is not None else (), numbers))
     return any(khz is not None for khz in model.clocks.slowest(numbers))
 
 
@@ -66,7 +69,10 @@ def why_no_clock(model: ScreenModel) -> str:
     if frame is None:
         return "no figures yet"
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
-    if any(line.current_khz is not None for line in targets):
+    unread = [line.cpu for line in targets if line.current_khz is None]
+    if unread and len(unread) < len(targets) and model.history.count:
+        return f"The clock is unknown on {name_cpus(unread)}: so are the slowest and the mean. g shows each."
+    if len(unread) < len(targets):
         return (
             "The clock over time begins with the next look."
             if frame.origin is None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from noisewatch.cpus import name_cpus
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, TALL_LINE, chart_rows, lane_count, slowed_marks
 from noisewatch.surfaces.tui.draw.clock_facts import (
     has_clock,
@@ -216,11 +218,17 @@ def _told(model: ScreenModel, width: int) -> str:
         low, high = min(clocks), max(clocks)
         where = _cpus_at(model, numbers[slowest.index(low)], low)
         told.append(f"{low / 1e6:.2f}{where} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
+    unread = [line.cpu for line in model.frame.cpus if _is_unread(line)] if model.frame is not None else []
+    told += [f"unknown on {name_cpus(unread)}"] if unread and has_clock(model, numbers) else []
     words = {BY_HEAT: "slowed by heat", BY_POWER: "at power limit"}
     marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
     uncounted = sum(model.clocks.are_uncounted(numbers))
     marks += [f"slowing unknown in {uncounted} interval{'s' * (uncounted > 1)}"] if uncounted else []
     return " · ".join([*told, *marks, f"[ ] drops over {DROP:.0%}", "g graph"] if told else [])
+
+
+def _is_unread(line: CpuLine) -> bool:
+    return line.role == Role.TARGET and line.current_khz is None
 
 
 def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Self, TypeVar
 
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.frame import CpuLine, Frame
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.state.heat_and_power import share_of_heat, share_of_power, times_limited
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
@@ -103,6 +103,7 @@ class ClockHistory:
         self._at_s = array("d")
         self._khz_by_cpu: dict[int, array[int]] = {}  # negative: stale
         self._slowest = array("i")
+        self._last_whole = _UNKNOWN  # the slowest, when it was known last
         self._means = array("f")
         self._each: dict[int, frozenset[int]] = {}  # what was asked last of `each` ...
         self._each_of: Sequence[int] = ()  # ... and of which CPUs
@@ -135,17 +136,24 @@ class ClockHistory:
             self._khz_by_cpu[cpu] = array("i", [_UNKNOWN]) * len(self._at_s)
         for cpu, column in self._khz_by_cpu.items():
             _put(column, at, khz_by_cpu.get(cpu, _UNKNOWN))
-        targets = [khz_by_cpu[line.cpu] for line in frame.cpus if _is_target(line, khz_by_cpu)]
-        _put(self._slowest, at, _slowest(targets))
-        _put(self._means, at, _mean(targets))
+        targets = [khz_by_cpu.get(line.cpu, _UNKNOWN) for line in frame.cpus if line.role == Role.TARGET]
+        _put(self._slowest, at, self._slowest_of(targets))
+        _put(self._means, at, math.nan if _UNKNOWN in targets else _mean(targets))
         _put(self._at_s, at, frame.taken_at_ns / 1e9)
+
+    def _slowest_of(self, targets: Sequence[int]) -> int:
+        """Unknown where that of one is, as that may be the slowest; unless another has dropped below what all had."""
+        found = _slowest(targets)
+        if _UNKNOWN not in targets:
+            self._last_whole = found
+        return found if _UNKNOWN not in targets or 0 < found < (1 - DROP) * self._last_whole else _UNKNOWN
 
     def clocks(self, cpu: int, numbers: Iterable[int]) -> list[int | None]:
         """The CPU's clock in kHz, by interval, stale ones too; None is unknown, or not kept."""
         return [abs(khz) or None for khz in self._read(self._khz_by_cpu.get(cpu), numbers)]
 
     def slowest(self, numbers: Iterable[int]) -> list[int | None]:
-        """The clock of the slowest target CPU in kHz; of those that had a tick, where any had."""
+        """The clock of the slowest target CPU in kHz; of those that had a tick, where any had; None is unknown."""
         return [abs(khz) or None for khz in self._read(self._slowest, numbers)]
 
     def are_stale(self, numbers: Iterable[int], cpu: int | None = None) -> list[bool]:
@@ -241,10 +249,6 @@ class ClockHistory:
             if begin + len(numbers) <= len(column):
                 return list(column[begin : begin + len(numbers)])
         return [column[number % capacity] if first <= number < count else nothing for number in numbers]
-
-
-def _is_target(line: CpuLine, khz_by_cpu: Mapping[int, int]) -> bool:
-    return line.role == Role.TARGET and line.cpu in khz_by_cpu
 
 
 def _slowest(clocks: Iterable[int]) -> int:

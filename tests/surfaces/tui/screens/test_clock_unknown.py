@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from noisewatch.kinds import Role
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
 from noisewatch.operations.frame.frame import Conditions, Temperature, Throttled
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
 
 _TARGETS = (cpu_line(0), cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
@@ -14,6 +18,12 @@ _TARGETS = (cpu_line(0), cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
 
 def _package(number: int, cpus: str, celsius: float | None, watts: float | None) -> ClockPackage:
     return ClockPackage(number, cpus, celsius, 100.0, watts, 100.0)
+
+
+_TICKING: dict[str, Any] = {
+    "irqs": (IrqLine("LOC", (0, 2, 3), (9.0,) * 3),),
+    "irq_settings": (IrqSetting("LOC", Kind.TICK, "Local timer interrupts"),),
+}
 
 
 @pytest.mark.parametrize(
@@ -49,3 +59,41 @@ def test_what_slowed_a_target_cpu_is_marked_whether_the_clock_screen_was_open_or
     lines = screen_of(model, "clock", 200, 34)
     assert any(line.startswith("      └────P───h──") for line in lines)
     assert any("P at power limit" in line and "slowing unknown in 1 interval ·" in line for line in lines)
+
+
+def _clocks(*khz: int | None) -> ScreenModel:
+    """Those of target CPU 3 over time; target CPU 2 is steady, and all ticks are seen."""
+    return model_of(
+        *(
+            frame((*_TARGETS[:2], cpu_line(3, Role.TARGET, current_khz=each)), second=at, **_TICKING)
+            for at, each in enumerate(khz, start=1)
+        )
+    )
+
+
+def _line(model: ScreenModel) -> str:
+    """The columns that have anything of the line of the clock."""
+    chart = [line[7:] for line in screen_of(model, "clock", 120, 34) if line[6:7] in ("┤", "┊")]
+    return "".join(" " if all(line[at : at + 1] in " ┄" for line in chart) else "x" for at in range(40)).rstrip()
+
+
+def test_the_line_of_the_slowest_has_a_gap_where_the_clock_of_a_target_cpu_is_unknown() -> None:
+    model = _clocks(*[1_200_000] * 5, *[None] * 4, *[1_200_000] * 3)
+    assert _line(model) == "xxxxx    xxx"
+    model.go_to_number(6)
+    assert "unknown on CPU 3" in "\n".join(screen_of(model, "clock", 160, 34)[2:5])
+
+
+def test_where_the_clock_of_a_target_cpu_is_never_known_the_screen_names_it_and_can_draw_the_others() -> None:
+    model = _clocks(*[None] * 9)
+    text = "\n".join(screen_of(model, "clock", 120, 34))
+    assert "The clock is unknown on CPU 3: so are the slowest and the mean. g shows each." in text
+    model.go_to("clock")
+    model.toggle_folding()
+    assert _line(model) == "x" * 9
+
+
+def test_of_several_intervals_a_column_the_clock_is_unknown_where_one_is_unless_it_dropped() -> None:
+    model = _clocks(*[2_000_000] * 10, *[2_000_000, *[None] * 9], *[1_200_000, *[None] * 9], *[2_000_000] * 10)
+    model.zoom = 10
+    assert _line(model) == "x xx"

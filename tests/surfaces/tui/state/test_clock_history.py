@@ -31,8 +31,18 @@ def _clocks(*frames: Frame) -> ClockHistory:
 def test_the_slowest_target_cpu_is_told_for_each_interval() -> None:
     every = (0, 1, 2)
     clocks = _clocks(_frame(1, 800, 3000, 2900, ticked=every), _frame(2, 800, 3000, None, ticked=every), _frame(3, 800))
-    assert clocks.slowest(range(-1, 4)) == [None, 2_900_000, 3_000_000, None, None]
+    assert clocks.slowest(range(-1, 4)) == [None, 2_900_000, None, None, None]
     assert clocks.are_stale(range(3)) == [False, False, False]
+
+
+def test_the_slowest_and_the_mean_are_unknown_while_one_is_unless_another_has_dropped() -> None:
+    every = (0, 1, 2)
+    mhz = [(3000, 1200), (3000, None), (3000, 1200), (3000, 3000), (None, 3000), (None, 1000), (3000, 3000)]
+    clocks = _clocks(*(_frame(second, 800, *each, ticked=every) for second, each in enumerate(mhz, start=1)))
+    known = [1_200_000, None, 1_200_000, 3_000_000, None, 1_000_000, 3_000_000]
+    assert clocks.slowest(range(7)) == known
+    assert [mean is None for mean in clocks.means(range(7))] == [False, True, False, False, True, True, False]
+    assert clocks.drops() == [5]
 
 
 def test_a_clock_without_a_tick_is_stale_and_the_slowest_is_told_of_those_that_had_one() -> None:
