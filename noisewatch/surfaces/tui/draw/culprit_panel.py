@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, level_p
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import asked_cpus
-from noisewatch.surfaces.tui.state.folding import cpus_of
+from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
 from noisewatch.surfaces.tui.state.listed_culprits import listed_cpus
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
@@ -207,7 +207,8 @@ def _who(line: CulpritLine, columns: _Columns) -> str:
 
 
 def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
-    noise = (glyphs.estimate if line.is_estimate else "") + short_duration(line.stolen_ns_per_s)
+    least = glyphs.at_least if is_least(line) else ""
+    noise = least + (glyphs.estimate if line.is_estimate else "") + short_duration(line.stolen_ns_per_s)
     how_often = short_rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
     role_style: Style = "faint" if line.role == Role.HOUSEKEEPING else "plain"
     last = columns.of("share", f" {short_share(line.stolen_ns_per_s / 1e9):>6}")

@@ -30,6 +30,7 @@ class Glyphs:
     quiet: str  # in a lane where there was no noise: a line along its foot
     not_followed: str  # where a culprit is not among the costliest, which alone are known
     estimate: str
+    at_least: str
     dash: str
     bullet: str
     cursor: str
@@ -52,6 +53,7 @@ UNICODE = Glyphs(
     quiet="_",
     not_followed=".",
     estimate="~",
+    at_least="≥",
     dash="–",
     bullet="·",
     cursor="▲",
@@ -72,6 +74,7 @@ ASCII = Glyphs(
     quiet="_",
     not_followed=",",
     estimate="~",
+    at_least=">",
     dash="-",
     bullet="|",
     cursor="^",

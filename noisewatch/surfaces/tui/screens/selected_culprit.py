@@ -23,7 +23,7 @@ from noisewatch.surfaces.tui.screens.event_list import (
     with_latest,
 )
 from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
-from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, what_is_same
+from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, is_least, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_share
@@ -192,7 +192,7 @@ def _told(
     return [
         *_where(model, line),
         *_costs(model, line, width - _NAME, glyphs),
-        *_lately(model, noise, width - _NAME),
+        *_lately(model, noise, width - _NAME, is_least(line)),
         *_gaps(noise, width - _NAME, glyphs),
     ], noise
 
@@ -226,7 +226,8 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
     if not found:
         return [_fact("costs", _unseen(history_of(model)(line, 1)))]
     mark = glyphs.estimate
-    parts = [f"{_cost(found[0], glyphs)} ({short_share(found[0].stolen_ns_per_s / 1e9)})"]
+    least = "at least " if is_least(line) else ""
+    parts = [f"{least}{_cost(found[0], glyphs)} ({short_share(found[0].stolen_ns_per_s / 1e9)})"]
     parts += [f", {_cost(each, glyphs)}" for each in found[1:_MOST_CPUS]]
     parts += [f", {len(found) - _MOST_CPUS} more"] if len(found) > _MOST_CPUS else []
     parts += [f"   {describe_rate(line.rate_per_s)}"] if line.rate_per_s else []
@@ -247,7 +248,7 @@ def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
     return f"{glyphs.estimate if line.is_estimate else ''}{short_duration(line.stolen_ns_per_s)}/s of CPU {line.cpu}"
 
 
-def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> list[Row]:
+def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
     """Its usual and its highest noise, and since when it has been there."""
     known = [each for each in noise if each is not None and each != NOT_FOLLOWED_NS]
     if not known:
@@ -255,6 +256,8 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> li
     usual, count = f"most {short_duration(max(known))}/s", f"{len(noise)} interval{'s' * (len(noise) != 1)}"
     if len(known) < len(noise):
         usual = said = f"{usual} in {len(known)} of {count}"  # of these the median would be too high
+    elif is_cut:
+        usual = said = f"{usual} or more in {count}"
     else:
         usual = f"median {short_duration(median(known))}/s, {usual}"
         said = f"{usual} in {count}"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
+from noisewatch.cpus import CpuSet
 from noisewatch.kinds import THREADS
 from noisewatch.operations.frame.frame import CulpritLine
 
 
 @dataclass(frozen=True, slots=True)
 class FoldedLine(CulpritLine):
-    """All of one culprit on the CPU where that is most, for all its CPUs; `parts` are its lines on that CPU."""
+    """All of one culprit on the CPU where that is most, for all its CPUs; `parts` are its lines on that CPU.
+
+    `is_least`: it may have threads there that the frame leaves out.
+    """
 
     cpus: tuple[int, ...] = ()
     parts: tuple[CulpritLine, ...] = ()
+    is_least: bool = False
 
     @property
     def process_mark(self) -> str:
@@ -30,12 +35,17 @@ def noise_of(line: CulpritLine) -> float:
     return line.stolen_ns_per_s
 
 
-def folded(lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of) -> list[CulpritLine]:
-    """One line for each culprit: all its threads together, on the CPU where it has the most `weight`."""
+def folded(
+    lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut: CpuSet = frozenset()
+) -> list[CulpritLine]:
+    """One line for each culprit: all its threads together, on the CPU where it has the most `weight`.
+
+    `cut`: the CPUs of which not all threads are among the lines.
+    """
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:
         groups.setdefault(what_is_same(line), []).append(line)
-    return [_one(group, weight) for group in groups.values()]
+    return [_one(group, weight, cut) for group in groups.values()]
 
 
 def what_is_same(line: CulpritLine) -> Hashable:
@@ -43,12 +53,13 @@ def what_is_same(line: CulpritLine) -> Hashable:
     return (line.kind, line.name, line.pid if line.kind in THREADS else line.irq)
 
 
-def _one(group: list[CulpritLine], weight: Callable[[CulpritLine], float]) -> CulpritLine:
+def _one(group: list[CulpritLine], weight: Callable[[CulpritLine], float], cut: CpuSet) -> CulpritLine:
     if len(group) == 1:
         return group[0]
     found = by_cpu(group)
     worst = max(found, key=lambda line: (weight(line), noise_of(line)))
-    return _together(worst, parts_of(worst), tuple(line.cpu for line in found))
+    together = _together(worst, parts_of(worst), tuple(line.cpu for line in found))
+    return replace(together, is_least=worst.kind in THREADS and worst.cpu in cut)
 
 
 def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
@@ -79,3 +90,8 @@ def parts_of(line: CulpritLine) -> tuple[CulpritLine, ...]:
 def cpus_of(line: CulpritLine) -> tuple[int, ...]:
     """All CPUs that the line is about."""
     return line.cpus if isinstance(line, FoldedLine) else (line.cpu,)
+
+
+def is_least(line: CulpritLine) -> bool:
+    """Whether it may have made more noise than it says."""
+    return isinstance(line, FoldedLine) and line.is_least

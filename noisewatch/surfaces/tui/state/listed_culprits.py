@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.selection import Listing
 
@@ -31,6 +31,13 @@ def listed_cpus(model: ScreenModel) -> CpuSet | None:
     if model.screen != "overview" or model.shows_all_cpus or model.frame is None:
         return None
     return frozenset(line.cpu for line in model.frame.cpus if line.role != Role.HOUSEKEEPING)
+
+
+def cut_cpus(frame: Frame | None) -> CpuSet:
+    """The CPUs of which a frame with only the costliest culprits may leave some out."""
+    if frame is None or not frame.is_cut:
+        return frozenset()
+    return frozenset(cpu for cpu in {line.cpu for line in frame.culprits} if not frame.tells_all_of(cpu))
 
 
 def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:

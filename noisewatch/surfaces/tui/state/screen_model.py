@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
-from noisewatch.surfaces.tui.state.listed_culprits import unfolded
+from noisewatch.surfaces.tui.state.listed_culprits import cut_cpus, unfolded
 from noisewatch.surfaces.tui.state.map_view import MapView
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
@@ -158,7 +158,7 @@ class ScreenModel(TimeTravel):
         """The culprits that the screen lists, filtered and sorted."""
         found = unfolded(self)
         if self.folds and self.screen != Screen.CPU:
-            found = folded(found, lambda line: filters.weight_of(line, self.sort, self.baseline))
+            found = folded(found, lambda line: filters.weight_of(line, self.sort, self.baseline), cut_cpus(self.frame))
         return filters.culprits_in_order(found, self.sort, self.baseline)
 
     def scroll_fix(self, rows: int) -> None:

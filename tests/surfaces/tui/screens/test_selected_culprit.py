@@ -193,3 +193,15 @@ def test_no_median_is_told_of_a_culprit_one_of_whose_cpus_was_not_always_read() 
     assert "most 300 ms/s in 2 of 3 intervals" in said
     assert "median" not in said
     assert "? 1 unknown: not read" in said
+
+
+@pytest.mark.parametrize(("glyphs", "sign"), [(UNICODE, "≥"), (ASCII, ">")])
+def test_threads_beyond_the_costliest_make_the_noise_of_a_process_at_least_that(glyphs: Glyphs, sign: str) -> None:
+    cpus = (cpu_line(0), cpu_line(3, Role.TARGET, 8e8))
+    threads = tuple(culprit("pool", 3, 4e6, pid=900, tid=1000 + at) for at in range(MOST_CULPRITS))
+    for kept, is_cut in ((threads, True), (threads[1:], False)):
+        model = model_of(frame(cpus, kept))
+        said = "\n".join(screen_of(model, Screen.CULPRITS, 120, 34, glyphs))
+        assert (f" {sign}25" in said) == is_cut
+        assert ("at least 256 ms/s of CPU 3" in said) == is_cut
+        assert ("most 256 ms/s or more in 1 interval" in said) == is_cut
