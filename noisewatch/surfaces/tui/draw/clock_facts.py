@@ -72,6 +72,8 @@ def why_no_clock(model: ScreenModel) -> str:
     unread = [line.cpu for line in targets if line.current_khz is None]
     if unread and len(unread) < len(targets) and model.history.count:
         return f"The clock is unknown on {name_cpus(unread)}: so are the slowest and the mean. g shows each."
+    if targets and not unread and model.history.count:
+        return "In each of these columns there are intervals in which the clock is unknown: w shows them one by one."
     if len(unread) < len(targets):
         return (
             "The clock over time begins with the next look."

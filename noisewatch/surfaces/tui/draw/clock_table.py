@@ -196,7 +196,8 @@ def _columns(told: ToldFigures, known: _Known, lines: Sequence[CpuLine], glyphs:
     if "heat" in names:
         columns.append(_Column("heat", 7, lambda line: _heat(known.figures.get(line.cpu), unit)))
     if "slowed" in names:
-        columns.append(_Column("slowed", 8, lambda line: _slowed(known.figures.get(line.cpu))))
+        wide = max((len(_slowed(known.figures.get(line.cpu))[0]) for line in lines), default=0)
+        columns.append(_Column("slowed", max(wide + 2, 8), lambda line: _slowed(known.figures.get(line.cpu))))
     if "C0" in names:
         columns.append(_Column("C0", 6, lambda line: _awake(known.figures.get(line.cpu))))
     for at, name in enumerate(told.idle_names):
@@ -242,11 +243,14 @@ def _heat(figures: ClockCpu | None, unit: str) -> Piece:
 
 
 def _slowed(figures: ClockCpu | None) -> Piece:
-    """Since boot: how long, else how often."""
-    if figures is None or (figures.slowed_ms is None and figures.throttles is None):
-        return "?", "unknown"
-    said = short_duration(figures.slowed_ms * 1e6) if figures.slowed_ms is not None else f"{figures.throttles}×"
-    return said, "notable" if figures.slowed_ms or figures.throttles else "plain"
+    """Since boot: how long by heat, else how often; and how often by its power limit, where it was: `700× P`."""
+    slowed_ms, times = (figures.slowed_ms, figures.throttles) if figures is not None else (None, None)
+    limited = figures.power_limit_count if figures is not None else None
+    heat = f"{times}×" if times is not None else "?"
+    heat = heat if slowed_ms is None else short_duration(slowed_ms * 1e6)
+    is_told = heat == "?" or slowed_ms or times or not limited
+    said = ", ".join([*([heat] if is_told else []), *([f"{limited}× P"] if limited else [])])
+    return said, "notable" if slowed_ms or times or limited else "unknown" if heat == "?" else "plain"
 
 
 def _awake(figures: ClockCpu | None) -> Piece:

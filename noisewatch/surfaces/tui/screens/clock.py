@@ -138,7 +138,8 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
     room = clock_room(count, width - 4, room)
     first = max(min(model.offset, count - room), 0)
     title = f"CPUs {first + 1} to {first + room} of {count}, pgdn scrolls" if room < count else "CPUs"
-    since = "slowed since boot · " if model.clocks.told.cpus["slowed"] else ""
+    told = model.clocks.told.cpus
+    since = f"slowed since boot{', P by power' * bool(told['limited'])} · " if told["slowed"] else ""
     return panel(title, rows, width, height, glyphs, f"{since}T target · s sibling · {shown}")
 
 

@@ -59,7 +59,8 @@ class ClockRange:
 
 
 class ToldFigures:
-    """Of which CPUs each figure was told: `age` of a clock, `heat`, `slowed`, `C0`, and idle states by their names.
+    """Of which CPUs each figure was told: `age` of a clock, `heat`, `slowed`, `limited` by power, `C0`, and idle
+    states by their names.
 
     What was shown once keeps its column.
     """
@@ -88,7 +89,9 @@ class ToldFigures:
             shares = zip(frame.clock.idle_names, each.idle_shares or (), strict=False)
             told = {name for name, share in shares if share is not None}
             told |= {"heat"} if each.celsius is not None else set()
-            told |= {"slowed"} if each.slowed_ms is not None or each.throttles is not None else set()
+            slowed = (each.slowed_ms, each.throttles, each.power_limit_count)
+            told |= {"slowed"} if any(figure is not None for figure in slowed) else set()
+            told |= {"limited"} if each.power_limit_count else set()
             told |= {"C0"} if each.awake_share is not None else set()
             for name in told:
                 self.cpus[name].add(each.cpu)

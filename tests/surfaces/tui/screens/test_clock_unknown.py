@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
+from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockPackage
 from noisewatch.operations.frame.frame import Conditions, Temperature, Throttled
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -97,3 +98,27 @@ def test_of_several_intervals_a_column_the_clock_is_unknown_where_one_is_unless_
     model = _clocks(*[2_000_000] * 10, *[2_000_000, *[None] * 9], *[1_200_000, *[None] * 9], *[2_000_000] * 10)
     model.zoom = 10
     assert _line(model) == "x xx"
+    blind = _clocks(*[*[None] * 9, 2_000_000] * 3)
+    blind.zoom = 10
+    assert "intervals in which the clock is unknown: w shows them" in "\n".join(screen_of(blind, "clock", 130, 34))
+
+
+@pytest.mark.parametrize(
+    ("slowed_ms", "throttles", "limited", "said"),
+    [
+        (0, 0, 700, "700× P"),
+        (310, 3, 7, "310 ms, 7× P"),
+        (None, 3, 0, "3×"),
+        (None, None, 7, "?, 7× P"),
+        (0, 0, 0, "0"),
+    ],
+)
+def test_a_core_that_its_power_limit_slowed_was_slowed(
+    slowed_ms: int | None, throttles: int | None, limited: int, said: str
+) -> None:
+    cpus = (ClockCpu(3, slowed_ms=slowed_ms, throttles=throttles, power_limit_count=limited),)
+    model = model_of(*(frame(_TARGETS, second=at, clock=ClockFigures(cpus=cpus)) for at in (1, 2)))
+    lines = screen_of(model, "clock", 130, 34)
+    row = next(line for line in lines if re.match(r" ?T +3", line))
+    assert re.search(rf" {re.escape(said)} +│", row)
+    assert ("since boot, P by power" in "\n".join(lines)) == bool(limited)
