@@ -17,13 +17,17 @@ Subject = tuple[str, int | None]  # who, or what; and the CPU, of what is told f
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """`last_ns` is when the figure was last high, or unknown, and `last_number` that interval."""
+    """`last_ns` is when the figure was last high, or unknown, and `last_number` that interval.
+
+    `is_least`: a frame left out what the figure may have more of.
+    """
 
     began_ns: int
     last_ns: int
     last_number: int
     highest: float
     total: float
+    is_least: bool = False
 
     @property
     def lasted_s(self) -> float:
@@ -43,6 +47,7 @@ class Watch:
     begun: Callable[[str, str, Episode], str]
     ended: Callable[[str, str, Episode], str]
     is_share: bool = False  # whether the figure is one of a CPU
+    is_least: Callable[[Frame, Subject], bool] = lambda frame, subject: False
 
 
 @dataclass(slots=True)
@@ -58,7 +63,12 @@ class Episodes:
         ended = self._follow(frame, number, readings)
         begun = {
             subject: Episode(
-                began_ns=_start_ns(frame), last_ns=frame.taken_at_ns, last_number=number, highest=value, total=value
+                began_ns=_start_ns(frame),
+                last_ns=frame.taken_at_ns,
+                last_number=number,
+                highest=value,
+                total=value,
+                is_least=self.watch.is_least(frame, subject),
             )
             for subject, value in readings.items()
             if value is not None and value >= self.watch.begins_at and subject not in self._lasting
@@ -87,6 +97,7 @@ class Episodes:
                     last_number=number,
                     highest=max(episode.highest, value or episode.highest),
                     total=episode.total + (value or 0),
+                    is_least=episode.is_least or self.watch.is_least(frame, subject),
                 )
             elif frame.taken_at_ns - episode.last_ns >= self.watch.rests_s * 1e9:
                 ended[subject] = self._lasting.pop(subject)
@@ -108,7 +119,9 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
         yield (
             name,
             name_cpus(cpu for _, cpu in subjects if cpu is not None),
-            replace(longest, highest=max(episode.highest for episode in found)),
+            replace(
+                longest, highest=max(each.highest for each in found), is_least=any(each.is_least for each in found)
+            ),
         )
 
 
@@ -155,17 +168,32 @@ def _process(line: CulpritLine) -> str:
     return line.name + (f" [{line.pid}]" if line.pid is not None else "")
 
 
+def _busy(frame: Frame) -> Mapping[Subject, float | None]:
+    """Unknown where little is told of a process that may have more threads than the frame tells."""
+    shares = _on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process)(frame)
+    return {subject: None if share < _COOL and _is_cut(frame, subject) else share for subject, share in shares.items()}
+
+
+def _is_cut(frame: Frame, subject: Subject) -> bool:
+    return frame.is_cut and subject[1] is not None and not frame.tells_all_of(subject[1])
+
+
+def _least(episode: Episode) -> str:
+    return ("at least " if episode.is_least else "") + short_share(episode.highest)
+
+
 def _takes(name: str, cpus: str, episode: Episode) -> str:
-    return f"{name}: {short_share(episode.highest)} of {cpus}"
+    return f"{name}: {_least(episode)} of {cpus}"
 
 
 _BUSY = Watch(
     EventKind.BUSY, _HOT, _COOL, _HOT_RESTS_S,
-    readings=_on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process),
+    readings=_busy,
     absent=_absent_culprit,
     begun=_takes,
     ended=lambda name, cpus, episode: f"{name} off {cpus} after {episode.lasted_s:.0f} s ({_peak(episode)})",
     is_share=True,
+    is_least=_is_cut,
 )  # fmt: skip
 _STEAL = Watch(
     EventKind.STEAL, _STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
@@ -178,7 +206,7 @@ _STEAL = Watch(
 
 
 def _peak(episode: Episode) -> str:
-    return f"peak {short_share(episode.highest)}"
+    return f"peak {_least(episode)}"
 
 
 def _throttled(frame: Frame) -> Mapping[Subject, float | None]:

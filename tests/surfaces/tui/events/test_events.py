@@ -9,6 +9,7 @@ import pytest
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import (
+    MOST_CULPRITS,
     ClockLimits,
     Conditions,
     CoolingLine,
@@ -141,6 +142,18 @@ def test_a_full_log_forgets_the_oldest_for_an_end_that_is_known_late() -> None:
 
 def test_one_process_on_many_cpus_is_one_event() -> None:
     assert _said(_busy(1), _busy(2, 500, 900)) == [("busy", "hog [4711]: 90% of CPUs 1-2")]
+
+
+def test_of_a_process_with_threads_that_a_frame_leaves_out_no_share_is_exact_and_no_end_is_told() -> None:
+    threads = [
+        tuple(culprit("pool", 1, noise_ns, pid=9, tid=tid) for tid in range(10, 10 + MOST_CULPRITS))
+        for noise_ns in (4e6, 1e6)
+    ]
+    frames = [_busy(1), _frame(2, culprits=threads[0]), *(_frame(s, culprits=threads[1]) for s in range(3, 20))]
+    begun = ("busy", "pool [9]: at least 26% of CPU 1")
+    assert _said(*frames) == [begun]
+    ended = [*frames, *(_busy(s) for s in range(20, 30))]
+    assert _said(*ended) == [begun, ("busy", "pool [9] off CPU 1 after 18 s (peak at least 26%)")]
 
 
 def test_the_threads_of_one_process_are_busy_together() -> None:
