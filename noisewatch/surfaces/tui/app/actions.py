@@ -261,7 +261,7 @@ def _room(model: ScreenModel, width: int, height: int) -> int:
 
 def step_to_event(model: ScreenModel, direction: int) -> None:
     """Goes to the next interval that way in which something happened; stays where there is none."""
-    kept = range(model.history.first, model.history.count)
+    kept = model.history.kept
     happened = {event.number for event in model.log.events if event.number in kept}
     beyond = [number for number in happened if (number - model.number) * direction > 0]
     if beyond:

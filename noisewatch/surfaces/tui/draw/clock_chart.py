@@ -162,7 +162,7 @@ def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | N
     """Runs of one style; the column of the snapshot that is shown stands out."""
     row: Row = []
     for at, drawn in enumerate(line):
-        style: Style = "selected" if at == cursor else "faint" if drawn == " " or is_stale[at] else "calm"
+        style: Style = "faint" if drawn == " " else "strong" if at == cursor else "faint" if is_stale[at] else "calm"
         row.append((reference[at] if drawn == " " else drawn, style))
     return runs(row)
 

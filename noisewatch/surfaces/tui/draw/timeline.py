@@ -114,11 +114,11 @@ def timeline_title(model: ScreenModel) -> str:
     return f"noise of the worst target CPU{each}"
 
 
-def over_limit(model: ScreenModel, width: int) -> list[str]:
-    """In how many of the intervals in sight the noise of a target CPU was over the limit, or may have been."""
-    numbers = in_sight(model, width)
+def over_limit(model: ScreenModel) -> list[str]:
+    """In how many of all intervals that are kept the noise of a target CPU was over the limit, or may have been."""
+    numbers = model.history.kept
     if not numbers:
         return []
     noisy, unread = model.history.noisy_within(numbers)
-    counted = f"over {_LIMIT} in {noisy} of {len(numbers)} intervals"
+    counted = f"over {_LIMIT} in {noisy} of {len(numbers)} interval{'s' * (len(numbers) != 1)}"
     return [counted, f"{unread} unknown"] if unread else [counted]

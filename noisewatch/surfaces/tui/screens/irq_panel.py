@@ -210,7 +210,7 @@ def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, he
     for level in range(tall - 1, -1, -1):
         row: Row = [(f"{_scale(level, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint")]
         for at, filled in enumerate(heights, axis.before):
-            row.append((_bar(filled, level, steps, glyphs), "selected" if at == axis.cursor else "irq"))
+            row.append((_bar(filled, level, steps, glyphs), "strong" if at == axis.cursor else "irq"))
         rows.append(runs([*row, (" " * axis.after, "plain")]))
     return [*rows, time_row(model, axis, glyphs)] if height > 1 else rows
 

@@ -104,7 +104,7 @@ def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_scr
     headline = headline_row(model, width, glyphs, of_screen)
     if parts.head < 2:
         return [headline]
-    counted = over_limit(model, width) if parts.timeline < _FRAMED_TIMELINE else []
+    counted = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
     status = [status_row(model, width, counted)] if parts.head > 2 else []
     return [tab_row(model, width, glyphs), headline, *status]
 
@@ -116,7 +116,7 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
     arrows = _ARROWS["left right"] if glyphs.has_braille else "left right"
     found = "clock drops" if model.screen == Screen.CLOCK else "spikes"
     keys = f"[ ] {found} · {{ }} events · {arrows} step · w zoom"
-    return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model, width - 4), keys]))
+    return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model), keys]))
 
 
 def _snapshot_keys(model: ScreenModel) -> Keys:

@@ -140,6 +140,11 @@ class History:
         kinds = {kind for lost, _ in told for kind in lost}
         return {kind: [lost.get(kind, others) for lost, others in told] for kind in kinds}
 
+    @property
+    def kept(self) -> range:
+        """All intervals that are kept."""
+        return range(self.first, self.count)
+
     def noisy_within(self, numbers: range) -> tuple[int, int]:
         """In how many of these intervals, all of them kept, a target CPU had too much noise; and may have had."""
         if not numbers:

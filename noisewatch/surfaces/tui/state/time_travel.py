@@ -83,7 +83,7 @@ class TimeTravel(Collected):
 
     def go_to_time(self, at_ns: int) -> None:
         """Goes to the interval that the time is in, or to the nearest that is kept."""
-        kept = range(self.history.first, self.history.count)
+        kept = self.history.kept
         if kept:
             at = bisect_left(kept, at_ns, key=lambda number: self.history.frame(number).taken_at_ns)
             self.go_to_number(kept[min(at, len(kept) - 1)])

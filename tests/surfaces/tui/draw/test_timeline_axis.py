@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,8 +11,8 @@ from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.timeline import over_limit, timeline_rows
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from tests.surfaces.tui.framing import SECOND_NS, cpu_line, frame, model_of, text_of
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import SECOND_NS, cpu_line, frame, model_of, screen, text_of
 
 _NOON_NS = 1_800_014_400 * SECOND_NS  # 12:00:00 UTC
 
@@ -35,13 +36,16 @@ def _axis(model: ScreenModel, width: int = 107) -> str:
     return text_of(timeline_rows(model, width, 3, UNICODE)[-1])
 
 
-def test_the_intervals_over_the_limit_are_those_in_sight_whichever_is_shown() -> None:
+def test_the_intervals_over_the_limit_are_those_of_all_that_is_kept_however_wide_the_screen_is() -> None:
     model = _model(noisy=(5, 150, 190))
-    assert over_limit(model, 107) == ["over 0.5% in 2 of 100 intervals"]
+    for size in ((80, 24), (140, 40)):
+        for opened in (Screen.MAP, Screen.OVERVIEW):
+            model.go_to(opened)
+            shown = "\n".join(screen(model, *size))
+            assert set(re.findall(r"over 0.5% in (\d+ of \d+)", shown)) == {"3 of 200"}
     model.go_to_number(120)
-    assert over_limit(model, 107) == ["over 0.5% in 2 of 100 intervals"]
     model.zoom = 10
-    assert over_limit(model, 107) == ["over 0.5% in 3 of 200 intervals"]
+    assert over_limit(model) == ["over 0.5% in 3 of 200 intervals"]
 
 
 def test_both_ends_have_the_time_of_day_or_how_long_ago_it_was() -> None:

@@ -30,6 +30,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import key_of, with_monitor
 from tests.surfaces.tui.framing import cpu_line, frame, model_of
 
+_DOTS = frozenset(map(chr, range(0x2801, 0x2900)))
 _SIZES = [(1, 1), (20, 5), (40, 10), (60, 20), (80, 24), (100, 32), (120, 34), (140, 40), (300, 80)]
 _NO_FILE = "no such file (/sys/class/powercap)"
 _GOVERNOR = FindingLine(
@@ -117,10 +118,9 @@ def test_the_snapshot_that_is_shown_stands_out_in_the_line() -> None:
     model = _model()
     model.cursor = 30
     rows = rows_of_screen(model, 120, 34, UNICODE)
-    columns = {
-        sum(len(piece) for piece, _ in row[: [style for _, style in row].index("selected")]) for row in rows[4:7]
-    }
-    assert len(columns) == 1
+    lines = [row for row in rows[4:20] if any(style == "calm" and set(text) & _DOTS for text, style in row)]
+    marked = [text for row in lines for text, style in row if style == "strong" and set(text) & _DOTS]
+    assert [len(text) for text in marked] == [1]
     assert "then 3.58" in _text(model)
     model.clock_graph = ClockGraph.MEAN
     assert "slowest then 3.58" in _text(model)

@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_legend, pa
 from noisewatch.surfaces.tui.screens.map.layout import Lane, Layout, MapPart, layout_of
 from noisewatch.surfaces.tui.screens.map.pointed import pointed_height, pointed_line, pointed_rows, pointed_title
 from noisewatch.surfaces.tui.screens.map.scales import Scale, Values, scale_of
-from noisewatch.surfaces.tui.screens.page import has_frames, page
+from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import axis_of
 
@@ -43,10 +43,8 @@ _WIDEST_LABEL = 14
 
 def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    numbers = in_sight(model, width - (4 if has_frames(width, height) else 0))
-    return page(
-        model, width, height, glyphs, _body, _KEYS, framed=_framed, headline=partial(map_headline, numbers=numbers)
-    )
+    headline = partial(map_headline, numbers=model.history.kept)
+    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed, headline=headline)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
