@@ -35,7 +35,7 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     governors: _ByCpu = {
         line.cpu: line.governor or (groups[line.cpu].governor if line.cpu in groups else None) for line in targets
     }
-    windows: _ByCpu = {cpu: _window(groups[cpu]) if cpu in groups else None for cpu in governors}
+    windows = _windows(frame, groups)
     preferences: _ByCpu = {cpu: groups[cpu].preference if cpu in groups else None for cpu in governors}
     names = frame.clock.idle_names if frame.clock is not None else ()
     driver = group.driver if group is not None else None
@@ -49,7 +49,7 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         *fact("turbo", frame.turbo, width, mark_of(frame, glyphs, "turbo-enabled"), why.get("turbo", missing)),
         *setting(
             "window",
-            windows if groups else dict.fromkeys(governors, _limits(frame)),
+            {cpu: windows.get(cpu) for cpu in governors},
             "window",
             "frequency-window-open",
             "clock-capped",
@@ -92,14 +92,14 @@ def _groups_by_cpu(frame: Frame) -> dict[int, ClockGroup]:
     return {cpu: group for group in groups for cpu in parse_cpu_list(group.cpus)}
 
 
-def _window(group: ClockGroup) -> str | None:
-    if group.min_khz is None or group.max_khz is None:
+def _windows(frame: Frame, groups: Mapping[int, ClockGroup]) -> _ByCpu:
+    """As far as the conditions tell, which are read whatever screen is open; and the groups."""
+    limits = frame.conditions.clock_limits
+    windows = {cpu: _window(each.min_khz, each.max_khz) for each in limits for cpu in parse_cpu_list(each.cpus)}
+    return windows | {cpu: _window(group.min_khz, group.max_khz) for cpu, group in groups.items()}
+
+
+def _window(low: int | None, high: int | None) -> str | None:
+    if low is None or high is None:
         return None
-    if group.min_khz == group.max_khz:
-        return f"{describe_clock(group.max_khz)}, fixed"
-    return describe_clocks(group.min_khz, group.max_khz)
-
-
-def _limits(frame: Frame) -> str | None:
-    found = [each for each in frame.conditions.clock_limits if each.min_khz is not None and each.max_khz is not None]
-    return describe_clocks(found[0].min_khz or 0, found[0].max_khz or 0) if found else None
+    return f"{describe_clock(high)}, fixed" if low == high else describe_clocks(low, high)

@@ -9,8 +9,10 @@ import pytest
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockPackage
-from noisewatch.operations.frame.frame import Conditions, Temperature, Throttled
+from noisewatch.operations.frame.frame import ClockLimits, Conditions, Temperature, Throttled
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.screens.clock_settings import settings_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
 
@@ -122,3 +124,16 @@ def test_a_core_that_its_power_limit_slowed_was_slowed(
     row = next(line for line in lines if re.match(r" ?T +3", line))
     assert re.search(rf" {re.escape(said)} +│", row)
     assert ("since boot, P by power" in "\n".join(lines)) == bool(limited)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "said"),
+    [("0", {"?"}), ("0,3", {"?", "3 GHz, fixed on 3"}), ("2", {"3 GHz, fixed", "? on 3"}), ("0-3", {"3 GHz, fixed"})],
+)
+def test_the_window_of_a_target_cpu_is_its_own(cpus: str, said: set[str]) -> None:
+    limits = (ClockLimits(cpus, 3_000_000, 3_000_000),)
+    model = model_of(*(frame(_TARGETS, second=at, conditions=Conditions(clock_limits=limits)) for at in (1, 2)))
+    rows = ["".join(text for text, _ in row)[9:].strip() for row in settings_rows(model, 60, UNICODE)]
+    names = ["".join(text for text, _ in row)[:9].strip() for row in settings_rows(model, 60, UNICODE)]
+    begin, end = names.index("window"), names.index("EPP")
+    assert {row.replace("? read at the next look", "?") for row in rows[begin:end]} == said
