@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from noisewatch.cpus import fitting_cpu_list, format_cpu_list
+from noisewatch.cpus import fitting_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, level_pieces, style_of
@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, f
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import asked_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
-from noisewatch.surfaces.tui.state.listed_culprits import listed_cpus
+from noisewatch.surfaces.tui.state.listed_culprits import listed_cpus, unread_cpus
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share
@@ -59,9 +59,8 @@ def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     there = [line for line in there if asked is None or line.cpu in asked]
     if model.screen == Screen.OVERVIEW and not there:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
-    unread = [line.cpu for line in there if line.stolen_ns_per_s is None]
-    if unread:
-        return f"unknown on CPU {format_cpu_list(unread)}", "doubt"
+    if unread := unread_cpus(model):
+        return f"unknown on {name_cpus(unread)}", "doubt"
     if not all(frame.tells_all_of(line.cpu) for line in there):
         return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
     if text or not there:

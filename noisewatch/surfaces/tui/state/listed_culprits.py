@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.state import filters
@@ -40,10 +40,26 @@ def cut_cpus(frame: Frame | None) -> CpuSet:
     return frozenset(cpu for cpu in {line.cpu for line in frame.culprits} if not frame.tells_all_of(cpu))
 
 
+def unread_cpus(model: ScreenModel) -> list[int]:
+    """The CPUs whose culprits the screen would list, and that could not be read; none where there are no rates."""
+    if model.frame is None or model.frame.seconds <= 0:
+        return []
+    listed, asked = listed_cpus(model), filters.asked_cpus(model.filter) if model.screen == "culprits" else None
+    return [
+        line.cpu
+        for line in model.frame.cpus
+        if line.stolen_ns_per_s is None
+        and line.role != Role.OFFLINE
+        and all(cpus is None or line.cpu in cpus for cpus in (listed, asked))
+    ]
+
+
 def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
-    """How many culprits the screen lists: `16 groups of 41`."""
+    """How many culprits the screen lists, and of which CPUs it cannot: `16 groups of 41, unknown on CPU 3`."""
     count, groups = len(unfolded(model)), listing.count
     most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
+    unread = unread_cpus(model) if groups else []  # else it says so in its own place
+    doubt = f", unknown on {name_cpus(unread)}" if unread else ""
     if groups < count:
-        return f"{groups} group{'s' * (groups != 1)} of {most}{count}"
-    return f"{most}{count} culprit{'s' * (count != 1)}"
+        return f"{groups} group{'s' * (groups != 1)} of {most}{count}{doubt}"
+    return f"{most}{count} culprit{'s' * (count != 1)}{doubt}"

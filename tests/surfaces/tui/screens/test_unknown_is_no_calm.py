@@ -69,6 +69,13 @@ def test_no_list_of_culprits_says_none_where_a_cpu_was_not_read(name: str, width
     assert any(line.strip().startswith("no rates: ") for line in screen_of(copied, name, width, 34))
 
 
+@pytest.mark.parametrize(("name", "width"), [("overview", 140), ("culprits", 80), ("culprits", 140)])
+def test_a_list_of_some_culprits_names_the_cpus_that_were_not_read(name: str, width: int) -> None:
+    model = model_of(frame(_UNREAD, (culprit("hog", 3, 2e6),)))
+    said = [line for line in screen_of(model, name, width, 34) if "1 culprit" in line or "culprits on" in line]
+    assert any("1 culprit, unknown on CPU 2" in line for line in said)
+
+
 def test_a_filter_leaves_only_the_doubt_of_the_cpus_that_it_asks_for() -> None:
     model = model_of(frame(_UNREAD))
     model.filter = "cpu:3"
