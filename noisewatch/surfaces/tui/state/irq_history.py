@@ -55,13 +55,13 @@ class _Rates:
     """One IRQ's interrupts per second: a ring from the interval in which it was first seen."""
 
     def __init__(self, first: int, capacity: int) -> None:
-        self.last_heard = self._first = first
+        self.last_heard = self.first = first
         self._capacity = capacity
         self._values = array("f")
 
     def put(self, number: int, rate: float) -> None:
         """That of the next interval."""
-        at = (number - self._first) % self._capacity
+        at = (number - self.first) % self._capacity
         if at < len(self._values):
             self._values[at] = rate
         else:
@@ -70,7 +70,7 @@ class _Rates:
 
     def at(self, number: int) -> float:
         """That of an interval which is kept; nothing, before the first one."""
-        return self._values[(number - self._first) % self._capacity] if number >= self._first else 0.0
+        return self._values[(number - self.first) % self._capacity] if number >= self.first else 0.0
 
 
 class IrqHistory:
@@ -83,6 +83,7 @@ class IrqHistory:
         self._told: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # and before, since which interval
         self._shown: tuple[tuple[IrqSetting, ...], Mapping[str, IrqSetting]] = ((), _NO_SETTINGS)
         self._rates_by_label: dict[str, _Rates] = {}
+        self._lost_until = -1  # the interval up to which some that interrupted found no room, or were forgotten
         self._uncounted: list[CpuSet | None] = [None] * capacity  # whose interrupts are unknown; None is of all CPUs
         self._missed_of: tuple[int, range] = 0, range(0)
         self._missed: CpuSet | None = frozenset()  # what was asked last, and what it was
@@ -98,7 +99,9 @@ class IrqHistory:
         self._uncounted[number % self.capacity] = kept if frame.irqs is not None else None
         rate_by_label = {line.label: line.total for line in frame.irqs or ()}
         for label in rate_by_label.keys() - self._rates_by_label.keys():
-            if self._make_room(number):
+            if not self._make_room(number):
+                self._lost_until = number
+            else:
                 self._rates_by_label[label] = _Rates(number, self.capacity)
         for label, rates in self._rates_by_label.items():
             rates.put(number, rate_by_label.get(label, 0.0))
@@ -111,7 +114,12 @@ class IrqHistory:
         if self._rates_by_label[label].last_heard >= number - 1:
             return False
         del self._rates_by_label[label]
+        self._lost_until = number
         return True
+
+    def _is_lost(self, rates: _Rates | None, number: int) -> bool:
+        """Whether it may have interrupted then without being kept."""
+        return number <= self._lost_until and (rates is None or number < rates.first)
 
     def rates(self, label: str, numbers: Iterable[int]) -> list[float | None]:
         """Its interrupts per second on all CPUs together, by interval; None is unknown, or not kept.
@@ -119,8 +127,7 @@ class IrqHistory:
         It is unknown as well where those of a CPU that it may go to are, unless those of the others are many.
         """
         rates = self._rates_by_label.get(label)
-        is_dropped = rates is None and len(self._rates_by_label) >= _MOST_IRQS
-        return [None if is_dropped else self._rate(label, rates, number) for number in numbers]
+        return [None if self._is_lost(rates, number) else self._rate(label, rates, number) for number in numbers]
 
     def _rate(self, label: str, rates: _Rates | None, number: int) -> float | None:
         kept = max(self.count - self.capacity, 0) <= number < self.count
@@ -153,9 +160,9 @@ class IrqHistory:
         if uncounted is None or (uncounted and self._may_go(label, uncounted, numbers[-1])):
             return False
         rates = self._rates_by_label.get(label)
-        if rates is None:
-            return len(self._rates_by_label) < _MOST_IRQS
-        return rates.last_heard < numbers.start or not any(rates.at(number) for number in numbers)
+        if self._is_lost(rates, numbers.start):
+            return False
+        return rates is None or rates.last_heard < numbers.start or not any(rates.at(number) for number in numbers)
 
     def most(self, label: str, numbers: Iterable[int]) -> float | None:
         """The highest of these rates; None where none is known."""

@@ -234,6 +234,11 @@ def test_more_irqs_than_there_is_room_for_are_unknown_and_the_silent_give_way(mo
         history.add(frame(irqs=busy[:1]))
     history.add(frame(irqs=(busy[0], IrqLine("3", (0,), (9.0,)))))
     assert (history.rates("3", [5]), history.rates("1", [5]), history.rates("2", [5])) == ([9], [9], [None])
+    for _ in range(2):
+        history.add(frame(irqs=busy[:1]))
+    history.add(frame(irqs=busy))
+    assert history.rates("2", range(4, 9)) == [None, None, None, None, 9]
+    assert [history.is_silent(each, range(5, 8)) for each in ("1", "2", "3")] == [False, False, False]
 
 
 @pytest.mark.parametrize(
