@@ -114,6 +114,13 @@ def short_duration(ns: float | None) -> str:
     return f"{ns / 1e9:.0f} s"
 
 
+def short_noise(ns_per_s: float | None) -> str:
+    """The time that is taken in each second: `0 µs/s`, `3.2 ms/s`, `1 000 ms/s`."""
+    if ns_per_s is not None and ns_per_s >= 999.5e6:  # of several CPUs, or all of one
+        return f"{ns_per_s / 1e6:,.0f} ms/s".replace(",", " ")
+    return "0 µs/s" if ns_per_s is not None and ns_per_s < 1 else f"{short_duration(ns_per_s)}/s"
+
+
 def short_seconds(value: float) -> str:
     """`0.2 s`, `5 s`, `60 s`."""
     return f"{value:.1f} s" if value < 0.95 else f"{value:.0f} s"

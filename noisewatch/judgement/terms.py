@@ -73,14 +73,14 @@ class Gravity(StrEnum):
 
 
 def tally(number_of: Mapping[Gravity, int]) -> str:
-    """`2 block, 9 warn, 14 note, 3 unknown (1 blocks), 61 pass`: as many as there are marks of each in a grid."""
+    """`2 block, 9 warn, 14 note, 3 unknown (1 blocking), 61 pass`: as many as there are marks of each in a grid."""
     blocking = number_of.get(Gravity.UNANSWERED, 0)
     unknown = blocking + number_of.get(Gravity.OPEN, 0)
     words = {
         "block": number_of.get(Gravity.FAILED, 0),
         "warn": number_of.get(Gravity.WARNED, 0),
         "note": number_of.get(Gravity.NOTED, 0),
-        f"unknown ({blocking} block{'s' * (blocking == 1)})" if blocking else "unknown": unknown,
+        f"unknown ({blocking} blocking)" if blocking else "unknown": unknown,
         "pass": number_of.get(Gravity.PASSED, 0),
     }
     return ", ".join(f"{number} {word}" for word, number in words.items() if number or word != "note")

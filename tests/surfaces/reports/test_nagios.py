@@ -40,7 +40,7 @@ def _with_answer(check_id: str, **changes: object) -> Verdict:
     [
         (quiet_verdict(), "OK: 0 block, 0 warn, 0 unknown, %d pass"),
         (warned_verdict(), "WARNING: 0 block, 1 warn, 0 unknown, %d pass"),
-        (unknown_verdict(), "UNKNOWN: 0 block, 0 warn, 1 unknown (1 blocks), %d pass: governor-not-performance"),
+        (unknown_verdict(), "UNKNOWN: 0 block, 0 warn, 1 unknown (1 blocking), %d pass: governor-not-performance"),
         (strict_verdict("warn"), "CRITICAL: 1 block, 0 warn, 0 unknown, %d pass, strict: target-not-isolated"),
     ],
     ids=["stable", "warned", "unknown", "strict"],

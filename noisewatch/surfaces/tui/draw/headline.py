@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import culprit_of
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
-from noisewatch.units import describe_rate, short_duration, short_seconds, short_share
+from noisewatch.units import describe_rate, short_noise, short_seconds, short_share
 
 _VERDICTS: Mapping[str, Piece] = {
     "stable": ("STABLE", "good"),
@@ -180,7 +180,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
 def _noise(line: CpuLine, glyphs: Glyphs, detail: int, *, is_worst: bool) -> Row:
     noise_ns = line.stolen_ns_per_s or 0
     mark = glyphs.estimate if line.is_estimate else ""
-    figure = f"{mark}{short_duration(line.stolen_ns_per_s)}/s"
+    figure = f"{mark}{short_noise(line.stolen_ns_per_s)}"
     row: Row = [(f"{'worst ' if is_worst else ''}CPU {line.cpu} ", "strong"), (figure, style_of(line.stolen_ns_per_s))]
     if not detail or noise_ns < GRAVE_NS:
         return row

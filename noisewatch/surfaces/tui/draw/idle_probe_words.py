@@ -11,7 +11,7 @@ from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row
-from noisewatch.units import short_duration, short_share
+from noisewatch.units import short_duration, short_noise, short_share
 
 MEASURED_HEADING = " measured"
 
@@ -55,7 +55,7 @@ def measured_row(line: CpuLine) -> Row:
     gaps = f"{line.gap_count} gaps, longest {short_duration(line.longest_gap_ns)}" if line.gap_count else "no gap"
     return [
         (" measured ", "plain"),
-        (f"{short_duration(noise_ns)}/s", style_of(noise_ns)),
+        (f"{short_noise(noise_ns)}", style_of(noise_ns)),
         (
             f" ({short_share(line.measured_stolen_share)}): {gaps}, in {short_duration(line.measured_ns)} of spinning",
             "plain",

@@ -71,7 +71,8 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     then_ns = model.frame.taken_at_ns
     rows = [cut(event_row(model, event, width, then_ns), width) for event in shown[first : first + room]]
     kinds = _headed_kinds(model, events, width, room - len(rows))
-    return [[(columns_of_events(model, width), "heading")], *rows, *kinds]
+    newer = f"   {first} newer above" if first else ""
+    return [cut([(columns_of_events(model, width) + newer, "heading")], width), *rows, *kinds]
 
 
 def _is_told(model: ScreenModel, event: Event) -> bool:

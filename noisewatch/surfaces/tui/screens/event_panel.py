@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.events.folds import FoldedEvent, begins
 from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import short_duration
+from noisewatch.units import short_noise
 
 _NAME = 10  # columns of what a row is about
 _IRQ = re.compile(r"IRQ (\d+)")
@@ -99,7 +99,7 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     line = next((line for line in frame.cpus if line.cpu == worst), None)
     if line is None:
         return []
-    noise = f"{short_duration(line.stolen_ns_per_s)}/s" if line.stolen_ns_per_s is not None else "noise unknown"
+    noise = f"{short_noise(line.stolen_ns_per_s)}" if line.stolen_ns_per_s is not None else "noise unknown"
     rows: list[Row] = [
         [
             (f" {'worst CPU':<{_NAME}}", "faint"),
@@ -111,7 +111,7 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     for at, each in enumerate(found[:_MOST_CULPRITS]):
         name = each.kind.with_name(each.name) + each.process_mark
         lead = f"{glyphs.cause} " if at == 0 else "  "
-        noise = f"{short_duration(each.stolen_ns_per_s)}/s"
+        noise = f"{short_noise(each.stolen_ns_per_s)}"
         row: Row = [(f" {'':<{_NAME}}{lead}", "faint"), (f"{name}  ", "plain"), (noise, style_of(each.stolen_ns_per_s))]
         rows.append(cut(row, width))
     return rows

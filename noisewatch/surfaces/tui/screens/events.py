@@ -135,7 +135,8 @@ def _title(model: ScreenModel) -> str:
     if model.is_typing:
         return f"filter: {model.log.filter}_  {hint(model)}"
     count, lines = len(model.log.events), len(model.log.listed())
-    told = f"{count} event{'' if count == 1 else 's'}{f' in {lines} lines' if lines < count else ''}"
+    on_lines = f" in {lines} line{'' if lines == 1 else 's'}" if lines < count else ""
+    told = f"{count} event{'' if count == 1 else 's'}{on_lines}"
     return f"{told}, filter: {model.log.filter}" if model.log.filter else told
 
 

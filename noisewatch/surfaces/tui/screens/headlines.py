@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.state.clock_history import ClockRange
 from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import describe_clock, describe_clocks, describe_rate, short_duration, short_share
+from noisewatch.units import describe_clock, describe_clocks, describe_rate, short_noise, short_share
 
 _RANGE_INTERVALS = 120
 _STEADY = 0.01  # of the clock: what varies by less holds it
@@ -137,7 +137,7 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     said: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
     at_ns = round((model.clocks.taken_at_s(worst_at) or 0.0) * 1e9)
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
-    worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_duration(most)}/s at {when}", "plain")]
+    worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")]
     return [[*said, *worst], said]
 
 

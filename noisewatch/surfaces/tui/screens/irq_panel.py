@@ -24,7 +24,7 @@ from noisewatch.surfaces.tui.state.irq_table import (
 )
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
-from noisewatch.units import describe_rate, short_duration, short_seconds
+from noisewatch.units import describe_rate, short_duration, short_noise, short_seconds
 
 _NAME = 10  # columns of what a row is about
 _MOST_CPUS, _MOST_MOVES = 8, 3
@@ -162,7 +162,7 @@ def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
 
 
 def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
-    return f"{glyphs.estimate if line.is_estimate else ''}{short_duration(line.stolen_ns_per_s)}/s"
+    return f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
 
 
 def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:

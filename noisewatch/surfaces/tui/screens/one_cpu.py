@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selecte
 from noisewatch.surfaces.tui.state.listed_culprits import counted
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
-from noisewatch.units import describe_clock, short_duration, short_rate, short_share
+from noisewatch.units import describe_clock, short_duration, short_noise, short_rate, short_share
 
 _KEYS = (
     ("q", "quit"),
@@ -136,7 +136,7 @@ def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
     row: Row = [
         (f" CPU {line.cpu}", "title"),
         (role, "plain"),
-        (f"noise {mark}{short_duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
+        (f"noise {mark}{short_noise(line.stolen_ns_per_s)}", style_of(line.stolen_ns_per_s)),
     ]
     said = [f"   {figure}" for figure in figures if figure]
     fitting = ["".join(said[:count]) for count in range(len(said), -1, -1)]

@@ -26,7 +26,7 @@ from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, is_least, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from noisewatch.units import describe_rate, short_duration, short_share
+from noisewatch.units import describe_rate, short_noise, short_share
 
 LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
 Table = Callable[[int], list[Row]]  # in so many rows
@@ -245,7 +245,7 @@ def _unseen(noise: Sequence[float | None]) -> str:
 
 
 def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
-    return f"{glyphs.estimate if line.is_estimate else ''}{short_duration(line.stolen_ns_per_s)}/s of CPU {line.cpu}"
+    return f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)} of CPU {line.cpu}"
 
 
 def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
@@ -253,13 +253,13 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cu
     known = [each for each in noise if each is not None and each != NOT_FOLLOWED_NS]
     if not known:
         return []
-    usual, count = f"most {short_duration(max(known))}/s", f"{len(noise)} interval{'s' * (len(noise) != 1)}"
+    usual, count = f"most {short_noise(max(known))}", f"{len(noise)} interval{'s' * (len(noise) != 1)}"
     if len(known) < len(noise):
         usual = said = f"{usual} in {len(known)} of {count}"  # of these the median would be too high
     elif is_cut:
         usual = said = f"{usual} or more in {count}"
     else:
-        usual = f"median {short_duration(median(known))}/s, {usual}"
+        usual = f"median {short_noise(median(known))}, {usual}"
         said = f"{usual} in {count}"
     there = next((at for at, each in enumerate(reversed(noise)) if each is None or each <= 0), len(noise))
     if not there:
@@ -270,7 +270,9 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cu
     first = model.number + 1 - there
     taken_s = model.clocks.taken_at_s(first)
     at = model.wall_clock(round(taken_s * 1e9)) if taken_s is not None else None
-    since = f"since {at}{least}" if at is not None else f"for{least} {there} interval{'s' * (there != 1)}"
+    since = (
+        f"without a break since {at}{least}" if at is not None else f"for{least} {there} interval{'s' * (there != 1)}"
+    )
     return [_fact("history", first_that_fits([f"{said}, there {since}", f"{usual}, there {since}", said], width))]
 
 

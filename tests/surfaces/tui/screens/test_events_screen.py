@@ -66,3 +66,14 @@ def test_a_copied_tree_says_why_it_has_none_and_that_no_other_will_come() -> Non
     text = "\n".join(screen_of(model_of(frame(seconds=0.0, origin="copied tree x")), Screen.EVENTS, 120, 60))
     assert "no events: a copied tree is a single snapshot" in text
     assert "a CPU goes offline" not in text
+
+
+def test_several_events_in_one_line_are_told_so() -> None:
+    model = _model(0)
+    for number in range(3):
+        model.log.add(
+            Event((number + 1) * SECOND_NS, EventKind.DEVICE, f"event {number} of a cable", number, "a cable")
+        )
+    text = "\n".join(screen_of(model, Screen.EVENTS, 120, 40))
+    assert "3 events in 1 line" in text
+    assert "in 1 lines" not in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from noisewatch.kinds import Role
@@ -144,3 +146,13 @@ def test_of_a_copied_tree_they_give_way_to_what_the_checks_say(screen: Screen, w
     assert "turbo-enabled     turbo-enabled was found" in text
     assert "? hypervisor-steal  hypervisor-steal is not known" in text
     assert _TITLE not in text
+
+
+def test_beside_an_earlier_interval_of_a_recording_the_newer_events_above_are_counted() -> None:
+    model = _model()
+    assert model.newest is not None
+    model.newest = replace(model.newest, origin="replay of machine.nw")
+    assert "newer above" not in "\n".join(screen_of(model, Screen.OVERVIEW, 120, 40))
+    model.go_to_number(20)
+    lines = screen_of(model, Screen.OVERVIEW, 120, 40)
+    assert any(f" {39 - _events_in(lines)[0]} newer above" in line for line in lines)

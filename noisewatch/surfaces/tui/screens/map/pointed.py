@@ -10,7 +10,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, cut
 from noisewatch.surfaces.tui.state.cpu_readings import celsius_by_cpu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
-from noisewatch.units import short_duration, short_rate, short_share
+from noisewatch.units import short_noise, short_rate, short_share
 
 _MOST_ROWS = 14
 
@@ -102,5 +102,5 @@ def _figures(model: ScreenModel, line: CpuLine, glyphs: Glyphs) -> Row:
         line.governor or "",
         f"{celsius:.0f} °C" if celsius is not None else "",
     ]
-    noise = f" noise {mark}{short_duration(line.stolen_ns_per_s)}/s"
+    noise = f" noise {mark}{short_noise(line.stolen_ns_per_s)}"
     return [(noise, style_of(line.stolen_ns_per_s)), ("".join(f"   {each}" for each in said if each), "plain")]
