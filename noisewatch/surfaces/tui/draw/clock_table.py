@@ -228,7 +228,7 @@ def _age(found: ClockRange | None) -> Piece:
 
 
 def _spread(found: ClockRange | None) -> Piece:
-    if found is None:
+    if found is None or found.is_stale:
         return "?", "unknown"
     share = (found.highest_khz - found.lowest_khz) / found.highest_khz
     return short_share(share), "notable" if share >= _SHARED else "plain"

@@ -56,6 +56,7 @@ class ClockRange:
     last_khz: int
     age_s: float | None
     knows_ticks: bool = True  # whether it is known of all these intervals whether the CPU had one
+    is_stale: bool = False  # no interval is known to have had one: the clocks tell of no spread
 
 
 class ToldFigures:
@@ -227,7 +228,8 @@ class ClockHistory:
         kept = range(max(numbers.start, self.count - self.capacity), min(numbers.stop, self.count))
         age_s = self._age_s(cpu, kept[-1])
         knows_ticks = age_s is not None or all(flags & _KNOWS_TICKS for flags in self._read(self._flags, kept))
-        return ClockRange(min(fresh), max(fresh), abs(known[-1]), age_s, knows_ticks)
+        is_stale = max(known) < 0
+        return ClockRange(min(fresh), max(fresh), abs(known[-1]), age_s, knows_ticks, is_stale)
 
     def taken_at_s(self, number: int) -> float | None:
         """When the interval ended, CLOCK_MONOTONIC in seconds; None where it is not kept."""

@@ -137,3 +137,10 @@ def test_the_window_of_a_target_cpu_is_its_own(cpus: str, said: set[str]) -> Non
     names = ["".join(text for text, _ in row)[:9].strip() for row in settings_rows(model, 60, UNICODE)]
     begin, end = names.index("window"), names.index("EPP")
     assert {row.replace("? read at the next look", "?") for row in rows[begin:end]} == said
+
+
+def test_the_spread_of_a_cpu_without_a_tick_in_sight_is_unknown() -> None:
+    ticks = _TICKING | {"irqs": (IrqLine("LOC", (0, 2), (9.0, 9.0)),)}
+    lines = screen_of(model_of(*(frame(_TARGETS, second=at, **ticks) for at in (1, 2))), "clock", 130, 34)
+    rows = [line.partition("│")[0].split() for line in lines if re.match(r" ?T +[23] ", line)]
+    assert [(row[1], row[-1]) for row in rows] == [("2", "0.0%"), ("3", "?")]

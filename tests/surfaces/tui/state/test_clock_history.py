@@ -60,7 +60,7 @@ def test_a_stale_clock_has_the_age_of_its_last_tick_and_no_part_in_the_range() -
 
 def test_of_a_cpu_that_never_had_a_tick_the_age_is_unknown() -> None:
     clocks = _clocks(_frame(1, 800, 3000), _frame(2, 800, 2000))
-    assert clocks.range_of(1, range(2)) == ClockRange(2_000_000, 3_000_000, 2_000_000, age_s=None)
+    assert clocks.range_of(1, range(2)) == ClockRange(2_000_000, 3_000_000, 2_000_000, age_s=None, is_stale=True)
 
 
 def test_where_no_interrupts_are_known_every_clock_is_stale() -> None:
