@@ -98,9 +98,8 @@ def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case:
     if not interrupts:
         return remedy
     interrupt = max(interrupts, key=lambda line: line.rate_per_s or 0)
-    said = (
-        f"{remedy.said} The most frequent interrupt on CPU {about.cpu} is {interrupt.name}: its softirqs move with it."
-    )
+    name = interrupt.name.partition(" (")[0]
+    said = f"{remedy.said} The most frequent interrupt on CPU {about.cpu} is {name}: its softirqs move with it."
     return Remedy(said, remedy_of(interrupt, case).fix)
 
 

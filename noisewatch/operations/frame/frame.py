@@ -82,6 +82,11 @@ class FindingLine:
     is_command: bool = True
     cause: int | None = None  # the number of its cause, from 1
 
+    @property
+    def command(self) -> str | None:
+        """What a shell can run against it."""
+        return self.fix if self.fix and self.is_command else None
+
 
 @dataclass(frozen=True, slots=True)
 class ClockLimits:
@@ -195,6 +200,16 @@ class Frame:
             if each.cause is not None:
                 first.setdefault(each.cause, each)
         return (*(first[number] for number in sorted(first)), *(each for each in self.findings if each.cause is None))
+
+    def cause_of(self, finding: FindingLine) -> CauseLine | None:
+        """The cause that the finding belongs to."""
+        number = finding.cause
+        return self.causes[number - 1] if number is not None and number <= len(self.causes) else None
+
+    def command_against(self, finding: FindingLine) -> str | None:
+        """That of its cause, or its own."""
+        cause = self.cause_of(finding)
+        return finding.command if cause is None else cause.command
 
     @property
     def unknown(self) -> tuple[str, ...]:

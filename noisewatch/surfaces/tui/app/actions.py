@@ -173,8 +173,11 @@ class ActingApp(KeyedApp):
         self._find_fix()
 
     def action_ask(self, name: str) -> None:
-        """Announces what it will cost; nothing is started yet."""
-        self._changed(lambda: self._overlays.announce(overlay_named(name, self.model.newest)))
+        """Announces what it will cost; nothing is started yet, unless it only shows what a recording holds."""
+        overlay = overlay_named(name, self.model.newest)
+        self._changed(lambda: self._overlays.announce(overlay))
+        if overlay.costs_nothing and self._overlays.shown is overlay:
+            self.action_start()
 
     def action_idle_probe(self) -> None:
         """Has the idle target CPUs measured from now on, or no longer."""

@@ -218,16 +218,16 @@ def _of_check(model: ScreenModel) -> tuple[str | None, str]:
         return _nothing("no check is selected")
     if not any(is_same(finding, each) for each in findings):
         return _nothing(NOT_NOW)
-    if finding.cause is not None and model.frame is not None and finding.cause <= len(model.frame.causes):
-        cause = model.frame.causes[finding.cause - 1]
+    cause = model.frame.cause_of(finding) if model.frame is not None else None
+    if cause is not None:
         return _copied(cause.command, "now") if cause.command is not None else _by_hand(cause.by_hand)
-    return _copied(finding.fix, "now") if finding.fix and finding.is_command else _by_hand(finding.fix)
+    return _copied(finding.command, "now") if finding.command is not None else _by_hand(finding.fix)
 
 
 def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
     """The first command against what moves the clock."""
     found = helpful(model.frame.findings) if model.frame is not None else []
-    commands = [(each.id, each.fix) for each in found if each.fix and each.is_command]
+    commands = [(each.id, each.command) for each in found if each.command is not None]
     if commands:
         (purpose, command), *others = commands
         return _copied(command, purpose, [each for each, _ in others])

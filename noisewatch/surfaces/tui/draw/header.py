@@ -70,7 +70,7 @@ def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> R
         row.append((f"change against {model.baseline.intervals} intervals, marked {when}  ", "strong"))
     target: Row = [(f"target {format_cpu_strides(frame.target) or 'none'}", "strong")]
     chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
-    checks = checks_row(model, frame)
+    checks = checks_row(model, frame) if frame.seconds > 0 else []  # of a single look the headline says it
     checks = [("  ", "plain"), *checks] if checks else []
     counts: Row = [(f"  {', '.join(counted)}", "plain")] if counted else []
     for own in _own_costs(model):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind, Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.tui.draw.clock_help import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, length
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
@@ -22,12 +23,12 @@ _VERDICTS: Mapping[str, Piece] = {
 _MOST_NAMED = 3
 _LIMIT = short_share(GRAVE_NS / 1e9)
 _PREFLIGHT = ("p", "preflight")
-_FIX = ("f", "fix")
+_FIX, COPY, _MEASURE = ("f", "fix"), ("y", "copy fix"), ("c", "measure")
 _HELPFUL_KEYS_BY_SCREEN = {
     Screen.MAP: (("enter", "CPU"), _PREFLIGHT),
-    Screen.CLOCK: (("y", "copy fix"), ("c", "measure")),
+    Screen.CLOCK: (COPY, _MEASURE),
     Screen.EVENTS: (("enter", "go there"), _PREFLIGHT),
-    Screen.PREFLIGHT: (("y", "copy fix"), _PREFLIGHT),
+    Screen.PREFLIGHT: (COPY, _PREFLIGHT),
 }
 
 # What a screen says in the place of the worst CPU, or behind it: one sentence, the longest wording first; or none.
@@ -76,8 +77,17 @@ def _with_own(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[
 def _helpful_keys(model: ScreenModel, frame: Frame) -> Sequence[tuple[str, str]]:
     """`f` opens the fix of the selected row: it is offered where that is the culprit that the headline names."""
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:
-        return _HELPFUL_KEYS_BY_SCREEN[model.screen]
+        idle = [*([] if has_command(model, frame) else [COPY]), *([_MEASURE] if model.is_recorded else [])]
+        return [each for each in _HELPFUL_KEYS_BY_SCREEN[model.screen] if each not in idle]
     return (_FIX, _PREFLIGHT) if _selects_culprit(model, frame) else (_PREFLIGHT,)
+
+
+def has_command(model: ScreenModel, frame: Frame) -> bool:
+    """Whether `y` has anything to copy on the screens of clocks and checks."""
+    if model.screen == Screen.CLOCK:
+        return any(each.command is not None for each in helpful(frame.findings))
+    selected = model.findings().selected if model.screen == Screen.PREFLIGHT else None
+    return selected is not None and frame.command_against(selected) is not None
 
 
 def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:

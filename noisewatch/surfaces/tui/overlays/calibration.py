@@ -37,6 +37,10 @@ class CalibrationOverlay(Overlay):
     picture: CalibrationPicture | None = None
     drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size: dear to draw
 
+    @property
+    def costs_nothing(self) -> bool:
+        return self.origin is not None
+
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """The calibration, or that of the recording."""
 
@@ -63,7 +67,7 @@ class CalibrationOverlay(Overlay):
     def _rows(self, width: int, height: int, glyphs: Glyphs) -> Sequence[str | Row]:
         if self.refusal is not None:
             return wrapped([self.refusal], width)
-        if self.state == OverlayState.RUNNING:
+        if self.state == OverlayState.RUNNING and self.origin is None:
             return live_rows(self.live, width, height, glyphs)
         if self.result is None or self.picture is None:
             return wrapped([self.failure] if self.failure is not None else self._announcement(), width)
@@ -89,7 +93,7 @@ class CalibrationOverlay(Overlay):
 
     def _announcement(self) -> list[str]:
         if self.origin is not None:
-            return [f"Shows the calibration of the {self.origin}, if there is one."]
+            return [f"Looks for a calibration in the {self.origin} …"]
         listed = format_cpu_list(self.target)
         return [
             f"Spins on CPU {listed} for {SECONDS:g} s to measure what takes time from it.",

@@ -69,6 +69,11 @@ class Overlay(ABC):
             return cls((), _NO_TARGET)
         return cls(frame.target, origin=frame.origin)
 
+    @property
+    def costs_nothing(self) -> bool:
+        """Whether it only shows what was recorded."""
+        return False
+
     @abstractmethod
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Does in a thread what was asked for; what has the screen take in the result. Again while it is running."""

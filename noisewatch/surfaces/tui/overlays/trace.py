@@ -45,6 +45,10 @@ class TraceOverlay(Overlay):
 
     pauses_sampler = False
 
+    @property
+    def costs_nothing(self) -> bool:
+        return self.origin is not None
+
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """A stretch."""
 
@@ -79,7 +83,7 @@ class TraceOverlay(Overlay):
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
         stretch = f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
-        doing = stretch if self.state == OverlayState.RUNNING else ""
+        doing = stretch if self.state == OverlayState.RUNNING and self.origin is None else ""
         return self.framed("trace of", self._lines(width), width, height, doing, in_unicode)
 
     def _lines(self, width: int) -> list[str]:
@@ -88,7 +92,8 @@ class TraceOverlay(Overlay):
         said = [self.refusal or self.failure or ""]
         if said == [""]:
             running = [f"tracing: {self.done_s:.1f} of {STRETCH_S:g} s"]
-            said = running if self.state == OverlayState.RUNNING else self._announcement()
+            is_tracing = self.state == OverlayState.RUNNING and self.origin is None
+            said = running if is_tracing else self._announcement()
         return wrapped(said, width)
 
     def _past_lines(self) -> list[str]:
@@ -107,7 +112,7 @@ class TraceOverlay(Overlay):
 
     def _announcement(self) -> list[str]:
         if self.origin is not None:
-            return [f"Shows the trace in the {self.origin}, if it has one."]
+            return [f"Looks for a trace in the {self.origin} …"]
         listed = format_cpu_list(self.target)
         return [
             f"Traces CPU {listed} in {STRETCH_S:g} s windows while your benchmark runs.",

@@ -202,7 +202,9 @@ def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
         return [cut([("  what helps: ", "faint"), *rows[0]], width - 2)]
     rows = help_rows(model, width - 4, glyphs)
     measures = [] if model.is_recorded else ["c measures the clock"]
-    told = " · ".join([*(["y copies the first", f"{count} found"] if count else []), *measures])
+    commands = [each.command is not None for each in helpful(model.frame.findings)] if model.frame is not None else []
+    copies = ["y copies the first command" if not commands[0] else "y copies the first"] if any(commands) else []
+    told = " · ".join([*copies, *([f"{count} found"] if count else []), *measures])
     return panel("what helps", rows, width, height, glyphs, told)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.header import status_row, tab_row
-from noisewatch.surfaces.tui.draw.headline import Headline, headline_row
+from noisewatch.surfaces.tui.draw.headline import COPY, Headline, has_command, headline_row
 from noisewatch.surfaces.tui.draw.panel import panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
@@ -28,6 +28,7 @@ _KEYS = (
     ("t", "trace"),
 )
 
+_MEASURING = ("c", "t")  # of a recording they can only show what it holds, mostly nothing
 _ARROWS = {"left right": "← →", "up down": "↑ ↓"}
 
 Keys = Sequence[tuple[str, str]]  # each key, and what it does
@@ -92,11 +93,19 @@ def page(
     shown = _snapshot_keys(model) if model.cursor is not None and keys is _KEYS else keys
     if model.cursor is not None:
         shown = [(key, _space_does(model) if key == "space" else does) for key, does in shown]
+    if model.screen in (Screen.CLOCK, Screen.PREFLIGHT) and not _copies(model):
+        shown = [each for each in shown if each != COPY]
+    if model.is_recorded:
+        shown = [(key, does) for key, does in shown if key not in _MEASURING]
     shown = (("q", "close"), *shown[1:]) if model.has_opened else shown
     rows = [*rows, *([_key_row(width, shown, glyphs)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:
         rows[-1] = cut([(f" {model.notice}", "strong")], width)  # until the next key
     return rows
+
+
+def _copies(model: ScreenModel) -> bool:
+    return model.frame is not None and has_command(model, model.frame)
 
 
 def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:

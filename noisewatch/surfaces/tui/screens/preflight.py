@@ -185,12 +185,15 @@ def _position(frame: Frame, listing: Listing[FindingLine], area: Area | None) ->
     if selected is None or selected.cause is None:
         return ""
     count = len(frame.causes)
-    return f"cause {selected.cause} of {count} · enter why · y copy"
+    copies = " · y copy" if frame.command_against(selected) is not None else ""
+    return f"cause {selected.cause} of {count} · enter why{copies}"
 
 
 def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
     """The noise floor, the sample, and how a script asks the same."""
     floor = "not measured: c calibrates the target CPUs, p runs all of preflight with a calibration"
+    if model.is_recorded:
+        floor = "c shows what the recording holds of it"
     if model.calibration is not None and model.calibrated_at_ns is not None:
         ago = max(frame.taken_at_ns - model.calibrated_at_ns, 0) / 1e9
         floor = f"calibrated {ago:.0f} s before this: c shows it"

@@ -119,7 +119,7 @@ def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
     """Of `room` rows those that the table does not need, or, where that is little, its share."""
     free = room - needed
     if model.shows_fix:
-        wanted = sum(len(textwrap.wrap(line, max(width - 2, 10))) for line in model.advice.lines) if model.advice else 0
+        wanted = len(_advised(model.advice.lines, width)) if model.advice else 0
         return min(max(wanted, free, _LEAST_FACTS), room - LEAST_TABLE)
     below = max(free, min(_FACTS, room // 2))
     return below if below >= _LEAST_FACTS else 0
@@ -166,7 +166,10 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
 
 
 def _advised(lines: Iterable[str], width: int) -> list[Row]:
-    wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""] for line in lines)
+    wrapped = (
+        textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ", break_on_hyphens=False) or [""]
+        for line in lines
+    )
     return [[(f" {part}", "plain")] for parts in wrapped for part in parts]
 
 

@@ -141,6 +141,8 @@ _OF_A_RECORDING: dict[str, Change] = {
     "less_than_sign": {"speed": 0.5},
     "greater_than_sign": {"speed": 2.0},
     "H": {"pauses_on_spike": True},
+    "c": {"above": "CalibrationOverlay over"},
+    "t": {"above": "TraceOverlay over"},
 }
 _WHILE_TYPING: dict[str, Change] = {
     "enter": {"is_typing": False},

@@ -187,16 +187,16 @@ def _pressed(*keys: str, machine: Machine) -> list[str]:
     return asyncio.run(press())
 
 
-def test_keys_open_the_screen_start_the_calibration_and_go_back() -> None:
+def test_of_a_recording_its_calibration_is_shown_at_once() -> None:
     calibrated = WrittenMachine(quiet_files(), answers={**ANSWERS, QUESTION: written_calibration(seconds=3.0)})
-    announced, over, left = _pressed("c", "enter", "escape", machine=calibrated)
-    assert "enter starts" in announced
+    over, left = _pressed("c", "escape", machine=calibrated)
+    assert "enter starts" not in over
     assert "within the budget of 1%" in over
     assert "culprits on" in left
 
 
 def test_a_machine_that_cannot_be_calibrated_says_so_on_the_screen() -> None:
-    shown = _pressed("c", "enter", machine=WrittenMachine(quiet_files(), answers=ANSWERS))
+    shown = _pressed("c", machine=WrittenMachine(quiet_files(), answers=ANSWERS))
     assert "No calibration: not written down" in shown[-1]
 
 

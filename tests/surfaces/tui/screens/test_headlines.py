@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -45,7 +46,45 @@ def test_the_clock_screen_tells_how_far_the_clocks_of_the_target_moved() -> None
     moved = model_of(_frame(), _frame(2, 2_400_000))
     assert "target 2-3: 2.4 to 3 GHz, spread 20%" in _said(moved, Screen.CLOCK)
     assert "target 2-3: 3 GHz, steady" in _said(model_of(_frame()), Screen.CLOCK)
-    assert _said(moved, Screen.CLOCK).endswith(" y copy fix  c measure ")
+    assert _said(moved, Screen.CLOCK).endswith("   c measure ")
+
+
+def test_a_copy_and_a_measurement_are_offered_only_where_there_is_one() -> None:
+    turbo = replace(frame(4, failed=("turbo-enabled",)).findings[0], fix="echo 1", is_command=True)
+    by_hand = replace(turbo, id="clock-capped", fix="cool it", is_command=False)
+    for findings, offered in (((turbo,), True), ((by_hand,), False), ((by_hand, turbo), True)):
+        model = model_of(_frame(findings=findings))
+        assert ("y copy fix" in _said(model, Screen.CLOCK)) == offered
+        assert ("y copy fix" in _said(model, Screen.PREFLIGHT)) == (findings[0] is turbo)
+        text = " ".join(text_of(row) for row in rows_of_screen(model, 140, 34, UNICODE))
+        assert ("y copy " in text) == (findings[0] is turbo)
+    recorded = model_of(_frame(findings=(turbo,), origin="replay of x.nw"))
+    assert _said(recorded, Screen.CLOCK).endswith("y copy fix ")
+    for screen in Screen:
+        recorded.go_to(screen)
+        text = " ".join(text_of(row) for row in rows_of_screen(recorded, 200, 34, UNICODE))
+        assert not re.search(" c (measure|calibrate)|c measures| t trace", text)
+
+
+def test_the_clock_screen_says_which_command_is_copied() -> None:
+    turbo = replace(frame(4, failed=("turbo-enabled",)).findings[0], fix="echo 1", is_command=True)
+    by_hand = replace(turbo, id="clock-capped", fix="cool it", is_command=False)
+    cases = {
+        (turbo,): "y copies the first · ",
+        (by_hand, turbo): "y copies the first command · ",
+        (by_hand,): None,
+    }
+    for findings, said in cases.items():
+        model = model_of(_frame(findings=findings))
+        model.go_to(Screen.CLOCK)
+        text = "\n".join(text_of(row) for row in rows_of_screen(model, 140, 40, UNICODE))
+        assert (said in text) if said is not None else ("y copies" not in text)
+
+
+def test_of_a_single_look_the_checks_are_named_once() -> None:
+    model = model_of(_frame(seconds=0.0, failed=("cpu-quota",), origin="copied tree"))
+    rows = [text_of(row) for row in rows_of_screen(model, 200, 34, UNICODE)]
+    assert ["cpu-quota" in row for row in rows[:3]] == [False, True, False]
 
 
 def test_of_a_cpu_without_a_tick_no_clock_is_called_steady() -> None:
