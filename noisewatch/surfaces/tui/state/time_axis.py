@@ -95,7 +95,8 @@ def axis_of(model: ScreenModel, width: int) -> TimeAxis:
         moved = min(behind - least // 2, places - least)
         last, places = last - moved * zoom, places - moved
     is_whole = model.is_recorded and model.newest is not None and model.newest.is_last
-    wide = max(min(least // places, _WIDEST), 1) if is_whole and places else 1
+    widest = _WIDEST if zoom == 1 else least  # few places fill the lane, so that zooming out empties none of it
+    wide = max(min(least // places, widest), 1) if is_whole and places else 1
     return TimeAxis(
         room=room,
         first=first,

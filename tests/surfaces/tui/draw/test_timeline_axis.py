@@ -83,3 +83,13 @@ def test_with_room_for_all_of_it_both_ends_stay() -> None:
     model = _model(has_wall_clock=True)
     model.go_to_number(150)
     assert _axis(model).split() == ["12:01:40", "▲", "12:02:30,", "49", "s", "ago", "now"]
+
+
+@pytest.mark.parametrize("zoom", [10, 60])
+def test_a_recording_that_is_zoomed_out_fills_the_lane_and_has_its_end(zoom: int) -> None:
+    model = _model(count=120)
+    assert model.newest is not None
+    model.newest, model.zoom = replace(model.newest, origin="replay of machine.nw", is_last=True), zoom
+    lane, *_, axis = (text_of(row) for row in timeline_rows(model, 107, 3, UNICODE))
+    assert len(lane.rstrip()) > 90
+    assert axis.rstrip().endswith("119 s")
