@@ -245,12 +245,13 @@ def time_row(
     marks, room = mark_by_column or {}, axis.room
     line = [marks.get(at, across) for at in range(room)]
     is_newest = axis.last == model.history.count - 1 and not model.is_recorded
-    end = ("last" if model.is_stale else "now") if is_newest else ""
+    end = ("last" if model.is_stale else "now") if is_newest else time_of(model, axis.last) if axis.numbers else ""
     for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
         said = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
         if not marks.keys() & range(left, left + len(said)):
             line[left : left + len(said)] = said
-    if axis.stop >= len(end) and not marks.keys() & range(axis.stop - len(end), axis.stop):
+    is_free = set(line[max(axis.stop - len(end) - 1, 0) : axis.stop]) <= {across}
+    if axis.stop >= len(end) and (is_newest or is_free) and not marks.keys() & range(axis.stop - len(end), axis.stop):
         line[axis.stop - len(end) : axis.stop] = end
     drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
     for at, text in enumerate(line[:room]):

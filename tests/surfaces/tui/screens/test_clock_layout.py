@@ -223,3 +223,10 @@ def test_counts_of_slowing_say_since_when() -> None:
 def test_a_figure_that_was_told_of_other_cpus_has_no_column() -> None:
     told = ToldFigures.of(_told(1, ClockFigures((), (ClockCpu(0, celsius=70.0), ClockCpu(1, slowed_ms=0)))))
     assert (told.names({0}), told.names({1}), told.names({0, 1})) == ({"heat"}, {"slowed"}, {"heat", "slowed"})
+
+
+def test_the_right_end_of_the_graph_has_its_time_in_a_recording_too() -> None:
+    model = model_of(*(replace(_frame(second, 2), origin="replay of x.nw") for second in range(1, 41)))
+    model.go_to(Screen.CLOCK)
+    axis = next(line for line in _lines(model, 80, 24) if "└" in line)
+    assert re.search(r"└0 s─+24 s─+39 s─*$", axis)
