@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -243,13 +241,12 @@ class ActingApp(KeyedApp):
 
 
 def _written(scripts: Mapping[str, str]) -> str:
-    """Where they are, as a shell takes it: the notice may be cut, so the fix comes first."""
+    """Their names in the folder that we were started in, on 80 columns."""
     name, reason = export_files(scripts, time.localtime())
     if reason is not None:
         return reason
     fix, *others = scripts
-    path = shlex.quote(os.path.abspath(f"{name}.{fix}"))
-    return f"written: {path} {' '.join(f'.{each}' for each in others)}: what is shown; read it, then run it as root"
+    return f"written: {name}.{fix} {' '.join(f'.{each}' for each in others)}: read, then run as root"
 
 
 def _listing_culprits() -> str:

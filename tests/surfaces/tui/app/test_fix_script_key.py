@@ -43,7 +43,7 @@ def test_shift_f_writes_the_fixes_of_all_causes_that_are_shown_and_their_undo_an
     monkeypatch.chdir(tmp_path)
     notices = [_notice_after("F", findings=_FOUND, causes=_CAUSES) for _ in range(2)]
     written = [Path(notice.split()[1]) for notice in notices]
-    assert [path.parent for path in written] == [tmp_path, tmp_path]
+    assert all(path.exists() and len(notice) < 80 for path, notice in zip(written, notices, strict=True)), notices
     assert len(set(tmp_path.iterdir())) == 4
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o755 for path in tmp_path.iterdir())
     fix = written[0].read_text()
