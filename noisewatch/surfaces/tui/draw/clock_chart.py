@@ -63,7 +63,12 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     drawn = _drawn(lines, axis, tall, span, glyphs)
     is_stale = axis.padded(lines.are_stale, False)
     tick, edge = ("┤", "┊") if glyphs.has_braille else ("+", "|")
-    labels, references = _labels(span, tall, glyphs), _references(model, span, tall, axis, glyphs)
+    labels, references = _labels(span, tall, glyphs), dict(_references(model, span, tall, axis, glyphs))
+    left_out = [name for name, _ in _shares(model, axis.numbers)] if not lanes else []
+    if left_out:
+        note = f"{' and '.join(left_out)}: no room, on a higher screen"
+        free = [at for at, line in enumerate(drawn) if at not in references and not line[-len(note) :].strip()]
+        references |= {at: note.rjust(axis.room)[-axis.room :] for at in free[:1]}
     blank = " " * axis.room
     rows: list[Row] = [
         [
