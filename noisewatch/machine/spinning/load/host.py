@@ -24,6 +24,7 @@ def main() -> None:
     own_pid = os.getpid()
     for number, cpu in enumerate(sys.argv[1].split(",")):
         if os.fork() == 0:
+            os.setsid()  # an autogroup of its own, sched(7): in one, all of them would have the share of one process
             _keep_busy(number, int(cpu), own_pid)
             os._exit(0)
     with suppress(ChildProcessError):
