@@ -54,7 +54,8 @@ def test_a_governor_that_is_set_and_set_back_is_seen_within_two_intervals(isolat
 def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, monitor: Screen) -> None:
     pid = isolated.start('taskset -c 6 sh -c "while :; do :; done"')
     try:
-        text = monitor.wait_for(rf"6 thread +sh \[{pid}\].* (9[0-9]|100)%")
+        text = monitor.wait_for(r"costs +\S.* of CPU 6 \((9[0-9]|100)%\)")
+        assert re.search(rf" 6 thread +sh \[{pid}\] ", text)
         assert "worst CPU 6" in text
         assert re.search(r"failing \(\d+ s\): tasks-on-target, target-cpu-busy", text)
         assert re.search(r" (9[0-9]|100)% ", _line(text, 6))
@@ -76,7 +77,7 @@ def test_a_cpu_that_goes_and_comes_back_while_the_monitor_and_a_recording_run(is
     finally:
         isolated.write(_ONLINE, 1)
     back = monitor.wait_for("target 2-3,6-7 ")
-    assert "offline" not in back
+    assert "offline" not in _line(back, 7)
     monitor.wait_for("^ T   7 +[0-9~]")
     isolated.do("sleep 5")  # the recorder looks as well
     isolated.stop(recorder, "TERM")
