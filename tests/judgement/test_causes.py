@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from noisewatch.judgement.blame import is_settled
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.causes import Cause, Way, causes_of
+from noisewatch.judgement.checks.interrupts.devices import steer
 from noisewatch.judgement.fixes.actions import Move, Write
 from noisewatch.judgement.fixes.merging import merged, steps_of
 from noisewatch.judgement.rules import SHARED, Rules
@@ -195,6 +197,22 @@ def test_irqs_without_which_the_limit_holds_as_well_are_not_moved_in_its_name() 
     assert finding.answer.fix.now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
     cause = _cause_of(_cpu_2_interrupted({24: 900, 25: 2}), "device-interrupts-on-target")
     assert "device-interrupts-on-target" in _ids(cause.settles)
+
+
+def test_a_fix_for_one_cpu_does_not_settle_what_another_suffers() -> None:
+    cpu_by_irq = {24: 2, 25: 3}
+    folders = {f"/proc/irq/{irq}/{name}": f"{cpu}\n" for irq, cpu in cpu_by_irq.items() for name in _AFFINITIES}
+    before, after = quiet_files() | folders, quiet_files(3.0) | folders
+    for files, count in ((before, 0), (after, 3_000)):
+        files["/proc/interrupts"] = (
+            f" CPU0 CPU1 CPU2 CPU3\n 24: 5 0 {count} 0 PCI-MSI 24-edge nic0\n 25: 5 0 0 {count} PCI-MSI 25-edge nic1\n"
+        )
+    verdict = judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET)
+    (finding,) = [each for each in verdict.findings if each.check.id == "device-interrupts-on-target"]
+    assert verdict.case.snapshot.irqs is not None
+    irqs = verdict.case.snapshot.irqs.by_number
+    fixes = [steer(verdict.case, [irqs[number] for number in numbers]) for numbers in ((24, 25), (24,), (25,))]
+    assert [fix is not None and is_settled(finding, fix, verdict.case) for fix in fixes] == [True, False, False]
 
 
 def test_of_two_failures_that_which_costs_more_comes_first() -> None:
