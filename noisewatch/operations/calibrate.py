@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
-from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.noise.floor import Budget
 from noisewatch.kernel.busy_load import BusyLoad
 from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples, read_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot

@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
+from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.model.calibration.statistics import coefficient_of_variation
 

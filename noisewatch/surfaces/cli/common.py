@@ -13,7 +13,7 @@ from noisewatch.operations.machines import MachineOptions, require_free
 from noisewatch.surfaces.output import opened_output
 
 if TYPE_CHECKING:
-    from noisewatch.judgement.noise_floor import Budget
+    from noisewatch.judgement.noise.floor import Budget
     from noisewatch.kernel.calibration import CalibrationOptions
 
 
@@ -24,7 +24,7 @@ def machine_options(arguments: Namespace) -> MachineOptions:
 
 def budget_of(arguments: Namespace) -> Budget:
     """What the options say of the benchmark to come."""
-    from noisewatch.judgement.noise_floor import Budget  # the monitor imports this module, and shows a picture first
+    from noisewatch.judgement.noise.floor import Budget  # the monitor imports this module, and shows a picture first
 
     return Budget(arguments.at, arguments.samples, arguments.max_cv, arguments.max_inflation)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
-from noisewatch.judgement.comparison import LOSES_TOO_MUCH
-from noisewatch.judgement.dominance import dominating_cause
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
-from noisewatch.judgement.noise_floor import TEST
+from noisewatch.judgement.noise.comparison import LOSES_TOO_MUCH
+from noisewatch.judgement.noise.dominance import dominating_cause
+from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.checks.calibration.noise import why_undecided
-from noisewatch.judgement.dominance import dominating_cause
 from noisewatch.judgement.grading import why_incomplete
-from noisewatch.judgement.noise_floor import Budget, NoiseFloor
+from noisewatch.judgement.noise.dominance import dominating_cause
+from noisewatch.judgement.noise.floor import Budget, NoiseFloor
 from noisewatch.judgement.terms import Status
 from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShown
 from noisewatch.surfaces.reports.calibration.ladder import share_text

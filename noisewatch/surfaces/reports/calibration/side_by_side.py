@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.comparison import Comparison, Difference, compare
-from noisewatch.judgement.noise_floor import NoiseFloor
+from noisewatch.judgement.noise.comparison import Comparison, Difference, compare
+from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.model.calibration.statistics import quantile
 from noisewatch.surfaces.reports.calibration.comparison import work_times
 from noisewatch.surfaces.reports.calibration.gaps import CAUSES, TICK, GapsShown, gaps_of

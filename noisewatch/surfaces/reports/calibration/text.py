@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise_floor import TEST, NoiseFloor
+from noisewatch.judgement.noise.floor import NoiseFloor
+from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
 from noisewatch.surfaces.reports.parts.tables import align

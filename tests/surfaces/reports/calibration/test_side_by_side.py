@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.comparison import Difference, compare, part_of
+from noisewatch.judgement.noise.comparison import Difference, compare, part_of
 from noisewatch.kernel.busy_load import BusyLoad
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines, contrast_of

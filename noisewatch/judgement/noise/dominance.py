@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise_floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
+from noisewatch.judgement.noise.floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
 from noisewatch.kinds import Kind
 from noisewatch.model.calibration.timeline import timelines_of
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise_floor import worst_floors
+from noisewatch.judgement.noise.floor import worst_floors
 from noisewatch.model.calibration.figures import Calibration
 
 LOSES_TOO_MUCH = 0.005  # share of the time that is lost in gaps: half of a change of 1 %

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
 
-from noisewatch.judgement.noise_floor import (
+from noisewatch.judgement.noise.floor import (
     Budget,
     NoiseFloor,
     floors_by_cpu,
     shortest_interval,
-    smallest_change,
-    t_quantile,
     worst_floors,
 )
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
@@ -106,31 +103,6 @@ def test_calibrations_before_and_after_are_taken_together() -> None:
     alone, both = (_floors(runs, Budget(10 * _MS)) for runs in ([before], [before, after]))
     assert alone[1].cv_high == pytest.approx(0, abs=1e-9)
     assert both[1].cv_expected > 0.2
-
-
-@pytest.mark.parametrize(
-    ("share", "freedom", "value"),
-    [
-        (0.975, 1, 12.706),
-        (0.975, 2, 4.303),
-        (0.975, 10, 2.228),
-        (0.975, 48, 2.011),
-        (0.80, 48, 0.849),
-        (0.95, 5, 2.015),
-        (0.975, 1_000, 1.962),
-    ],
-)
-def test_quantiles_of_students_t_are_those_of_the_tables(share: float, freedom: int, value: float) -> None:
-    assert t_quantile(share, freedom) == pytest.approx(value, abs=6e-4)
-
-
-def test_the_smallest_change_of_25_samples_is_four_fifths_of_their_deviation() -> None:
-    """d = 0.809 for n = 25, two-sided 5 %, power 0.8: the tables of Cohen 1988 give 0.80 for n = 25 or 26."""
-    assert smallest_change(0.01, 25) == pytest.approx(0.00809, abs=2e-5)
-
-
-def test_fewer_than_two_samples_show_nothing() -> None:
-    assert smallest_change(0.01, 1) == math.inf
 
 
 def test_the_shortest_interval_leaves_out_what_is_rare() -> None:
