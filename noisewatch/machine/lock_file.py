@@ -54,7 +54,7 @@ def _held(path: str) -> Iterator[int]:
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise UsageError(f"{path}: not a regular file, so not a lock")
-            _hold(path, file)
+            hold(path, file)
             yield file
         finally:
             os.close(file)
@@ -62,8 +62,11 @@ def _held(path: str) -> Iterator[int]:
         raise UsageError(f"{path}: cannot be locked: {(error.strerror or str(error)).lower()}") from error
 
 
-def _hold(path: str, file: int) -> None:
-    """Everybody may open the file, and so keep it for as long as they like: nobody is waited for without an end."""
+def hold(path: str, file: int) -> None:
+    """Locks the open file until it is closed. Raises FileHeld.
+
+    Everybody may open the file, and so keep it for as long as they like: nobody is waited for without an end.
+    """
     give_up_s = time.monotonic() + HOLD_WITHIN_S
     while True:
         try:
