@@ -44,6 +44,16 @@ class Role(StrEnum):
     OFFLINE = "offline"
 
 
+class Work(StrEnum):
+    """What the time of a benchmark depends on, and so whose company it notices."""
+
+    LATENCY = "latency"  # steps that wait for each other: of whoever shares the core it notices little
+    THROUGHPUT = "throughput"  # as many instructions a cycle as the core can do: a busy sibling takes half of them
+    INTERPRETER = "interpreter"  # branches, small objects, many caches: between the two, and never steady
+    MEMORY = "memory"  # what lies in the last-level cache, or beyond it
+    MIXED = "mixed"  # the first three in turn
+
+
 class Tracer(StrEnum):
     """How the kernel is asked who interrupts a CPU."""
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
+from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
+from noisewatch.judgement.noise.floor import Budget, NoiseFloor, WorkFloors, floors_by_cpu, floors_by_work, worst_floors
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.own_process import UNKNOWN_PROCESS
+from noisewatch.kinds import Work
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
@@ -28,18 +30,34 @@ _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A calibration, what it predicts, and what the user can bear. `floors` are the worst of all CPUs, by length."""
+    """A calibration, what it predicts, and what the user can bear.
+
+    `floors` are the worst of all CPUs, by length: of the budget's kind of work, of the user's command or of mixed work.
+    `floors_by_work` are those of each kind of work, and of interruptions alone.
+    """
 
     calibration: Calibration
     floors_by_cpu: Mapping[int, Sequence[NoiseFloor]]
     floors: tuple[NoiseFloor, ...]
     budget: Budget
     attribution: Attribution
+    floors_by_work: Mapping[str, WorkFloors] = field(default_factory=dict)
+    drift: Drift = USUAL_DRIFT
 
     @property
     def floor(self) -> NoiseFloor | None:
         """The one for the samples that the user wants to take."""
         return self._at_budget(self.floors)
+
+    @property
+    def is_of_any_work(self) -> bool:
+        """Whether nobody said what the benchmark's time depends on, neither as a kind of work nor by a command."""
+        return self.budget.work is None and not self.calibration.samples.command
+
+    @property
+    def floors_of(self) -> str:
+        """What the floors by length are of, in words."""
+        return "the workload" if self.calibration.samples.command else f"{self.budget.work or Work.MIXED} work"
 
     @property
     def cpus_above_budget(self) -> CpuSet:
@@ -86,6 +104,7 @@ def calibrated_with(
     budget: Budget,
     cpus: CpuSet | None = None,
     meanwhile: Meanwhile | None = None,
+    drift: Drift = USUAL_DRIFT,
 ) -> Calibrated:
     """What the samples come to, of those CPUs or of all; one that was not calibrated is in trouble.
 
@@ -101,7 +120,7 @@ def calibrated_with(
         samples = replace(
             samples, cpus=tuple(known.get(cpu) or CpuSamples(cpu, "not calibrated") for cpu in sorted(cpus))
         )
-    by_cpu = floors_by_cpu([samples], budget)
+    by_cpu = floors_by_cpu([samples], budget, drift)
     attribution = attribution_of(samples, meanwhile or Meanwhile())
     return Calibrated(
         calibration=calibration_of(samples),
@@ -109,6 +128,8 @@ def calibrated_with(
         floors=tuple(worst_floors(by_cpu)),
         budget=budget,
         attribution=attribution,
+        floors_by_work=floors_by_work(samples, budget, drift),
+        drift=drift,
     )
 
 

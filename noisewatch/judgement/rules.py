@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from noisewatch.kinds import Work
+
 if TYPE_CHECKING:
     from noisewatch.judgement.terms import Severity
 
@@ -20,6 +22,8 @@ PROFILES: Mapping[str, str] = {
     SHARED: "a virtual machine or a container: judged by measurement, what a guest cannot know does not apply",
     STRICT: "a dedicated laboratory machine: the strictest",
 }
+
+WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # others may be of any kind
 
 
 @dataclass(frozen=True, slots=True)

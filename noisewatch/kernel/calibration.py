@@ -1,4 +1,4 @@
-"""What a calibration measured: the gaps, and the pieces of fixed work, of each CPU.
+"""What a calibration measured: the gaps, and the pieces of work of several kinds, of each CPU.
 
 No file says this: a live machine is spun on, a recording answers what was measured when it was made, and a copied
 tree refuses.
@@ -7,7 +7,7 @@ tree refuses.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet
@@ -19,13 +19,15 @@ from noisewatch.machine import Json, Machine
 from noisewatch.machine.spinning.calibration.buffer import (
     COMMAND,
     CYCLES,
+    FETCH,
     GAPS,
+    INTERPRETER,
+    LATENCY,
     MEMORY,
-    NATIVE_WORK,
+    OF_WORK,
     SPINS,
-    START,
     STATE_NAMES,
-    WORK,
+    WORKING,
     Slot,
     plan_slots,
 )
@@ -37,7 +39,9 @@ QUESTION = "calibration"
 DONE = "done"
 _LONGEST_NS = 10**15  # eleven days
 _GAP_COLUMNS = 4
-_KINDS = frozenset({START, GAPS, WORK, NATIVE_WORK, MEMORY, COMMAND})
+_SERIES = (*OF_WORK, COMMAND)
+_NEWER = frozenset({LATENCY, MEMORY})  # older recordings have none
+_KINDS = WORKING | {GAPS, FETCH, COMMAND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,9 @@ class Samples:
     length_ns: tuple[int, ...] = ()
 
 
+_NO_SAMPLES = Samples()
+
+
 @dataclass(frozen=True, slots=True)
 class CpuSamples:
     """What one CPU's spinner measured. `trouble` says why it is not all that was asked for."""
@@ -81,10 +88,7 @@ class CpuSamples:
     iterations: int = 0
     gaps: Gaps = field(default_factory=Gaps)
     spins: Samples = field(default_factory=Samples)  # when gaps were looked for
-    work: Samples = field(default_factory=Samples)  # an interpreter's
-    native_work: Samples = field(default_factory=Samples)
-    memory: Samples = field(default_factory=Samples)
-    command: Samples = field(default_factory=Samples)
+    samples_by_series: Mapping[str, Samples] = field(default_factory=dict)
     cycles: Samples = field(default_factory=Samples)  # how long a chain of dependent multiplications took
     chain_length: int = 0
     multiply_ns: int | None = None  # of the quickest such chain
@@ -92,6 +96,20 @@ class CpuSamples:
     locked_kb: int | None = None
     resident_kb: int | None = None
     spinner_tid: int | None = None  # of the loop itself; of recordings before it was kept nobody knows
+
+    @property
+    def interpreted(self) -> Samples:
+        """Work of an interpreter, which every calibration of no command has."""
+        return self.samples_of(INTERPRETER)
+
+    @property
+    def commands(self) -> Samples:
+        """Runs of the user's command."""
+        return self.samples_of(COMMAND)
+
+    def samples_of(self, series: str) -> Samples:
+        """Empty where the series was not measured."""
+        return self.samples_by_series.get(series, _NO_SAMPLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +137,17 @@ class CalibrationSamples:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationOptions:
-    """What is to be calibrated, and how."""
+    """What is to be calibrated, and how: for so many seconds; with `is_auto` no longer than it takes to know enough.
+
+    When that `is_enough` only they can say who judge what was measured so far: they add it.
+    """
 
     seconds: float
     is_realtime: bool = False
     command: tuple[str, ...] = ()
     tracer: Tracer = Tracer.EVENTS  # where the kernel and our rights allow it
+    is_auto: bool = False
+    is_enough: Callable[[CalibrationSamples], bool] | None = None
 
 
 def nobody_watches(progress: Progress) -> None:
@@ -141,22 +164,27 @@ def read_calibration(
     """The calibration of `cpus`; the reason where there is none. Raises CannotMeasure where it broke down."""
 
     def answer() -> Json:
-        wanted = Calibrating({}, options.is_realtime, options.command)
         slots = plan_slots(
             cpus,
             {cpu: topology[cpu].siblings or frozenset() for cpu in cpus if cpu in topology},
             {cpu: _sharing_cache(cpu, cpus, topology) for cpu in cpus},
             round(options.seconds * 1e9),
-            wanted.core == NATIVE,
             bool(options.command),
         )
-        return calibrate(Calibrating(slots, options.is_realtime, options.command, wanted.core), watch)
+        is_enough = options.is_enough
+        return calibrate(
+            Calibrating(
+                slots,
+                options.is_realtime,
+                options.command,
+                is_enough=None if is_enough is None else lambda so_far: is_enough(parse_calibration(so_far)),
+            ),
+            watch,
+        )
 
     try:
         return parse_calibration(machine.ask(QUESTION, answer))
-    except Unreadable as error:
-        return error.reason
-    except Malformed as error:
+    except (Unreadable, Malformed) as error:
         return error.reason
 
 
@@ -188,7 +216,7 @@ def _each_once(cpus: list[CpuSamples]) -> tuple[CpuSamples, ...]:
 
 def _parse_cpu(said: Json) -> CpuSamples:
     starts, lengths, switches, waits = _columns(said, "gaps", _GAP_COLUMNS)
-    has_chains = _signed(said, "multiply_ns") > 0
+    has_chains = field_of(said, "multiply_ns", int) > 0
     return CpuSamples(
         cpu=count_of(said, "cpu"),
         trouble=_trouble(said),
@@ -205,10 +233,9 @@ def _parse_cpu(said: Json) -> CpuSamples:
             lost_max_ns=count_of(said, "lost_gaps_max_ns"),
         ),
         spins=Samples(*_columns(said, SPINS, 2)),
-        work=Samples(*_columns(said, WORK, 2)),
-        native_work=Samples(*_columns(said, NATIVE_WORK, 2)),
-        memory=Samples(*_columns(said, MEMORY, 2)),
-        command=Samples(*_columns(said, COMMAND, 2)),
+        samples_by_series={
+            name: Samples(*_columns(said, name, 2)) for name in _SERIES if name in said or name not in _NEWER
+        },
         cycles=Samples(*_columns(said, CYCLES, 2)),
         chain_length=count_of(said, "chain_length"),
         multiply_ns=count_of(said, "multiply_ns") if has_chains else None,
@@ -233,7 +260,7 @@ def _parse_slot(said: Json) -> Slot:
 
 def _trouble(said: Json) -> str | None:
     """Why a spinner did not do all that it was to do."""
-    state, error = field_of(said, "state", str), _signed(said, "error")
+    state, error = field_of(said, "state", str), field_of(said, "error", int)
     if state not in STATE_NAMES or not 0 <= error <= 1 << 17:
         raise Malformed("the state of a spinner", state)
     return {
@@ -265,10 +292,6 @@ def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(words[column::width]) for column in range(width))
 
 
-def _signed(said: Json, name: str) -> int:
-    return field_of(said, name, int)
-
-
 def _known(said: Json, name: str) -> int | None:
-    value = _signed(said, name)
+    value = field_of(said, name, int)
     return value if value >= 0 else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure, UsageError
@@ -26,6 +27,7 @@ from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.calibration.statistics import Histogram, bucket_of
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.busy_load import LoadBeside
+from noisewatch.operations.history import CalibrationHistory, Past
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
@@ -42,6 +44,7 @@ class CalibrateOptions:
     busy_processes: int | None = None  # calibrates once more beside so many; 0: one for each CPU that may be busy
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
+    history: Path | None = None  # where calibrations are remembered; None: nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
     """
     if options.against is not None and options.busy_processes is not None:
         raise UsageError("--against and --under-load exclude each other")
+    history = CalibrationHistory(machine, options.history)
     against = parse_cpus("--against", options.against, machine) if options.against is not None else None
     read_options, task_reader = snapshot_options(options.machine, machine), TaskReader()
     if isinstance(machine, Recording):
@@ -90,13 +94,23 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
     def look(previous: Snapshot) -> Snapshot:
         return read_snapshot(machine, read_options, task_reader, previous)
 
-    calibrated = _calibrated(machine, snapshot, cpus, options, listener, lambda: look(snapshot))
+    past = history.recall()
+    calibrated = _calibrated(machine, snapshot, cpus, options, past, listener, lambda: look(snapshot))
+    history.remember(calibrated, listener)
     under_load = None
     if options.busy_processes is not None:
         if isinstance(machine, Recording):
             machine.go_to_aside()
-        under_load = _calibrated_under_load(machine, look(snapshot), options, listener, look)
+        as_long = replace(options, calibration=as_long_as(calibrated, options.calibration))
+        under_load = _calibrated_under_load(machine, look(snapshot), as_long, past, listener, look)
     return CalibratedTarget(target, against, calibrated, under_load)
+
+
+def as_long_as(calibrated: Calibrated, options: CalibrationOptions) -> CalibrationOptions:
+    """To be compared with it: as long as it has been, where nobody said how long."""
+    if not options.is_auto:
+        return options
+    return replace(options, seconds=calibrated.calibration.samples.length_ns / 1e9, is_auto=False)
 
 
 def _calibrated(
@@ -104,17 +118,20 @@ def _calibrated(
     snapshot: Snapshot,
     cpus: CpuSet,
     options: CalibrateOptions,
+    past: Past,
     listener: ProgressListener,
     look_again: Callable[[], Snapshot],
 ) -> Calibrated:
     """The calibration, and what it comes to. Raises CannotMeasure where not one CPU was measured to the end."""
+    asked = past.until_settled(options.calibration, options.budget)
     try:
-        measured = calibrate_cpus(machine, snapshot, cpus, options.calibration, listener.on_calibrating, look_again)
+        measured = calibrate_cpus(machine, snapshot, cpus, asked, listener.on_calibrating, look_again)
     finally:
         listener.on_done()
     if isinstance(measured, str):
         raise CannotMeasure(measured)
-    calibrated = calibrated_with(measured.samples, options.budget, cpus, measured.meanwhile)
+    drift = past.drift_of(measured.samples)
+    calibrated = calibrated_with(measured.samples, options.budget, cpus, measured.meanwhile, drift)
     if not calibrated.complete:
         troubles = "; ".join(f"CPU {cpu}: {trouble}" for cpu, trouble in list(calibrated.troubles.items())[:3])
         raise CannotMeasure(troubles or _NO_CPUS)
@@ -125,6 +142,7 @@ def _calibrated_under_load(
     machine: Machine,
     snapshot: Snapshot,
     options: CalibrateOptions,
+    past: Past,
     listener: ProgressListener,
     look: Callable[[Snapshot], Snapshot],
 ) -> CalibratedUnderLoad:
@@ -137,7 +155,7 @@ def _calibrated_under_load(
             load.end()
             return look(snapshot)
 
-        calibrated = _calibrated(machine, snapshot, target, options, listener, look_again)
+        calibrated = _calibrated(machine, snapshot, target, options, past, listener, look_again)
         ended = load.end()
     return CalibratedUnderLoad(calibrated, ended, target - (snapshot.isolation.isolated or frozenset()))
 

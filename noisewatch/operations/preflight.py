@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotMeasure, UsageError
@@ -20,6 +21,7 @@ from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.interval import interval_between
+from noisewatch.operations.history import CalibrationHistory
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -47,6 +49,7 @@ class PreflightOptions:
     is_strict: bool = False
     wait_s: float = 0.0  # for how long it is retried until the machine is stable; 0: once
     starts_benchmark: bool = True  # whether the calling process starts the benchmark, as a script's shell does
+    history: Path | None = None  # where calibrations are remembered; None: nowhere
     announced: CpuSet | None = None  # other target CPUs than these, which the user was told of, are not measured
 
 
@@ -69,8 +72,9 @@ def preflight(
     """
     if options.wait_s and not machine.is_live:
         raise UsageError("--wait: only this host can become quieter")
+    history = CalibrationHistory(machine, options.history)
     read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_jobs=True)
-    run = _Run(machine, read_options, options, listener)
+    run = _Run(machine, read_options, options, listener, history)
     until_s = time.monotonic() + options.wait_s
     is_first = True
     while True:
@@ -113,6 +117,7 @@ class _Run:
     read_options: SnapshotOptions
     options: PreflightOptions
     listener: ProgressListener
+    history: CalibrationHistory
     own_cpu_share: float | None = None
     _doing: str = "sampling"
     _task_reader: TaskReader = field(default_factory=lambda: TaskReader(asks_all_affinities=True))
@@ -148,12 +153,13 @@ class _Run:
             return case
         from noisewatch.operations.calibrate import calibrate_cpus  # with the tracer and what spins
 
+        past = self.history.recall()
         try:
             measured = calibrate_cpus(
                 self.machine,
                 case.snapshot,
                 case.target & case.online,
-                options.calibration,
+                past.until_settled(options.calibration, options.budget),
                 self.listener.on_calibrating,
                 lambda: self._look(case.snapshot),
             )
@@ -161,7 +167,9 @@ class _Run:
             self.listener.on_done()
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
-        calibrated = calibrated_with(measured.samples, options.budget, case.target, measured.meanwhile)
+        drift = past.drift_of(measured.samples)
+        calibrated = calibrated_with(measured.samples, options.budget, case.target, measured.meanwhile, drift)
+        self.history.remember(calibrated, self.listener)
         return replace(case, calibrated=calibrated, under_load=measured.meanwhile.interval)
 
     def _sample(self) -> Case:

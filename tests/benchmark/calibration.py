@@ -126,7 +126,7 @@ def noise_read_back(core: ModuleType, cpu: int) -> None:
 
 def readiness(core: ModuleType, cpus: list[int]) -> None:
     """From the call until 64 calibrators are ready, on the CPUs at hand over and over."""
-    slots = plan_slots([0], {}, {}, 5 * 10**9, core.NAME == NATIVE)[0]
+    slots = plan_slots([0], {}, {}, 5 * 10**9)[0]
     times = []
     for _ in range(5):
         wanted = Calibrating({0: slots}, core=core.NAME)
@@ -151,7 +151,7 @@ def readiness(core: ModuleType, cpus: list[int]) -> None:
 
 def repeatability(core: ModuleType, cpu: int) -> None:
     """Ten calibrations in a row, and what the noise floor's check would say of them."""
-    slots = plan_slots([cpu], {}, {}, 5 * 10**9, core.NAME == NATIVE)
+    slots = plan_slots([cpu], {}, {}, 5 * 10**9)
     said, resident = [], []
     for _ in range(10):
         samples = parse_calibration(calibrate(Calibrating({**slots}, core=core.NAME), lambda progress: None))

@@ -1,7 +1,7 @@
-"""Prints predicted against measured, the bad cases first: `python -m tests.truth` (half an hour; root for the quota).
+"""Prints predicted against measured, the bad cases first: `python -m tests.truth` (40 minutes; root for the quota).
 
-Each case calibrates one CPU, has pyperf run a benchmark pinned to it for samples of 1, 10 and 100 ms, and calibrates
-it again. The prediction, from both calibrations, is for as many samples as pyperf took.
+Each case calibrates one CPU and then runs a benchmark pinned to it, for samples of 1, 10 and 100 ms. The prediction is
+for the benchmark's kind of work and for as many samples as it took, from what was known before it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ import argparse
 import gzip
 import json
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from noisewatch.machine.spinning.loops import load_core
-from tests.truth import collect
+from tests.truth.collect import collect
 from tests.truth.conditions import CONDITIONS
 from tests.truth.report import case_rows, summary_lines
+from tests.truth.shortened import last_of
+from tests.truth.workloads import WORKLOADS, compiled
+
+_SETTLING_S = 1.0
 
 
 def main() -> None:
@@ -25,7 +30,8 @@ def main() -> None:
     cases = _read(arguments.read) if arguments.read else _collect(arguments)
     rows = []
     for case in cases:
-        found = case_rows(case)
+        before = last_of(case["before"], arguments.last) if arguments.last else case["before"]
+        found = case_rows({**case, "before": before})
         rows += found
         if not arguments.read:
             print("\n".join(row.line for row in found), flush=True)
@@ -36,31 +42,37 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
+    names = [workload.name for workload in WORKLOADS]
     parser = argparse.ArgumentParser(prog="python -m tests.truth", description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each calibration")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each calibration")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--core", default=load_core().NAME, choices=("native", "python"))
     parser.add_argument("--conditions", nargs="*", default=list(CONDITIONS), choices=list(CONDITIONS))
+    parser.add_argument("--workloads", nargs="*", default=names, choices=names)
     parser.add_argument("--keep", help="write all that was measured to this file (gzip JSON lines)")
+    parser.add_argument("--last", type=float, help="of each calibration, use only so many seconds before the benchmark")
     parser.add_argument("--read", nargs="*", help="judge what was kept in these files, measuring nothing")
     return parser.parse_args()
 
 
 def _collect(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     other = min(os.sched_getaffinity(0) - {arguments.cpu}, default=arguments.cpu)
-    loops = collect.loops_of_all()
-    os.sched_setaffinity(0, {other})
-    with gzip.open(arguments.keep or os.devnull, "wt") as kept:
-        for repetition in range(arguments.repetitions):
+    workloads = [each for each in WORKLOADS if each.name in arguments.workloads]
+    with compiled() as program, gzip.open(arguments.keep or os.devnull, "wt") as kept:
+        time.sleep(_SETTLING_S)
+        once_s = {each.name: each.once_s(program) for each in workloads}
+        os.sched_setaffinity(0, {other})
+        for each in workloads:
             for name in arguments.conditions:
                 try:
                     with CONDITIONS[name](arguments.cpu, other):
-                        case = collect.collect(arguments.cpu, repetition, arguments.seconds, arguments.core, loops)
+                        case = collect(
+                            arguments.cpu, each, program, once_s[each.name], arguments.seconds, arguments.core
+                        )
                 except OSError as error:
                     print(f"{name}: not tried: {error}")
                     continue
-                case = {"condition": name, "repetition": repetition, **case}
+                case = {"condition": name, **case}
                 kept.write(json.dumps(case) + "\n")
                 yield case
 

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
+_DIES_WITH_US = "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)\n"  # PR_SET_PDEATHSIG
 _HOG = "while True: pass"
 _TIMER = """
 import time
@@ -48,6 +49,10 @@ _MEMORY = """
 source, target = bytearray(64 << 20), bytearray(64 << 20)
 while True: target[:] = source
 """
+_PROCESSES = """
+import subprocess, sys
+while True: subprocess.run([sys.executable, "-S", "-c", "sum(range(200_000))"])
+"""
 _SETTLING_S = 0.5
 _QUOTA_US, _PERIOD_US = 60_000, 100_000
 _GROUPS = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup")
@@ -58,7 +63,7 @@ Condition = Callable[[int, int], AbstractContextManager[None]]  # of the CPU mea
 @contextmanager
 def _running(program: str, cpu: int | None) -> Iterator[None]:
     pin = "" if cpu is None else f"import os\nos.sched_setaffinity(0, {{{cpu}}})\n"
-    process = subprocess.Popen([sys.executable, "-c", pin + program])
+    process = subprocess.Popen([sys.executable, "-c", _DIES_WITH_US + pin + program])
     try:
         time.sleep(_SETTLING_S)
         yield
@@ -100,6 +105,21 @@ def network(cpu: int, other: int) -> AbstractContextManager[None]:
     return _running(_NETWORK, None)
 
 
+def on_and_off(cpu: int, other: int) -> AbstractContextManager[None]:
+    """A busy loop on another CPU that works for 2 s and rests for 2 s."""
+    return _running(_TIMER.format(period_s=4.0, busy_s=2.0), other)
+
+
+def compile_elsewhere(cpu: int, other: int) -> AbstractContextManager[None]:
+    """Short processes, one after the other, on another CPU."""
+    return _running(_PROCESSES, other)
+
+
+def timers(cpu: int, other: int) -> AbstractContextManager[None]:
+    """A task that wakes up on the same CPU a thousand times a second, for next to nothing."""
+    return _running(_TIMER.format(period_s=0.001, busy_s=0.00002), cpu)
+
+
 def memory(cpu: int, other: int) -> AbstractContextManager[None]:
     """A process on another CPU that copies more memory than any cache holds."""
     return _running(_MEMORY, other)
@@ -137,4 +157,7 @@ CONDITIONS: dict[str, Condition] = {
     "network": network,
     "memory, other CPU": memory,
     "quota 60 %": quota,
+    "2 s on, 2 s off": on_and_off,
+    "short processes": compile_elsewhere,
+    "1000 Hz × 20 µs": timers,
 }

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from noisewatch.judgement.noise.drift import USUAL_DRIFT
 from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kinds import Work
 from noisewatch.model.calibration.statistics import coefficient_of_variation
 
-_BUDGET = 0.05  # relative standard deviation
+BUDGETS = (0.01, 0.02, 0.05, 0.20)  # relative standard deviations: about half of the cases lie on either side
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
+_INSIDE = 0.90  # of the cases, that a margin is fitted to
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One benchmark of one case."""
+    """One benchmark of one case, in samples of one length."""
 
     condition: str
-    repetition: int
+    work: Work
+    workload: str
     sample_ms: int
     measured_cv: float
     measured_max: float
@@ -28,7 +33,7 @@ class Row:
 
     @property
     def is_inside(self) -> bool:
-        return self.floor.cv_low <= self.measured_cv <= self.floor.cv_high
+        return self.badness <= 1
 
     @property
     def badness(self) -> float:
@@ -37,69 +42,108 @@ class Row:
         above = self.measured_cv / self.floor.cv_high if self.floor.cv_high > 0 else math.inf
         return max(below, above)
 
-    @property
-    def said(self) -> str:
+    def said(self, budget: float) -> str:
         """What the noise-floor finding would say with the budget."""
-        if self.floor.cv_low > _BUDGET:
+        if self.floor.cv_low > budget:
             return FAIL
-        return PASS if self.floor.cv_high <= _BUDGET and not self.floor.extrapolated else UNKNOWN
-
-    @property
-    def is_above_budget(self) -> bool:
-        return self.measured_cv > _BUDGET
+        return PASS if self.floor.cv_high <= budget and not self.floor.extrapolated else UNKNOWN
 
     @property
     def line(self) -> str:
         floor = self.floor
         mark = "  " if self.is_inside else "✗ "
         return (
-            f"{mark}{self.condition:<18} {self.repetition} {self.sample_ms:>4} ms  measured {self.measured_cv:8.2%}  "
-            f"predicted {floor.cv_expected:8.2%} ({floor.cv_low:8.2%} to {floor.cv_high:8.2%})  "
-            f"worst ×{self.measured_max:5.2f}, predicted ×{floor.max_inflation:5.2f}  {self.said}"
+            f"{mark}{self.condition:<18} {self.work:<11} {self.workload:<15} {self.sample_ms:>4} ms  "
+            f"measured {self.measured_cv:8.2%}  predicted {floor.cv_expected:8.2%} "
+            f"({floor.cv_low:8.2%} to {floor.cv_high:8.2%}){'*' if floor.extrapolated else ' '} "
+            f"worst ×{self.measured_max:5.2f}, predicted ×{floor.max_expected:5.2f}"
         )
 
 
 def case_rows(case: dict[str, Any]) -> list[Row]:
-    """A row for each length of samples."""
-    calibrations = [parse_calibration(case[when]) for when in ("before", "after")]
+    """A row for each length of samples, predicted from the calibration before the benchmark alone."""
+    before, work = parse_calibration(case["before"]), Work(case["work"])
     rows = []
     for text, samples in case["samples_s"].items():
         at_ns = int(text) * 1_000_000
-        floors = worst_floors(floors_by_cpu(calibrations, Budget(at_ns, len(samples))))
+        floors = worst_floors(floors_by_cpu([before], Budget(at_ns, len(samples), work=work)))
         floor = next(each for each in floors if each.sample_ns == at_ns)
-        cv = coefficient_of_variation(samples) or 0.0
-        worst = max(samples) / statistics.median(samples)
-        rows.append(Row(case["condition"], case["repetition"], int(text), cv, worst, floor))
+        cv, worst = coefficient_of_variation(samples) or 0.0, max(samples) / statistics.median(samples)
+        rows.append(Row(case["condition"], work, case["workload"], int(text), cv, worst, floor))
     return rows
 
 
-def summary_lines(rows: list[Row]) -> list[str]:
-    """How often it was right, by length of samples and altogether."""
-    lines = []
-    for ms in sorted({row.sample_ms for row in rows}):
-        mine = [row for row in rows if row.sample_ms == ms]
-        inside = sum(row.is_inside for row in mine) / len(mine)
-        ratios = [row.floor.cv_high / row.floor.cv_low for row in mine if row.floor.cv_low > 0]
-        bias = statistics.geometric_mean(
-            [row.measured_cv / row.floor.cv_expected for row in mine if row.floor.cv_expected > 0 < row.measured_cv]
-        )
-        worst = statistics.geometric_mean([row.measured_max / row.floor.max_inflation for row in mine])
-        lines.append(
-            f"{ms:>4} ms: {inside:.0%} of {len(mine)} inside the interval, its ends ×{statistics.median(ratios):.2f} "
-            f"apart (median); measured by expected ×{bias:.2f}, worst sample by predicted ×{worst:.2f}"
-        )
-    return [*lines, _judgement_line(rows)]
+def summary_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """How often it was right: by length of samples, by kind of work, by condition, by budget; and the margins that
+    either half of the conditions asks for, judged on the other half.
+    """
+    for title, key in (
+        ("by length", lambda row: f"{row.sample_ms:>4} ms"),
+        ("by kind of work", lambda row: row.work.value),
+        ("by condition", lambda row: row.condition),
+    ):
+        yield f"\n{title}:"
+        yield from (f"  {name:<18} {_fit_line(each)}" for name, each in _grouped(rows, key))
+    yield "\nby budget:"
+    yield from (f"  {budget:4.0%} {_judgement_line(rows, budget)}" for budget in BUDGETS)
+    yield "\nmargins fitted on one half of the conditions, judged on the other:"
+    yield from _held_apart(rows)
 
 
-def _judgement_line(rows: list[Row]) -> str:
-    decided = [row for row in rows if row.said != UNKNOWN]
-    right = [row for row in decided if (row.said == FAIL) == row.is_above_budget]
-    noisy = [row for row in decided if row.is_above_budget]
-    quiet = [row for row in decided if not row.is_above_budget]
-    found = sum(row.said == FAIL for row in noisy) / len(noisy) if noisy else math.nan
-    cleared = sum(row.said == PASS for row in quiet) / len(quiet) if quiet else math.nan
+def _grouped(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[tuple[Any, list[Row]]]:
+    groups: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return list(groups.items())
+
+
+def _fit_line(rows: Sequence[Row]) -> str:
+    inside = sum(row.is_inside for row in rows) / len(rows)
+    ratios = [row.floor.cv_high / row.floor.cv_low for row in rows if row.floor.cv_low > 0]
+    known = [row for row in rows if row.floor.cv_expected > 0 < row.measured_cv]
+    bias = statistics.geometric_mean([row.measured_cv / row.floor.cv_expected for row in known]) if known else math.nan
+    worst = statistics.geometric_mean([row.measured_max / row.floor.max_expected for row in rows])
     return (
-        f"budget {_BUDGET:.0%}: right in {len(right) / max(len(decided), 1):.0%} of {len(decided)} decided, "
-        f"unknown in {1 - len(decided) / len(rows):.0%}, balanced accuracy {(found + cleared) / 2:.0%} "
-        f"(noisy found {found:.0%}, quiet cleared {cleared:.0%})"
+        f"{inside:4.0%} of {len(rows):>3} inside, ends ×{statistics.median(ratios) if ratios else math.nan:5.2f} apart "
+        f"(median); measured by expected ×{bias:.2f}, worst sample by predicted ×{worst:.2f}"
     )
+
+
+def _judgement_line(rows: Sequence[Row], budget: float) -> str:
+    decided = [row for row in rows if row.said(budget) != UNKNOWN]
+    right = [row for row in decided if (row.said(budget) == FAIL) == (row.measured_cv > budget)]
+    noisy = [row for row in decided if row.measured_cv > budget]
+    quiet = [row for row in decided if row.measured_cv <= budget]
+    above = sum(row.measured_cv > budget for row in rows)
+    found = sum(row.said(budget) == FAIL for row in noisy)
+    cleared = sum(row.said(budget) == PASS for row in quiet)
+    return (
+        f"right in {len(right) / max(len(decided), 1):4.0%} of {len(decided)} decided, unknown in "
+        f"{1 - len(decided) / len(rows):4.0%}; noisy found {found} of {len(noisy)}, quiet cleared {cleared} of "
+        f"{len(quiet)} ({above} of {len(rows)} are above)"
+    )
+
+
+def _held_apart(rows: Sequence[Row]) -> Iterator[str]:
+    conditions = list(dict.fromkeys(row.condition for row in rows))
+    halves = (frozenset(conditions[::2]), frozenset(conditions[1::2]))
+    for ms, each in _grouped(rows, lambda row: row.sample_ms):
+        for fitted, judged in (halves, halves[::-1]):
+            margin = _margin_for([row for row in each if row.condition in fitted])
+            others = [_with_margin(row, margin) for row in each if row.condition in judged]
+            if others:
+                yield f"  {ms:>4} ms: ×{margin:.2f} from {len(fitted)} conditions; on the others {_fit_line(others)}"
+    for ms, each in _grouped(rows, lambda row: row.sample_ms):
+        yield f"  {ms:>4} ms: ×{_margin_for(each):.2f} from all"
+
+
+def _margin_for(rows: Sequence[Row]) -> float:
+    """The least by which the ends have to be moved apart so that enough of the cases lie inside."""
+    wanted = sorted(_with_margin(row, 1.0).badness for row in rows)
+    return max(wanted[min(math.ceil(len(wanted) * _INSIDE), len(wanted)) - 1], 1.0) if wanted else math.nan
+
+
+def _with_margin(row: Row, margin: float) -> Row:
+    """With this margin in the place of noisewatch's own."""
+    by = margin / USUAL_DRIFT.margin_at(row.floor.sample_ns)
+    return replace(row, floor=replace(row.floor, cv_low=row.floor.cv_low / by, cv_high=row.floor.cv_high * by))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noisewatch.machine.spinning.calibration.buffer import GAPS, MEMORY, NATIVE_WORK, START, WORK, plan_slots
+from noisewatch.machine.spinning.calibration.buffer import GAPS, INTERPRETER, OF_WORK, STARTED, plan_slots
 
 WORK_NS = 200_000
 CHAIN_LENGTH = 25_600
@@ -26,10 +26,15 @@ def written_calibration(
     chain: Length = lambda at_ns: CHAIN_NS,
     core: str = "native",
     changes: Mapping[int, Mapping[str, Any]] | None = None,
+    others: Mapping[str, Length] | None = None,
 ) -> dict[str, Any]:
-    """A calibration of `cpus`, each in a last-level cache of its own; `changes` replaces fields of single CPUs."""
-    slots_by_cpu = plan_slots(cpus, {}, {}, round(seconds * 1e9), core == "native")
-    described = [_cpu(cpu, slots, work, gaps, chain, core) for cpu, slots in slots_by_cpu.items()]
+    """A calibration of `cpus`, each in a last-level cache of its own; `changes` replaces fields of single CPUs.
+
+    `others` are series of work whose samples take other times than `work`.
+    """
+    slots_by_cpu = plan_slots(cpus, {}, {}, round(seconds * 1e9))
+    lengths = {**dict.fromkeys(OF_WORK, work), **(others or {})}
+    described = [_cpu(cpu, slots, lengths, gaps, chain, core) for cpu, slots in slots_by_cpu.items()]
     return {
         "core": core,
         "begin_ns": 1_000_000_000,
@@ -44,7 +49,7 @@ def written_calibration(
 def _cpu(
     cpu: int,
     slots: list[tuple[str, int, int]],
-    work: Length,
+    lengths: Mapping[str, Length],
     gaps: tuple[tuple[int, int, int, int], ...],
     chain: Length,
     core: str,
@@ -69,19 +74,17 @@ def _cpu(
         "slots": [list(slot) for slot in slots],
         "gaps": [word for gap in kept for word in gap],
         "spins": [word for begin, end in spinning for word in (begin, end - begin)],
-        "work": _samples(slots, (START, WORK), work),
-        "native_work": _samples(slots, (NATIVE_WORK,), work),
-        "memory": _samples(slots, (MEMORY,), work),
+        **{series: _samples(slots, series, length) for series, length in lengths.items()},
         "command": [],
         "cycles": _chains(slots, chain) if is_native else [],
     }
 
 
-def _samples(slots: list[tuple[str, int, int]], wanted: tuple[str, ...], length: Length) -> list[int]:
+def _samples(slots: list[tuple[str, int, int]], series: str, length: Length) -> list[int]:
     words = []
     for kind, begin, end in slots:
         at = begin
-        while kind in wanted and at < end:
+        while STARTED.get(kind, kind) == series and at < end:
             words += [at, length(at)]
             at += words[-1]
     return words
@@ -91,7 +94,7 @@ def _chains(slots: list[tuple[str, int, int]], chain: Length) -> list[int]:
     return [
         word
         for kind, begin, end in slots
-        if kind in (START, WORK, NATIVE_WORK)
+        if STARTED.get(kind, kind) == INTERPRETER
         for at in range(begin, end, 20_000_000)
         for word in (at, chain(at))
     ]

@@ -47,6 +47,7 @@ def part_of(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
         calibration=Calibration(samples, tuple(each for each in calibration.cpus if each.cpu in cpus)),
         floors_by_cpu=floors,
         floors=tuple(worst_floors(floors)),
+        floors_by_work={},
     )
 
 

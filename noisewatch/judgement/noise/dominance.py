@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
-from noisewatch.kinds import Kind
+from noisewatch.kinds import Kind, Work
+from noisewatch.model.calibration.stretches import SERIES_OF
 from noisewatch.model.calibration.timeline import timelines_of
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples
-    from noisewatch.model.calibration.figures import CpuFigures
+    from noisewatch.model.calibration.figures import CpuFigures, Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +31,39 @@ FREQUENCY = NoisePart("frequency", "a moving clock: set governor performance, sw
 MEMORY = NoisePart("memory", "a neighbour in the last-level cache or on the memory bus")
 THROUGHPUT = NoisePart("throughput", "a sibling or a neighbour that takes throughput, perhaps another virtual machine")
 _HALF = 0.5
-_FOURFOLD = 4
+_TWOFOLD, _FOURFOLD = 2, 4
 _LEAST_QUOTA = 0.001  # of the time: a thousandth in one piece is the most of what samples of any length vary by
 _LEAST_CLOCK = 0.005  # what a chain of multiplications varies by at one clock
 
 
-def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> NoisePart:
-    """The cause of most of the floor's variance.
+def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | None = None) -> NoisePart:
+    """The cause of most of the variance of the floor, which is of that kind of work.
 
     A quota, if it stopped the loops for longer than anybody else interrupted them: its stops lengthen whatever is
     measured meanwhile, so that nothing can be said of the clock or of memory. Interruptions, if half of it would be
-    gone without them. What is left is the clock, if that moved half as much as the work did; memory, if that was less
-    steady by far; and else throughput.
+    gone without them. What is left is the clock, if that moved half as much as the work did; memory, if the work
+    uses it and it was less steady by far; and else throughput.
     """
     (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == floor.cpu]
     (figures,) = [each for each in calibrated.calibration.cpus if each.cpu == floor.cpu]
     if _is_of_quota(calibrated, figures):
         return QUOTA
-    if _share_of_interruptions(said, floor) > _HALF:
+    if _share_of_interruptions(said, floor, work) > _HALF:
         return INTERRUPTIONS
-    clock, work, memory = figures.effective_khz_spread_share, figures.work, figures.memory
-    if clock is not None and work is not None and clock > max(_HALF * work.width_share, _LEAST_CLOCK):
+    clock, own, memory = figures.effective_khz_spread_share, _own_spread(figures, work), figures.memory
+    if clock is not None and own is not None and clock > max(_HALF * own.width_share, _LEAST_CLOCK):
         return FREQUENCY
-    if memory is not None and work is not None and memory.width_share > _FOURFOLD * work.width_share:
-        return MEMORY
+    usual, times = figures.work, _TWOFOLD if work == Work.MEMORY else _FOURFOLD
+    is_in_registers = work in (Work.LATENCY, Work.THROUGHPUT)
+    if not is_in_registers and memory is not None and usual is not None:
+        return MEMORY if memory.width_share > times * usual.width_share else THROUGHPUT
     return THROUGHPUT
+
+
+def _own_spread(figures: CpuFigures, work: Work | None) -> Spread | None:
+    """Of the kind of work; of an interpreter's where nobody said which, or several."""
+    spreads = {Work.LATENCY: figures.latency_work, Work.THROUGHPUT: figures.native_work, Work.MEMORY: figures.memory}
+    return figures.work if work is None else spreads.get(work, figures.work)
 
 
 def _is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
@@ -68,12 +77,13 @@ def _is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
     return share > max(_LEAST_QUOTA, _HALF * (figures.stolen_share or 0.0))
 
 
-def _share_of_interruptions(said: CpuSamples, floor: NoiseFloor) -> float:
+def _share_of_interruptions(said: CpuSamples, floor: NoiseFloor, work: Work | None) -> float:
     """Of the variance of samples of that length, or of as long ones as there are enough of."""
-    interrupted = timelines_of([said])
+    series = None if work is None else [each for variant in SERIES_OF[work] for each in variant]
+    interrupted = timelines_of([said], series)
     length_ns = min(floor.sample_ns, interrupted.useful_ns / FEWEST_SAMPLES)
     if length_ns <= 0:
         return 0.0
     all_of_it = expected_cv(interrupted, length_ns, floor.samples)
-    rest = expected_cv(timelines_of([said], are_interrupted=False), length_ns, floor.samples)
+    rest = expected_cv(timelines_of([said], series, are_interrupted=False), length_ns, floor.samples)
     return 1 - rest**2 / all_of_it**2 if all_of_it > 0 else 0.0

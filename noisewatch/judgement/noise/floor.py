@@ -10,29 +10,33 @@ import math
 import random
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.noise.smallest_change import smallest_change
+from noisewatch.kinds import Work
 from noisewatch.model.calibration.statistics import coefficient_of_variation
-from noisewatch.model.calibration.timeline import Timelines, timelines_of
+from noisewatch.model.calibration.stretches import INTERRUPTIONS, SERIES_OF
+from noisewatch.model.calibration.timeline import Replay, Timelines
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
 
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
+ALONE = "interruptions"  # of work that nothing else slows
 CONFIDENCE = 0.90  # of the interval
 _MOST_DRAWS, _FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
-FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; of longer samples the prediction is extrapolated
+FEWEST_SAMPLES, _FEWEST_WORKED = 10, 0.5  # in the calibration; of longer samples the prediction is extrapolated
 _FEWEST_PIECES = 2  # of work to a sample: what is shorter would be interpolated, and look steadier than it is
-_MARGINS = ((1_000_000, 1.3), (10_000_000, 1.5), (100_000_000, 1.3))  # up to that length; from tests/truth
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """What samples of `sample_ns` will show on CPU `cpu`. Shares are of the mean; `max_inflation` is of the median.
+    """What samples of `sample_ns` will show on CPU `cpu`. Shares are of the mean.
 
+    The worst sample by the median: `max_expected` is the median prediction, `max_inflation` its 95th percentile.
     `bounded` says whether the calibration was long enough to have met what `samples` samples will meet.
     """
 
@@ -41,6 +45,7 @@ class NoiseFloor:
     cv_low: float
     cv_expected: float
     cv_high: float
+    max_expected: float
     max_inflation: float
     smallest_change_share: float
     samples: int
@@ -50,27 +55,91 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the user wants to measure: samples of `at_ns`, `samples` of them; and what noise may be in them."""
+    """What the user wants to measure: samples of `at_ns`, `samples` of them; and what noise may be in them.
+
+    `work` is what the time of the benchmark depends on; None where the user did not say.
+    """
 
     at_ns: int = 100_000_000
     samples: int = 25
     max_cv: float = 0.01
     max_inflation: float | None = None
+    work: Work | None = None
 
     def is_exceeded_by(self, floor: NoiseFloor) -> bool:
         """Whether samples will vary more in nine cases of ten, or one of them probably take longer."""
-        is_inflated = self.max_inflation is not None and floor.max_inflation > self.max_inflation
+        is_inflated = self.max_inflation is not None and floor.max_expected > self.max_inflation
         return floor.cv_low > self.max_cv or (is_inflated and not floor.extrapolated)
 
+    def is_met_by(self, floor: NoiseFloor) -> bool:
+        """Whether samples will vary no more, and none of them take longer, as far as the calibration can tell."""
+        is_bounded = self.max_inflation is None or (floor.bounded and floor.max_inflation <= self.max_inflation)
+        return floor.cv_high <= self.max_cv and is_bounded and not floor.extrapolated
 
-def floors_by_cpu(calibrations: Sequence[CalibrationSamples], budget: Budget) -> dict[int, list[NoiseFloor]]:
+    def why_unbounded(self, floors: Iterable[NoiseFloor]) -> str:
+        """Why nobody can say that no sample takes longer than `max_inflation`, where the floors do not exceed it."""
+        if all(floor.bounded for floor in floors):
+            return f"the worst sample may take more than {self.max_inflation:.2f}×, though probably less"
+        return "the calibration was too short to bound the worst sample"
+
+
+def floors_by_cpu(
+    calibrations: Sequence[CalibrationSamples], budget: Budget, drift: Drift = USUAL_DRIFT
+) -> dict[int, list[NoiseFloor]]:
     """The floors of each CPU that was measured to the end, the budget's own length of samples among them, sorted.
 
+    They are of the budget's kind of work, else of the user's command where that was measured, else of mixed work.
     Several calibrations, as before and after a benchmark, are taken together. A CPU of which too little is known has
     none.
     """
-    lengths = sorted({*SAMPLE_LENGTHS_NS, budget.at_ns})
-    return {cpu: floors_of_cpu(runs, lengths, budget.samples) for cpu, runs in _by_cpu(calibrations).items()}
+    variants = (None,) if budget.work is None else SERIES_OF[budget.work]
+    replays = _replays(calibrations)
+    return {cpu: _floors(_timelines(replay, variants), cpu, budget, drift) for cpu, replay in replays.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFloors:
+    """The floors of one kind of work: at the budget's length of each CPU of which enough is known, and by length.
+
+    By length they are of the CPU that is worst at the budget's, and there the worst of every figure of all CPUs.
+    """
+
+    at_budget_by_cpu: Mapping[int, NoiseFloor] = field(default_factory=dict)
+    floors: tuple[NoiseFloor, ...] = ()
+
+
+def floors_by_work(
+    calibration: CalibrationSamples, budget: Budget, drift: Drift = USUAL_DRIFT
+) -> dict[str, WorkFloors]:
+    """Those of each kind of work but the mixed one, and of `ALONE`; nothing of a calibration of the user's command."""
+    if calibration.command:
+        return {}
+    replays = _replays([calibration])
+    kinds = {ALONE: (INTERRUPTIONS,), **{str(work): each for work, each in SERIES_OF.items() if work != Work.MIXED}}
+    return {name: _of_work(replays, variants, budget, drift) for name, variants in kinds.items()}
+
+
+def _of_work(
+    replays: Mapping[int, Replay], variants: Sequence[Sequence[str]], budget: Budget, drift: Drift
+) -> WorkFloors:
+    most = max(_MOST_DRAWS // max(len(replays), 1), _FEWEST_DRAWS)
+    timelines = {cpu: _timelines(replay, variants) for cpu, replay in replays.items()}
+    found = {cpu: _floors(each, cpu, budget, drift, most, is_all=False) for cpu, each in timelines.items()}
+    at_budget = {cpu: floors[-1] for cpu, floors in found.items() if floors}
+    if not at_budget:
+        return WorkFloors()
+    cpu = max(at_budget, key=lambda cpu: at_budget[cpu].cv_high)
+    worst = _worst([*at_budget.values()])
+    by_length = _floors(timelines[cpu], cpu, budget, drift, most)
+    return WorkFloors(at_budget, tuple(worst if each.sample_ns == budget.at_ns else each for each in by_length))
+
+
+def _timelines(replay: Replay, variants: Iterable[Sequence[str] | None]) -> list[Timelines]:
+    return [replay.timelines(series) for series in variants]
+
+
+def _lengths(budget: Budget) -> list[int]:
+    return sorted({*SAMPLE_LENGTHS_NS, budget.at_ns})
 
 
 def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]:
@@ -86,6 +155,7 @@ def _worst(floors: Sequence[NoiseFloor]) -> NoiseFloor:
         max(floors, key=lambda floor: floor.cv_expected),
         cv_low=max(floor.cv_low for floor in floors),
         cv_high=max(floor.cv_high for floor in floors),
+        max_expected=max(floor.max_expected for floor in floors),
         max_inflation=max(floor.max_inflation for floor in floors),
         smallest_change_share=max(floor.smallest_change_share for floor in floors),
         bounded=all(floor.bounded for floor in floors),
@@ -93,22 +163,37 @@ def _worst(floors: Sequence[NoiseFloor]) -> NoiseFloor:
     )
 
 
-def _by_cpu(calibrations: Iterable[CalibrationSamples]) -> dict[int, list[CpuSamples]]:
+def _replays(calibrations: Iterable[CalibrationSamples]) -> dict[int, Replay]:
+    """Of each CPU that was measured to the end."""
     runs: dict[int, list[CpuSamples]] = {}
     for calibration in calibrations:
         for said in calibration.cpus:
             if said.trouble is None:
                 runs.setdefault(said.cpu, []).append(said)
-    return runs
+    return {cpu: Replay(each) for cpu, each in runs.items()}
 
 
-def floors_of_cpu(runs: Sequence[CpuSamples], lengths_ns: Sequence[int], samples: int) -> list[NoiseFloor]:
-    """The floor of one CPU for each length, shortest first; empty where too little was measured."""
-    timelines = timelines_of(runs)
+def _floors(
+    variants: Sequence[Timelines], cpu: int, budget: Budget, drift: Drift, draws: int = _MOST_DRAWS, is_all: bool = True
+) -> list[NoiseFloor]:
+    """The floor of one CPU for each length, shortest first, the worst of all variants; empty where too little of one
+    was measured. Not `is_all`, up to the budget's length; shorter ones only where that is extrapolated from them.
+    """
+    lengths = _lengths(budget)
+    if not is_all:
+        is_known = all(_is_enough(each, budget.at_ns) for each in variants)
+        lengths = [budget.at_ns] if is_known else [each for each in lengths if each <= budget.at_ns]
+    found = [_floors_of(each, cpu, lengths, budget.samples, drift, draws) for each in variants]
+    return [_worst(together) for together in zip(*found, strict=False)]
+
+
+def _floors_of(
+    timelines: Timelines, cpu: int, lengths_ns: Sequence[int], samples: int, drift: Drift, draws: int
+) -> list[NoiseFloor]:
     floors: list[NoiseFloor] = []
     for length_ns in lengths_ns:
         if _is_enough(timelines, length_ns):
-            floor = _predicted(timelines, runs[0].cpu, length_ns, samples)
+            floor = _predicted(timelines, cpu, length_ns, samples, drift, draws)
             is_coarse = length_ns < _FEWEST_PIECES * timelines.piece_ns
             floors.append(replace(floor, extrapolated=is_coarse))
         elif floors:
@@ -122,17 +207,16 @@ def _is_enough(timelines: Timelines, length_ns: int) -> bool:
     return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= FEWEST_SAMPLES * length_ns
 
 
-def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int) -> NoiseFloor:
-    cvs, maxima = _draw(timelines, length_ns, samples)
-    low, high = shortest_interval(cvs, CONFIDENCE)
-    margin = _margin(length_ns)
-    high *= margin
+def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int, drift: Drift, draws: int) -> NoiseFloor:
+    cvs, maxima = _draw(timelines, length_ns, samples, draws)
+    low, high = drift.widened(*shortest_interval(cvs, CONFIDENCE), length_ns)
     return NoiseFloor(
         sample_ns=length_ns,
         cpu=cpu,
-        cv_low=low / margin,
+        cv_low=low,
         cv_expected=statistics.median(cvs),
         cv_high=high,
+        max_expected=statistics.median(maxima),
         max_inflation=sorted(maxima)[int(len(maxima) * 0.95)],
         smallest_change_share=smallest_change(high, samples),
         samples=samples,
@@ -146,11 +230,13 @@ def expected_cv(timelines: Timelines, length_ns: float, samples: int) -> float:
     return statistics.median(_draw(timelines, length_ns, samples)[0])
 
 
-def _draw(timelines: Timelines, length_ns: float, samples: int) -> tuple[list[float], list[float]]:
+def _draw(
+    timelines: Timelines, length_ns: float, samples: int, most: int = _MOST_DRAWS
+) -> tuple[list[float], list[float]]:
     """The relative standard deviation, and the largest sample by the median, of each draw."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []
-    for _ in range(max(min(_DRAWN_SAMPLES // samples, _MOST_DRAWS), _FEWEST_DRAWS)):
+    for _ in range(max(min(_DRAWN_SAMPLES // samples, most), _FEWEST_DRAWS)):
         drawn: list[float] = []
         while len(drawn) < samples:
             drawn += timelines.run_times(length_ns, _SAMPLES_PER_PROCESS, rng)
@@ -173,11 +259,6 @@ def shortest_interval(values: Sequence[float], share: float) -> tuple[float, flo
     kept = max(math.ceil(len(ordered) * share), 1)
     pairs = [(ordered[at], ordered[at + kept - 1]) for at in range(len(ordered) - kept + 1)]
     return min(pairs, key=lambda pair: pair[1] / pair[0] if pair[0] > 0 else math.inf if pair[1] > 0 else 1.0)
-
-
-def _margin(length_ns: int) -> float:
-    """By how much the ends are moved apart: a machine is not in the next minute what it was in this one."""
-    return next((margin for upto_ns, margin in _MARGINS if length_ns <= upto_ns), _MARGINS[-1][1])
 
 
 def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timelines) -> NoiseFloor:

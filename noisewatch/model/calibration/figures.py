@@ -1,4 +1,4 @@
-"""The figures of a calibration: what the gaps and the fixed work of each CPU come to."""
+"""The figures of a calibration: what the gaps and the work of each CPU come to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from noisewatch.machine.spinning.calibration.buffer import (
+    CACHE,
+    COMMAND,
+    FETCH,
+    GAPS,
+    INTERPRETER,
+    LATENCY,
+    MEMORY,
+    STARTED,
+    THROUGHPUT,
+)
 from noisewatch.model.calibration.statistics import Histogram, mad, mvalue, quantile
 
 if TYPE_CHECKING:
@@ -57,12 +68,14 @@ class CpuFigures:
     effective_khz_spread_share: float | None  # 5th to 95th percentile, as a share of the median
     work: Spread | None
     native_work: Spread | None
-    memory: Spread | None
+    latency_work: Spread | None
+    memory: Spread | None  # in the last-level cache
+    main_memory: Spread | None
     command: Spread | None
     throughput_drift_share: float | None  # last third against first third, by medians
     mvalue: float | None
     lost_gaps: int
-    measured_share: float | None  # of the time that its slots gave it
+    measured_share: float | None  # of the time that its slots gave to a series, the least
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +102,7 @@ def _figures(said: CpuSamples) -> CpuFigures:
     has_spun = spun_s > 0
     stolen_ns = sum(lengths) + gaps.lost_ns
     waited_ns = sum(max(waited, 0) for waited in gaps.waited_ns)
-    blocks = blocks_of(said.work)
+    blocks = blocks_of(said.samples_of(INTERPRETER))
     khz = _effective_khz(said)
     middle_khz = statistics.median(khz) if len(khz) >= _LEAST_CHAINS else None
     return CpuFigures(
@@ -107,9 +120,11 @@ def _figures(said: CpuSamples) -> CpuFigures:
         effective_khz=middle_khz,
         effective_khz_spread_share=_width_share(khz) if middle_khz else None,
         work=spread_of(blocks),
-        native_work=spread_of(blocks_of(said.native_work)),
-        memory=spread_of(blocks_of(said.memory)),
-        command=spread_of([float(length) for length in said.command.length_ns], least=2),
+        native_work=spread_of(blocks_of(said.samples_of(THROUGHPUT))),
+        latency_work=spread_of(blocks_of(said.samples_of(LATENCY))),
+        memory=spread_of(blocks_of(said.samples_of(CACHE))),
+        main_memory=spread_of(blocks_of(said.samples_of(MEMORY))),
+        command=spread_of([float(length) for length in said.samples_of(COMMAND).length_ns], least=2),
         throughput_drift_share=drift_of(blocks),
         mvalue=mvalue(blocks),
         lost_gaps=gaps.lost_count,
@@ -118,11 +133,18 @@ def _figures(said: CpuSamples) -> CpuFigures:
 
 
 def _measured_share(said: CpuSamples) -> float | None:
-    """How much of its slots a CPU really measured in: it may have been stopped, or its buffer was full."""
-    planned_ns = sum(end - begin for _, begin, end in said.slots)
-    kinds = (said.work, said.native_work, said.memory, said.command)
-    measured_ns = said.spun_ns + sum(sum(samples.length_ns) for samples in kinds)
-    return measured_ns / planned_ns if planned_ns else None
+    """How much of its slots a CPU really measured in, of what it measured least: it may have been stopped, or its
+    buffer was full.
+    """
+    planned_ns: dict[str, int] = {}
+    for kind, begin_ns, end_ns in said.slots:
+        series = STARTED.get(kind, kind)
+        if kind == FETCH:
+            continue
+        planned_ns[series] = planned_ns.get(series, 0) + end_ns - begin_ns
+    measured_ns = {series: sum(samples.length_ns) for series, samples in said.samples_by_series.items()}
+    measured_ns[GAPS] = said.spun_ns
+    return min((measured_ns.get(each, 0) / planned for each, planned in planned_ns.items() if planned), default=None)
 
 
 def blocks_of(samples: Samples) -> list[float]:

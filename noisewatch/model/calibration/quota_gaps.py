@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from noisewatch.kinds import THREADS, Kind
+from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.units import describe_ns
 
@@ -207,7 +208,7 @@ def _stops_of_work(samples: CpuSamples) -> list[_Stop]:
 
 
 def _works(samples: CpuSamples) -> tuple[Samples, ...]:
-    return samples.work, samples.native_work, samples.memory
+    return tuple(samples.samples_of(series) for series in OF_WORK)
 
 
 def _interruptions(work: Samples) -> list[_Stop]:

@@ -1,28 +1,34 @@
 """How much useful work a CPU gave over time, and how long samples of a benchmark would therefore have taken.
 
-Fixed work says how fast the CPU was, and what interrupted it; a gap took time and gave nothing; between gaps the CPU
-was as fast as the fixed work done next to it. Laid end to end, these pieces are what a benchmark would have met, and
-a sample is replayed by asking how long its work takes from some point on. Gaps, sharing, clock and drift are all in
-it. (Replay of measured detours: Hoefler, Schneider, Lumsdaine, "Characterizing the Influence of System Noise on
-Large-Scale Applications by Simulation", SC'10, doi 10.1109/SC.2010.12; blocks of fixed work: as the Allan variance.)
+Pieces of work say how fast the CPU was for their kind, and what interrupted it; a gap took time and gave nothing. Laid
+end to end, these pieces are what a benchmark would have met, and a sample is replayed by asking how long its work takes
+from some point on. Gaps, sharing, clock and drift are all in it. (Replay of measured detours: Hoefler, Schneider,
+Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale Applications by Simulation", SC'10, doi
+10.1109/SC.2010.12; blocks of fixed work: as the Allan variance.)
 """
 
 from __future__ import annotations
 
-import statistics
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
-from noisewatch.machine.spinning.calibration.buffer import COMMAND, GAPS, NATIVE_WORK, START, WORK
+from noisewatch.kinds import Work
+from noisewatch.machine.spinning.calibration.buffer import COMMAND, GAPS
+from noisewatch.model.calibration.stretches import (
+    SERIES_OF,
+    Piece,
+    cut_ns,
+    laid_out,
+    stretches_of,
+    usual_ns_by_series,
+)
 
 if TYPE_CHECKING:
-    from noisewatch.kernel.calibration import CpuSamples, Gaps, Samples
-
-Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
+    from noisewatch.kernel.calibration import CpuSamples
 
 
 class Timeline:
@@ -78,117 +84,71 @@ class Timelines:
     def run_times(self, work_ns: float, count: int, choose: Random) -> list[float]:
         """How long `count` samples of a process would have taken, after a first one to warm up.
 
-        It goes on as the steady time did from some point on, round and round; every other one begins as one of the
-        starts did, as some programs take longer than that to get to their first sample.
+        It goes on as the steady time did from some point on, round and round; every other one begins somewhere in one
+        of the starts, as some programs take longer than others to get to their first sample.
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
-        from_ns = choose.random() * self.steady.useful_ns
-        edges = [self._passed_at(start, from_ns, (number + 1) * work_ns) for number in range(count + 1)]
+        since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns
+        edges = [self._passed_at(start, since_ns, from_ns, (number + 1) * work_ns) for number in range(count + 1)]
         return [end - begin for begin, end in pairwise(edges)]
 
-    def _passed_at(self, start: Timeline, from_ns: float, done_ns: float) -> float:
-        if done_ns <= start.useful_ns or not self.steady.useful_ns:
-            return start.passed_at(done_ns)
+    def _passed_at(self, start: Timeline, since_ns: float, from_ns: float, done_ns: float) -> float:
+        before_ns = start.passed_at(since_ns)
+        if since_ns + done_ns <= start.useful_ns or not self.steady.useful_ns:
+            return start.passed_at(since_ns + done_ns) - before_ns
         steady = self.steady
-        rounds, rest_ns = divmod(from_ns + done_ns - start.useful_ns, steady.useful_ns)
-        since_ns = rounds * steady.passed_ns + steady.passed_at(rest_ns) - steady.passed_at(from_ns)
-        return start.passed_ns + since_ns
-
-
-def timelines_of(calibrated: Iterable[CpuSamples], next_count: int = 200, are_interrupted: bool = True) -> Timelines:
-    """What one CPU gave in one calibration, or in several, one after the other.
-
-    Between gaps it was as fast as in the `next_count` pieces of work done next. Not `are_interrupted`, it is what would
-    have been without any interruption, the CPU being as fast as it was.
-    """
-    runs = list(calibrated)
-    kept = _as_they_are if are_interrupted else _without_interruptions
-    usual_ns_by_kind = {
-        kind: statistics.median(lengths)
-        for kind in (WORK, NATIVE_WORK, COMMAND)
-        if (lengths := [length for run in runs for length in _work_of(run, kind).length_ns])
-    }
-    starts = [
-        Timeline(kept(_work_pieces(run.work, begin_ns, end_ns, usual_ns_by_kind[WORK])))
-        for run in runs
-        for kind, begin_ns, end_ns in run.slots
-        if kind == START and run.work.length_ns
-    ]
-    steady = Timeline(kept(piece for run in runs for piece in _pieces(run, usual_ns_by_kind, next_count)))
-    worked_ns = float(sum(sum(_work_of(run, kind).length_ns) for run in runs for kind in usual_ns_by_kind))
-    known_starts = tuple(start for start in starts if start.useful_ns > 0)
-    return Timelines(steady, known_starts, worked_ns, max(usual_ns_by_kind.values(), default=0.0))
-
-
-def _as_they_are(pieces: Iterable[Piece]) -> Iterable[Piece]:
-    return pieces
-
-
-def _without_interruptions(pieces: Iterable[Piece]) -> Iterable[Piece]:
-    """What shares a core makes work take up to twice as long; longer it takes where the CPU was taken away."""
-    return ((passed if passed < _SLOWEST * done else done, done) for passed, done in pieces if done > 0)
+        rounds, rest_ns = divmod(from_ns + since_ns + done_ns - start.useful_ns, steady.useful_ns)
+        passed_ns = rounds * steady.passed_ns + steady.passed_at(rest_ns) - steady.passed_at(from_ns)
+        return start.passed_ns - before_ns + passed_ns
 
 
 _NOTHING = Timeline(())
 _AT_START = 0.5
-_SLOWEST = 2.5
-_OWN_BREAK_NS = 200_000  # thrice what a chain of multiplications takes
 
 
-def _work_of(run: CpuSamples, kind: str) -> Samples:
-    return {WORK: run.work, NATIVE_WORK: run.native_work, COMMAND: run.command}[kind]
+class Replay:
+    """What one CPU gave in one calibration, or in several, one after the other, to work of any kind."""
+
+    def __init__(self, runs: Iterable[CpuSamples]) -> None:
+        self._runs = tuple(runs)
+        self._usual_ns = usual_ns_by_series(self._runs)
+        self._stretches = [stretches_of(run, self._usual_ns) for run in self._runs]
+
+    def timelines(self, series: Sequence[str] | None = None, are_interrupted: bool = True) -> Timelines:
+        """What work of these series met; nothing where one of them was not measured.
+
+        Without `series` that is the user's command where one was measured, else mixed work, or what was measured of it.
+        Not `are_interrupted`, it is as without any long interruption, the CPU being as fast as it was.
+        """
+        if series is None:
+            (mixed,) = SERIES_OF[Work.MIXED]
+            series = [each for each in (COMMAND, *mixed) if each in self._usual_ns]
+            series = [COMMAND] if COMMAND in series else series
+        if not {*series} <= {GAPS, *self._usual_ns}:
+            return Timelines(_NOTHING, ())
+        least_ns = max((cut_ns(each, self._usual_ns.get(each, 0.0)) for each in series), default=0.0)
+        steady: list[Piece] = []
+        starts: list[list[Piece]] = []
+        for stretches in self._stretches:
+            is_in_start = False
+            for stretch, pieces in laid_out(stretches, series, least_ns, are_interrupted):
+                if stretch.is_start and not is_in_start:
+                    starts.append([])
+                (starts[-1] if stretch.is_start else steady).extend(pieces)
+                is_in_start = stretch.is_start
+        return Timelines(
+            Timeline(steady),
+            tuple(start for pieces in starts if (start := Timeline(pieces)).useful_ns > 0),
+            float(sum(self._worked_ns(each) for each in series)),
+            max((self._usual_ns.get(each, 0.0) for each in series), default=0.0),
+        )
+
+    def _worked_ns(self, series: str) -> int:
+        return sum(run.spun_ns if series == GAPS else sum(run.samples_of(series).length_ns) for run in self._runs)
 
 
-def _pieces(run: CpuSamples, usual_ns_by_kind: Mapping[str, float], next_count: int) -> Iterable[Piece]:
-    main = COMMAND if COMMAND in usual_ns_by_kind else WORK
-    for kind, begin_ns, end_ns in run.slots:
-        if kind in usual_ns_by_kind:
-            yield from _work_pieces(_work_of(run, kind), begin_ns, end_ns, usual_ns_by_kind[kind])
-        elif kind == GAPS:
-            slowness = _slowness_after(_work_of(run, main), end_ns, usual_ns_by_kind.get(main, 0.0), next_count)
-            yield from _gap_pieces(run, begin_ns, end_ns, slowness)
-
-
-def _work_pieces(work: Samples, begin_ns: int, end_ns: int, usual_ns: float) -> Iterable[Piece]:
-    first, last = (bisect_left(work.start_ns, edge) for edge in (begin_ns, end_ns))
-    expected_ns = work.start_ns[first] if first < last else begin_ns
-    for start_ns, length_ns in zip(work.start_ns[first:last], work.length_ns[first:last], strict=True):
-        yield from _break(expected_ns, start_ns)
-        yield length_ns, usual_ns
-        expected_ns = start_ns + length_ns
-
-
-def _break(expected_ns: int, start_ns: int) -> Iterable[Piece]:
-    """We look after other things between two pieces, and if that takes long, somebody else was in between."""
-    if start_ns - expected_ns > _OWN_BREAK_NS:
-        yield start_ns - expected_ns, 0.0
-
-
-def _slowness_after(work: Samples, at_ns: int, usual_ns: float, count: int) -> float:
-    """By how much the work done next took longer than usual; that done last where none follows."""
-    first = min(bisect_left(work.start_ns, at_ns), max(len(work.start_ns) - count, 0))
-    lengths = work.length_ns[first : first + count]
-    return statistics.median(lengths) / usual_ns if lengths and usual_ns else 1.0
-
-
-def _gap_pieces(run: CpuSamples, begin_ns: int, end_ns: int, slowness: float) -> Iterable[Piece]:
-    first, last = (bisect_left(run.spins.start_ns, edge) for edge in (begin_ns, end_ns))
-    if run.gaps.lost_count:  # nothing is known of what was found when there was no more room
-        last = max(min(last, bisect_left(run.spins.start_ns, max(run.gaps.start_ns, default=0)) - 1), first)
-    expected_ns = run.spins.start_ns[first] if first < last else begin_ns
-    for start_ns, length_ns in zip(run.spins.start_ns[first:last], run.spins.length_ns[first:last], strict=True):
-        yield from _break(expected_ns, start_ns)
-        expected_ns = start_ns + length_ns
-        yield from _spin_pieces(run.gaps, start_ns, expected_ns, slowness)
-
-
-def _spin_pieces(gaps: Gaps, begin_ns: int, end_ns: int, slowness: float) -> Iterable[Piece]:
-    first, last = (bisect_left(gaps.start_ns, edge) for edge in (begin_ns, end_ns))
-    at_ns = begin_ns
-    for start_ns, length_ns in zip(gaps.start_ns[first:last], gaps.length_ns[first:last], strict=True):
-        if start_ns > at_ns:
-            yield start_ns - at_ns, (start_ns - at_ns) / slowness
-        yield length_ns, 0.0
-        at_ns = start_ns + length_ns
-    if end_ns > at_ns:
-        yield end_ns - at_ns, (end_ns - at_ns) / slowness
+def timelines_of(
+    calibrated: Iterable[CpuSamples], series: Sequence[str] | None = None, are_interrupted: bool = True
+) -> Timelines:
+    """The same at once, where one kind is all that is asked for."""
+    return Replay(calibrated).timelines(series, are_interrupted)

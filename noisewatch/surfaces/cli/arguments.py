@@ -10,6 +10,7 @@ from importlib import import_module
 from noisewatch import __version__
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli.options import (
+    MOST_AUTO_S,
     SHORTEST_CALIBRATION_S,
     SHORTEST_SAMPLE_S,
     add_budget,
@@ -20,6 +21,7 @@ from noisewatch.surfaces.cli.options import (
     add_record,
     add_tracer,
     calibration_seconds,
+    or_auto,
     process_count,
     seconds,
     words,
@@ -87,9 +89,10 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--duration",
         metavar="SECONDS",
-        type=seconds(SHORTEST_CALIBRATION_S),
+        type=or_auto(seconds(SHORTEST_CALIBRATION_S)),
         default=5.0,
-        help="total duration (default 5); under load as long once more",
+        help=f"total duration (default 5; auto: until the noise floor is known well enough, {MOST_AUTO_S:g} at most); "
+        "under load as long once more",
     )
     parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
     parser.add_argument(

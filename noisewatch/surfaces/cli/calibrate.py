@@ -13,6 +13,7 @@ from noisewatch.operations.machines import open_machine
 from noisewatch.surfaces.cli.common import (
     budget_of,
     calibration_options,
+    history_path,
     machine_options,
     recorded_to,
     report_damage,
@@ -45,6 +46,7 @@ def run(arguments: Namespace) -> int:
         busy_processes=arguments.under_load,
         calibration=calibration_options(arguments, arguments.duration),
         budget=budget_of(arguments),
+        history=history_path(arguments),
     )
     if arguments.format == "png":
         png_of(svg_of([], 1, ""))  # what it needs and is missing is told before anything is measured

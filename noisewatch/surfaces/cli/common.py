@@ -6,10 +6,14 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
+from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
+from noisewatch.surfaces.cli.options import AUTO, MOST_AUTO_S
 from noisewatch.surfaces.output import opened_output
 
 if TYPE_CHECKING:
@@ -25,15 +29,31 @@ def machine_options(arguments: Namespace) -> MachineOptions:
 def budget_of(arguments: Namespace) -> Budget:
     """What the options say of the benchmark to come."""
     from noisewatch.judgement.noise.floor import Budget  # the monitor imports this module, and shows a picture first
+    from noisewatch.judgement.rules import WORK_OF_PROFILE
 
-    return Budget(arguments.at, arguments.samples, arguments.max_cv, arguments.max_inflation)
+    work = arguments.work or WORK_OF_PROFILE.get(getattr(arguments, "profile", None) or "")
+    return Budget(arguments.at, arguments.samples, arguments.max_cv, arguments.max_inflation, work)
 
 
 def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOptions:
-    """What the options say of the microbenchmark."""
+    """What the options say of the microbenchmark. Raises UsageError."""
     from noisewatch.kernel.calibration import CalibrationOptions
 
-    return CalibrationOptions(seconds, arguments.realtime, getattr(arguments, "workload", ()), arguments.tracer)
+    command, is_auto = getattr(arguments, "workload", ()), seconds == AUTO
+    if command and is_auto:
+        raise UsageError("--duration auto: not with --workload")
+    if command and arguments.work is not None:
+        raise UsageError("--workload and --work exclude each other")
+    return CalibrationOptions(
+        MOST_AUTO_S if is_auto else seconds, arguments.realtime, command, arguments.tracer, is_auto
+    )
+
+
+def history_path(arguments: Namespace) -> Path | None:
+    """Where calibrations are remembered; None: nowhere. Raises UsageError."""
+    if arguments.history is None:
+        return None
+    return Path(arguments.history) if arguments.history else usual_path()
 
 
 @contextmanager

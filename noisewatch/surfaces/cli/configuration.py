@@ -23,10 +23,10 @@ from typing import Any
 from noisewatch.errors import UsageError
 
 _OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
-_VALUES = ("profile", "expect", "cpus", "sample", "calibration", "at", "samples", "max-cv", "max-inflation")
+_VALUES = ("profile", "expect", "cpus", "sample", "calibration", "at", "samples", "max-cv", "max-inflation", "work")
 _LISTS = ("select", "ignore")
 _TABLES = ("severity", "limit")
-_FLAGS = ("strict",)
+_FLAGS = ("strict", "history")
 KEYS = (*_VALUES, *_LISTS, *_TABLES, *_FLAGS)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
-from noisewatch.kinds import Tracer
+from noisewatch.kinds import Tracer, Work
 from noisewatch.units import parse_duration
 
 _LONGEST_S = 1e6
 SHORTEST_SAMPLE_S = 0.5
 SHORTEST_CALIBRATION_S = 0.5
+AUTO, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as it has to be, and at most
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
 _LARGEST_INFLATION = 1e6
@@ -91,12 +93,28 @@ def add_budget(parser: ArgumentParser) -> None:
         type=inflation,
         help="highest acceptable worst sample, in medians, such as 1.2 (default: any)",
     )
+    group.add_argument(
+        "--work",
+        metavar="KIND",
+        type=kind_of_work,
+        help="what its time depends on: latency = steps that wait for each other (not wake-ups: --profile latency); "
+        "throughput = as many instructions a cycle as the core can do; interpreter; memory = the last-level cache and "
+        "beyond; mixed = the first three (default: any of them; with --profile memory: memory)",
+    )
     parser.add_argument(
         "--realtime",
         action="store_true",
         help="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second",
     )
     add_tracer(parser)
+    parser.add_argument(
+        "--history",
+        metavar="FILE",
+        nargs="?",
+        const="",
+        help="remember calibrations in FILE (default: noisewatch/history.jsonl in /var/lib or ~/.local/state), and "
+        "widen the predicted intervals by how much the noise of this machine changed between them (drift)",
+    )
 
 
 def add_tracer(parser: ArgumentParser) -> None:
@@ -144,6 +162,19 @@ def calibration_seconds(text: str) -> float:
     if 0 < value < SHORTEST_CALIBRATION_S:
         raise ArgumentTypeError(f"wanted 0 or at least {SHORTEST_CALIBRATION_S:g} seconds, found {text!r}")
     return value
+
+
+def or_auto(parse: Callable[[str], float]) -> Callable[[str], float]:
+    """The same, or `auto`, which is `AUTO`."""
+    return lambda text: AUTO if text.strip() == "auto" else parse(text)
+
+
+def kind_of_work(text: str) -> Work:
+    """By its name."""
+    try:
+        return Work(text.strip())
+    except ValueError:
+        raise ArgumentTypeError(f"wanted one of {', '.join(Work)}, found {text!r}") from None
 
 
 def sample_length(text: str) -> int:

@@ -22,6 +22,7 @@ from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.common import (
     budget_of,
     calibration_options,
+    history_path,
     machine_options,
     recorded_to,
     report_damage,
@@ -81,6 +82,7 @@ def preflight_options(arguments: Namespace) -> PreflightOptions:
         rules=rules_of(arguments),
         is_strict=arguments.strict,
         wait_s=arguments.wait,
+        history=history_path(arguments),
     )
 
 

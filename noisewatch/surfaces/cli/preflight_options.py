@@ -6,11 +6,13 @@ from argparse import SUPPRESS, ArgumentParser
 
 from noisewatch.judgement.rules import MICRO, PROFILES
 from noisewatch.surfaces.cli.options import (
+    MOST_AUTO_S,
     add_budget,
     add_machine_options,
     add_output,
     add_record,
     calibration_seconds,
+    or_auto,
     sample_seconds,
     seconds,
 )
@@ -70,9 +72,10 @@ def fill_preflight(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
-        type=calibration_seconds,
+        type=or_auto(calibration_seconds),
         default=3.0,
-        help="length of the microbenchmark after the sample (default 3; 0: none; of a recording: the one in it)",
+        help=f"length of the microbenchmark after the sample (default 3; auto: until the noise floor is known well "
+        f"enough, {MOST_AUTO_S:g} at most; 0: none; of a recording: the one in it)",
     )
     parser.add_argument(
         "--no-calibration",

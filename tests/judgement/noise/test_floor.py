@@ -14,6 +14,7 @@ from noisewatch.judgement.noise.floor import (
     worst_floors,
 )
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
+from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from tests.written.calibration import WORK_NS, steady, written_calibration
 
 _MS = 1_000_000
@@ -31,9 +32,9 @@ def _floor(at_ns: int = 10 * _MS, **written: object) -> NoiseFloor:
 
 def test_steady_work_without_gaps_has_no_noise() -> None:
     floor = _floor()
-    assert floor.cv_low <= floor.cv_expected <= floor.cv_high < 1e-9
+    assert floor.cv_low <= floor.cv_expected < 1e-9 < floor.cv_high < 2e-4
     assert floor.max_inflation == pytest.approx(1)
-    assert floor.smallest_change_share == pytest.approx(0, abs=1e-9)
+    assert floor.smallest_change_share < 2e-4
 
 
 def test_work_that_takes_twice_as_long_half_of_the_time_varies_by_a_third() -> None:
@@ -101,7 +102,7 @@ def test_calibrations_before_and_after_are_taken_together() -> None:
     before = parse_calibration(written_calibration((2,)))
     after = parse_calibration(written_calibration((2,), work=lambda at_ns: 2 * steady(at_ns)))
     alone, both = (_floors(runs, Budget(10 * _MS)) for runs in ([before], [before, after]))
-    assert alone[1].cv_high == pytest.approx(0, abs=1e-9)
+    assert alone[1].cv_high < 2e-4
     assert both[1].cv_expected > 0.2
 
 
@@ -118,12 +119,12 @@ def test_samples_shorter_than_a_piece_of_work_are_not_claimed_to_be_known() -> N
 
 
 def test_gaps_without_work_predict_nothing() -> None:
-    without: dict[int, dict[str, list[int]]] = {cpu: {"work": [], "native_work": []} for cpu in (2, 3)}
+    without: dict[int, dict[str, list[int]]] = {cpu: {key: [] for key in OF_WORK} for cpu in (2, 3)}
     assert _floors([parse_calibration(written_calibration(changes=without))], Budget()) == []
 
 
 def test_a_little_work_predicts_short_samples_only() -> None:
     said = written_calibration((2,))["cpus"][0]
-    little = {2: {"work": said["work"][:2_000], "native_work": []}}  # a fifth of a second
+    little = {2: {**{key: [] for key in OF_WORK}, "work": said["work"][:300]}}  # 30 ms
     floors = _floors([parse_calibration(written_calibration((2,), changes=little))], Budget())
     assert [floor.extrapolated for floor in floors] == [False, False, True, True]

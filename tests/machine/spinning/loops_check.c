@@ -37,22 +37,27 @@ static void delays_are_found(void) {
 static void work_has_no_breaks(void) {
     static int64_t samples[WORK_WORDS * 10000];
     int64_t count = 0;
-    CHECK(work(samples, 10000, &count, now() + 50 * MS, 100) == count && count > 1);
+    CHECK(dense(samples, 10000, &count, now() + 50 * MS, 100) == count && count > 1);
     for (int64_t at = 1; at < count; at++)
         CHECK(samples[at * 2] == samples[at * 2 - 2] + samples[at * 2 - 1]);
     count = 0;
-    CHECK(work(samples, 3, &count, now() + 1000 * MS, 1) == 3);
+    CHECK(dense(samples, 3, &count, now() + 1000 * MS, 1) == 3);
 }
 
 static void a_ring_is_followed(void) {
-    static uint32_t ring[1 << 16];
+    static uint32_t links[LINK_WORDS << 12];
     static int64_t samples[WORK_WORDS * 1000];
-    static char seen[1 << 16];
+    static char seen[1 << 12];
+    struct ring ring = {.links = links, .lines = 1 << 12};
     int64_t count = 0;
-    fill_ring(ring, 1 << 16);
-    for (uint32_t at = 0, left = 1 << 16; left > 0; left--, at = ring[at])
+    fill_ring(links, 1 << 12);
+    for (uint32_t at = 0, left = 1 << 12; left > 0; left--, at = links[at * LINK_WORDS])
         CHECK(!seen[at]++);
-    CHECK(chase(samples, 1000, &count, now() + 20 * MS, ring, 1000) > 1);
+    CHECK(chase(samples, 1000, &count, now() + 20 * MS, &ring, 1000) > 1);
+    CHECK(ring.at < 1 << 12);
+    for (size_t at = 0; at < sizeof links / sizeof *links; at++)
+        links[at] = UINT32_MAX; /* what leads out of it is followed inside */
+    CHECK(chase(samples, 1000, &count, now() + 20 * MS, &ring, 1000) > 1);
 }
 
 int main(void) {

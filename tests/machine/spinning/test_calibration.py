@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.spinning.calibration.buffer import plan_slots
+from noisewatch.machine.spinning.calibration.buffer import GAPS, OF_WORK, plan_slots
 from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, calibrate
 from noisewatch.machine.spinning.loops import PYTHON, load_core
 from tests.plumbing.waiting import descendants_of, is_alive, wait_until
@@ -24,7 +24,7 @@ _CORES = sorted({PYTHON, load_core().NAME})
 
 
 def _wanted(core: str = PYTHON, cpus: tuple[int, ...] = (_CPU,), command: tuple[str, ...] = ()) -> Calibrating:
-    slots = plan_slots(cpus, {}, {}, _SHORT_NS, core != PYTHON, bool(command))
+    slots = plan_slots(cpus, {}, {}, _SHORT_NS, bool(command))
     return Calibrating(slots, command=command, core=core)
 
 
@@ -43,8 +43,7 @@ def test_a_calibration_measures_all_that_its_core_can(core: str) -> None:
     assert (cpu["cpu"], cpu["state"], cpu["error"]) == (_CPU, "done", 0)
     assert cpu["spun_ns"] > 0
     assert len(cpu["work"]) > 100
-    assert len(cpu["memory"]) > 10
-    assert bool(cpu["native_work"]) == (core != PYTHON)
+    assert all(len(cpu[series]) > 10 for series in OF_WORK)
 
 
 def test_what_is_measured_can_be_watched_growing() -> None:
@@ -77,16 +76,33 @@ def test_who_watches_may_stop_it_and_nothing_is_left_running() -> None:
         raise CannotMeasure("stopped")
 
     with pytest.raises(CannotMeasure, match="stopped"):
-        calibrate(replace(_wanted(), slots=plan_slots([_CPU], {}, {}, 60 * 10**9, False)), stop)
+        calibrate(replace(_wanted(), slots=plan_slots([_CPU], {}, {}, 60 * 10**9)), stop)
     _wait_until_none_is_left(os.getpid())
+
+
+def test_a_calibration_ends_with_the_round_in_which_it_is_enough() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def is_enough(so_far: dict[str, Any]) -> bool:
+        asked.append(so_far)
+        return len(asked) == 2
+
+    slots = plan_slots([_CPU], {}, {}, 20 * 10**9)
+    said = calibrate(Calibrating(slots, core="python", is_enough=is_enough), _nobody)
+    assert [_only_cpu(each)["state"] for each in (*asked, said)] == ["done"] * 3
+    assert 3 * 10**9 <= asked[0]["length_ns"] < asked[1]["length_ns"] < said["length_ns"] < 10 * 10**9
+    kept, planned = _only_cpu(said)["slots"], slots[_CPU]
+    assert kept == planned[: len(kept)]
+    assert planned[len(kept)][:2] == (GAPS, said["length_ns"]), "a whole round"
+    assert all(_only_cpu(said)[kind][-2] < said["length_ns"] for kind in OF_WORK)
 
 
 def _calibrating(command: tuple[str, ...] = ()) -> tuple[subprocess.Popen[bytes], list[int]]:
     """A process that calibrates, and its descendants: the host, its spinner and, if there is one, the command."""
     program = (
-        "from noisewatch.machine.spinning.calibration.buffer import plan_slots\n"
+        "from noisewatch.machine.spinning.calibration.buffer import OF_WORK, plan_slots\n"
         "from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate\n"
-        f"slots = plan_slots([{_CPU}], {{}}, {{}}, {10 if command else 60} * 10**9, False, {bool(command)})\n"
+        f"slots = plan_slots([{_CPU}], {{}}, {{}}, {10 if command else 60} * 10**9, {bool(command)})\n"
         f"calibrate(Calibrating(slots, command={command}, core='python'), "
         "lambda progress: print('runs', flush=True) if progress.done_s > 0.1 else None)\n"
     )

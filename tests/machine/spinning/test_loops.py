@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -39,8 +40,8 @@ def test_the_environment_can_decline_the_compiled_core(monkeypatch: pytest.Monke
 
 
 def test_both_have_the_same_interface() -> None:
-    public = {"spin", "work", "chase", "chase_memory", "lock_memory", "NAME", "WORK_ROUNDS"}
-    public |= {"CHASE_STEPS", "multiplications_ns", "additions_ns"}
+    public = {"spin", "dense", "chain", "chase", "chase_memory", "lock_memory", "multiplications_ns", "additions_ns"}
+    public |= {"NAME", "DENSE_ROUNDS", "CHAIN_LENGTH", "CHASE_STEPS", "FAR_STEPS"}
     assert all(public <= set(dir(each)) for each in _CORES)
 
 
@@ -90,18 +91,34 @@ def test_a_thread_that_slept_in_between_is_no_gap(core: ModuleType) -> None:
     assert long_ones == []
 
 
-def test_work_is_done_without_a_break(core: ModuleType) -> None:
-    samples, count = _words(2 * 10_000), _words(1)
-    core.work(samples, count, time.monotonic_ns() + 20 * _MS, 20)
+_Work = Callable[[memoryview, memoryview, int], None]
+
+
+@pytest.fixture(params=["interpreted", "dense", "chain"])
+def work(request: pytest.FixtureRequest, core: ModuleType) -> _Work:
+    def piece(samples: memoryview, count: memoryview, until_ns: int) -> None:
+        if request.param == "interpreted":
+            python_loops.interpret(samples, count, until_ns, 20)
+        elif request.param == "dense":
+            core.dense(samples, count, until_ns, 20)
+        else:
+            core.chain(samples, count, until_ns, 2_000)
+
+    return piece
+
+
+def test_work_is_done_without_a_break(work: _Work) -> None:
+    samples, count = _words(2 * 100_000), _words(1)
+    work(samples, count, time.monotonic_ns() + 20 * _MS)
     done = count[0]
     starts, lengths = (samples[column : done * 2 : 2].tolist() for column in (0, 1))
     assert done > 10
     assert [start + length for start, length in zip(starts, lengths, strict=True)][:-1] == starts[1:]
 
 
-def test_work_ends_when_there_is_no_room(core: ModuleType) -> None:
+def test_work_ends_when_there_is_no_room(work: _Work) -> None:
     samples, count = _words(2 * 5), _words(1)
-    core.work(samples, count, time.monotonic_ns() + 10_000 * _MS, 20)
+    work(samples, count, time.monotonic_ns() + 10_000 * _MS)
     assert count[0] == 5
 
 
@@ -109,8 +126,9 @@ def test_memory_is_gone_through(core: ModuleType) -> None:
     samples, count = _words(2 * 10_000), _words(1)
     memory = core.chase_memory(1 << 16)
     assert len(memory) == 1 << 16
-    core.chase(samples, count, time.monotonic_ns() + 10 * _MS, memoryview(memory), 1 << 10)
+    place = core.chase(samples, count, time.monotonic_ns() + 10 * _MS, memoryview(memory), 1 << 10, 0)
     assert count[0] > 1
+    assert 0 <= place < len(memory)
     assert all(length > 0 for length in samples[1 : count[0] * 2 : 2])
 
 
@@ -118,12 +136,14 @@ def test_the_ring_leads_through_all_of_the_memory() -> None:
     core = load_core(NATIVE)
     if core is python_loops:
         pytest.skip("the compiled core is not built")
-    links = memoryview(core.chase_memory(1 << 12)).cast("I")
-    at, seen = 0, set()
-    while at not in seen:
-        seen.add(at)
-        at = links[at]
-    assert len(seen) == 1 << 10
+    memory = memoryview(core.chase_memory(1 << 12))
+    links = memory.cast("I")[::16].tolist()
+    samples, count, places = _words(2), _words(1), [0]
+    for _ in links:  # a sample of one step each, from where the last one ended
+        count[0] = 0
+        places.append(core.chase(samples, count, time.monotonic_ns() + _MS, memory, 1, places[-1]))
+    assert places[1:] == [links[at] for at in places[:-1]]
+    assert len(set(places)) == len(links) == 1 << 6
 
 
 def test_a_multiplication_takes_a_whole_number_of_additions() -> None:
@@ -145,9 +165,11 @@ def test_the_compiled_core_refuses_buffers_that_are_too_small() -> None:
     with pytest.raises(ValueError, match="at least"):
         core.spin(_words(GAP_WORDS), _words(1), 0, 1_000)
     with pytest.raises(ValueError, match="at least"):
-        core.work(nothing, some, 0, 1)
-    with pytest.raises(ValueError, match="ring"):
-        core.chase(_words(2), some, 0, memoryview(b"\xff" * 64), 1)
+        core.dense(nothing, some, 0, 1)
+    with pytest.raises(ValueError, match="at least"):
+        core.chain(nothing, some, 0, 1)
+    with pytest.raises(ValueError, match="power of two"):
+        core.chase(_words(2), some, 0, memoryview(bytes(192)), 1, 0)
     with pytest.raises(ValueError, match="power of two"):
         core.chase_memory(12)
 

@@ -47,7 +47,7 @@ def test_the_clock_is_the_cycles_of_the_chain_by_its_time() -> None:
 
 def test_the_python_core_knows_no_clock() -> None:
     (figures,) = calibration_of(parse_calibration(written_calibration((3,), core="python"))).cpus
-    assert (figures.effective_khz, figures.effective_khz_spread_share, figures.native_work) == (None, None, None)
+    assert (figures.effective_khz, figures.effective_khz_spread_share) == (None, None)
 
 
 def test_blocks_are_a_millisecond_long_and_do_not_reach_over_a_rest() -> None:

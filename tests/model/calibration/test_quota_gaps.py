@@ -9,6 +9,7 @@ import pytest
 from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps, Samples
 from noisewatch.kernel.trace.runs import CpuPieces, RunStats, Thread, Trace, TracedSource
 from noisewatch.kinds import Kind
+from noisewatch.machine.spinning.calibration.buffer import INTERPRETER
 from noisewatch.model.calibration.attribution import Attribution, Meanwhile, attribution_of
 from noisewatch.model.calibration.quota_gaps import HIDDEN, name_of_hidden
 from tests.model.interval.sampling import interval_of
@@ -35,7 +36,7 @@ def _samples(gaps: Sequence[_Gap], work: Sequence[int] = (), length_ms: int = 10
         None,
         spun_ns=length_ms * _MS,
         gaps=Gaps(begins, lengths, switches, (-1,) * len(gaps)),
-        work=Samples(tuple(starts), tuple(work)),
+        samples_by_series={INTERPRETER: Samples(tuple(starts), tuple(work))},
         spinner_tid=50,
     )
     return CalibrationSamples(

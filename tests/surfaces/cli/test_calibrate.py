@@ -12,6 +12,8 @@ import pyperf
 import pytest
 
 from noisewatch.kernel.calibration import QUESTION
+from noisewatch.machine.history_file import machine_key
+from noisewatch.machine.spinning.loops import load_core
 from noisewatch.surfaces.themes import THEMES
 from tests.plumbing.waiting import descendants_of, is_alive, wait_until
 from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
@@ -31,7 +33,15 @@ def test_the_text_says_what_was_measured_and_what_may_be_trusted(run: Run, recor
     ran = run("calibrate", "--replay", recording)
     assert ran.status == 0
     assert ran.out.startswith("noisewatch calibrate · CPUs 2-3 · 3.0 s · native core")
-    for wanted in ("gaps/s", "noise", "3.000", "samples of", "within the budget of 1%", "is noise", "Welch"):
+    for wanted in (
+        "gaps/s",
+        "noise",
+        "3.000",
+        "samples of",
+        "within the budget of 1%",
+        "can show, by kind of work",
+        "Welch",
+    ):
         assert wanted in ran.out
 
 
@@ -126,11 +136,19 @@ def test_the_text_has_the_histogram(run: Run, tmp_path: Path) -> None:
     assert "▪" in drawn
 
 
+def _remembered(at_s: float, cv: float) -> dict[str, object]:
+    said = {"kind": "calibration", "at": at_s, "machine": machine_key(), "core": load_core().NAME, "cpus": [_CPU]}
+    return {**said, "cv": {"latency": {"1000000": cv}}}
+
+
 def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "host.nw"
+    file, history = tmp_path / "host.nw", tmp_path / "history.jsonl"
+    changes = [_remembered(60 * number, 0.01 * 3 ** (number % 2)) for number in range(8)]
+    history.write_text("".join(json.dumps(each) + "\n" for each in changes))
     options = ["calibrate", "--cpus", str(_CPU), "--format", "json", "--under-load", "1"]
-    live = run(*options, "--duration", "0.5", "--record", file)
+    live = run(*options, "--duration", "0.5", "--record", file, "--history", history)
     assert live.status == 0
+    assert live.json["noise_floor_drift"]["changes_seen"] == 7
     assert "calibrating again, beside 1 busy process on CPU" in live.err
     loaded = live.json["under_load"]
     assert (loaded["processes"], len(loaded["cpus"])) == (1, 1)
@@ -138,6 +156,7 @@ def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both
     assert [each["cpu"] for each in loaded["calibration"]["cpus"]] == [_CPU]
     assert set(loaded["comparison"]) >= {"work", "gaps", "difference", "noise_ratio", "noise_floor"}
     assert run(*options, "--replay", file).json == live.json
+    assert run(*options, "--replay", file, "--history", "/dev/null").json == live.json, "the recording's own"
     plain = run(*options[:5], "--replay", file).json
     assert (plain["under_load"], plain["calibration"]) == (None, live.json["calibration"])
 

@@ -26,7 +26,7 @@ def test_target_machine_and_noise_floor_are_told() -> None:
     assert told["target"] == "CPUs 2-3 (isolated)"
     assert told["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
     assert told["measured"] == "3.0 s sample · 5.0 s calibration (native core)"
-    assert told["noise floor"].startswith("samples of 100 ms have a CV of 0.0%")
+    assert told["noise floor"].startswith("CV of samples of 100 ms: latency 0.0% (")
 
 
 def test_the_name_of_the_machine_is_not_for_strangers() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
+from noisewatch.judgement.noise.by_work import FloorsByWork, floors_by_work_of, judged_by_work
 from noisewatch.judgement.noise.comparison import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.dominance import dominating_cause
+from noisewatch.judgement.noise.floor import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
@@ -34,8 +39,9 @@ from noisewatch.units import describe_ns
     ),
     why=(
         "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the gaps "
-        "and the interpreted work of the calibration, as a 90% interval. An interval within the budget passes, one "
-        "above it fails; if the budget lies inside the interval, the answer is unknown."
+        "and the work of the calibration, as a 90% interval, for each kind of work: whoever shares the core, a cache "
+        "or the memory slows each in another way. An interval within the budget passes, one above it fails; if the "
+        "budget lies inside the interval, the answer is unknown. Without --work all kinds have to pass."
     ),
     remedy=("Fix what the other findings name, take longer or more samples, or accept the noise floor with --max-cv."),
     sources=("https://doi.org/10.1109/SC.2010.12",),
@@ -46,7 +52,10 @@ def noise_floor_above_budget(case: Case) -> Answer:
     if calibrated is None:
         return not_calibrated(case)
     floor, budget = calibrated.floor, calibrated.budget
-    if floor is None:
+    by_work = floors_by_work_of(calibrated) if budget.work is None else None
+    if by_work is not None:
+        return _of_any_work(case, calibrated, by_work)
+    if floor is None or calibrated.is_of_any_work:
         return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
     length = describe_ns(floor.sample_ns)
     said = (
@@ -54,18 +63,10 @@ def noise_floor_above_budget(case: Case) -> Answer:
         f"CPU {floor.cpu}, worst of {floor.samples} samples up to {floor.max_inflation:.2f}×"
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
-    evidence = {
-        "cv_low": floor.cv_low,
-        "cv_expected": floor.cv_expected,
-        "cv_high": floor.cv_high,
-        "max_inflation": floor.max_inflation,
-        "max_inflation_limit": budget.max_inflation,
-        "dominated_by": None,
-        "test": TEST,
-    }
+    evidence = _evidence(floor, budget)
     above = calibrated.cpus_above_budget
     if above:
-        cause = dominating_cause(calibrated, floor)
+        cause = dominating_cause(calibrated, floor, budget.work)
         return Answer(
             Status.FAIL,
             f"{said}; over the budget on {name_cpus(above)}, mainly because of {cause.said}",
@@ -90,6 +91,55 @@ def noise_floor_above_budget(case: Case) -> Answer:
     return Answer(Status.PASS, said, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
 
 
+def _evidence(floor: NoiseFloor, budget: Budget) -> dict[str, Any]:
+    return {
+        "cv_low": floor.cv_low,
+        "cv_expected": floor.cv_expected,
+        "cv_high": floor.cv_high,
+        "max_inflation": floor.max_inflation,
+        "max_inflation_limit": budget.max_inflation,
+        "work": None if budget.work is None else str(budget.work),
+        "dominated_by": None,
+        "test": TEST,
+    }
+
+
+def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> Answer:
+    """Nobody said what the benchmark's time depends on: all kinds of work have to be within the budget."""
+    budget, floors = by_work.budget, by_work.floor_by_work
+    worst = floors[by_work.worst]
+    cvs = ", ".join(f"{work} {floor.cv_expected:.1%}" for work, floor in floors.items())
+    alone = "" if by_work.alone is None else f" {by_work.alone.cv_expected:.1%} from interruptions alone;"
+    said = f"CV of samples of {describe_ns(worst.sample_ns)}:{alone} by kind of work: {cvs}"
+    if budget.max_inflation is not None:
+        longest = max(floor.max_inflation for floor in floors.values())
+        said += f"; worst of {worst.samples} samples up to {longest:.2f}×"
+    answer = partial(Answer, measured=worst.cv_expected, limit=budget.max_cv, unit="share")
+    named = [(ALONE, by_work.alone), *floors.items()]
+    evidence = _evidence(worst, budget) | {
+        "by_work": {
+            str(name): {"cv_low": floor.cv_low, "cv_expected": floor.cv_expected, "cv_high": floor.cv_high}
+            for name, floor in named
+            if floor is not None
+        }
+    }
+    status, reason = judged_by_work(calibrated, by_work)
+    if status == Status.FAIL:
+        over = by_work.above or (ALONE,)
+        cpus = frozenset().union(*(by_work.cpus_above[name] for name in over))
+        cause = dominating_cause(calibrated, worst, by_work.worst)
+        is_certain = by_work.above and why_incomplete(calibrated) is None and calibrated.doubt is None
+        passing = f"; --work {by_work.within[0]} would pass" if is_certain and by_work.within else ""
+        return answer(
+            status,
+            f"{said}; over the budget on {name_cpus(cpus)}: {', '.join(over)}, mainly because of {cause.said}{passing}",
+            cpus=cpus,
+            evidence={**evidence, "dominated_by": cause.name},
+            culprits=culprits_on(case, worst.cpu) if cause.has_culprits else (),
+        )
+    return answer(status, said, reason=None if reason is None else f"{said}: {reason}", evidence=evidence)
+
+
 _TOO_LITTLE = "too few measurements: calibrate longer"
 
 
@@ -106,8 +156,8 @@ def why_undecided(calibrated: Calibrated, said: str) -> str | None:
         return f"{said}: extrapolated, the calibration was too short for samples of this length; calibrate longer"
     if floor.cv_high > budget.max_cv:
         return f"{said}: the budget of {budget.max_cv:.1%} lies inside this interval"
-    if budget.max_inflation is not None and not floor.bounded:
-        return f"{said}: the calibration was too short to bound the worst sample"
+    if not budget.is_met_by(floor):
+        return f"{said}: {budget.why_unbounded([floor])}"
     return None
 
 

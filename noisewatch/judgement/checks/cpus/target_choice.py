@@ -151,7 +151,9 @@ def _measured(case: Case) -> Answer:
         return unknown(f"{why_unknown}, and there was no calibration")
     if calibrated.doubt is not None or calibrated.troubles:
         return unknown(f"{why_unknown}; {calibrated.doubt or why_incomplete(calibrated)}")
-    samples = {said.cpu: said.work.length_ns for said in calibrated.calibration.samples.cpus if said.cpu in case.target}
+    samples = {
+        said.cpu: said.interpreted.length_ns for said in calibrated.calibration.samples.cpus if said.cpu in case.target
+    }
     times = {cpu: statistics.median(lengths) for cpu, lengths in sorted(samples.items()) if lengths}
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
         return unknown(f"{why_unknown}, and not all of them were calibrated")

@@ -5,8 +5,9 @@ The shared buffer is a header, then room for the samples of each kind. A count i
 Who does what when: the slots of each CPU, so that the calibration does not measure itself.
 
 Gaps are measured on all CPUs at once, but never on a CPU and its sibling together: what shares a core takes turns.
-Work and memory are measured on one CPU of a last-level cache at a time. All CPUs know their slots beforehand, as
-times since a common start, and so need not talk to each other.
+Work is measured on one CPU of a last-level cache at a time: kinds that need the cores alone in slices of some
+milliseconds, so that each is known at any time, and then those that need caches and memory. All CPUs know their slots
+beforehand, as times since a common start, and so need not talk to each other.
 """
 
 from __future__ import annotations
@@ -15,16 +16,31 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.machine.spinning.loops.python_loops import GAP_WORDS, SPIN_WORDS, WORK_WORDS, Words
 
-START, GAPS, WORK, NATIVE_WORK = "start", "gaps", "work", "native_work"
-MEMORY, COMMAND, REST = "memory", "command", "rest"
+GAPS, COMMAND = "gaps", "command"
+FETCH = "fetch"  # has in the cache what work on it needs; its first samples would tell what was done there before
+# Series of work, by the names that recordings have for them.
+INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latency_work", "memory", "main_memory"
+STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # just after a rest
+OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY)
+WORKING = frozenset({*OF_WORK, *STARTED})
 Slot = tuple[str, int, int]  # what, from when, until when: ns since the common start
 Slots = dict[int, list[Slot]]
-Shares = tuple[tuple[str, float], ...]
+Shares = tuple[tuple[tuple[str, ...], float], ...]
 
-# A CPU's turn begins as a benchmark's process does: after a rest, and while others are busy starting it.
-_TURN: Shares = ((REST, 0.22), (START, 0.27), (WORK, 0.28), (NATIVE_WORK, 0.13), (MEMORY, 0.10))
-_TURN_WITHOUT_NATIVE: Shares = ((REST, 0.22), (START, 0.27), (WORK, 0.41), (MEMORY, 0.10))
-_TURN_OF_COMMAND: Shares = ((COMMAND, 1.0),)
+_CORE_KINDS = (INTERPRETER, THROUGHPUT, LATENCY)
+_TURN: Shares = ((_CORE_KINDS, 0.70), ((CACHE,), 0.15), ((MEMORY,), 0.15))
+# Every other turn begins as a benchmark's process does: after a rest, and while others are busy starting it. In
+# the others nothing rests, as whoever shares the CPU makes up for it, and as a rest cuts apart what comes periodically.
+_TURN_WITH_START: Shares = (
+    ((), 0.20),
+    (tuple(STARTED), 0.30),
+    (_CORE_KINDS, 0.25),
+    ((CACHE,), 0.125),
+    ((MEMORY,), 0.125),
+)
+_SLICE_NS = 5_000_000  # 25 samples: enough to tell how fast a kind was, and short beside what comes and goes
+_FETCH_NS = 10_000_000  # for as much memory, with slow translations of addresses as in a virtual machine
+_TURN_OF_COMMAND: Shares = (((COMMAND,), 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
 _ROUND_NS = 400_000_000  # all kinds come up this often, so that each sees what comes and goes
 _SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round; below it, warming up takes too much of it
@@ -35,7 +51,6 @@ def plan_slots(
     siblings: Mapping[int, frozenset[int]],
     caches: Mapping[int, frozenset[int]],
     duration_ns: int,
-    has_native: bool,
     has_command: bool = False,
 ) -> Slots:
     """The slots of each CPU over `duration_ns`; what is not known to share a cache, or a core, is taken to be alone.
@@ -47,10 +62,11 @@ def plan_slots(
     turn_of = _places(chosen, caches)
     pass_count = max(pass_of.values(), default=0) + 1
     turn_count = max(turn_of.values(), default=0) + 1
-    turn = _TURN if has_native else _TURN_WITHOUT_NATIVE
-    gaps_share, round_ns = _GAPS_SHARE, max(_ROUND_NS, round(_SHORTEST_TURN_NS * turn_count / (1 - _GAPS_SHARE)))
+    turns: tuple[Shares, ...] = (_TURN_WITH_START, _TURN)
+    gaps_share = _GAPS_SHARE
+    round_ns = max(_ROUND_NS, round(_SHORTEST_TURN_NS * turn_count / (1 - _GAPS_SHARE)))
     if has_command:
-        turn, gaps_share, round_ns = _TURN_OF_COMMAND, _GAPS_SHARE_OF_COMMAND, duration_ns
+        turns, gaps_share, round_ns = (_TURN_OF_COMMAND,), _GAPS_SHARE_OF_COMMAND, duration_ns
     round_count = max(duration_ns // round_ns, 1)
     slots: Slots = {cpu: [] for cpu in chosen}
     for number in range(round_count):
@@ -58,21 +74,42 @@ def plan_slots(
         gaps_end = begin + round((end - begin) * gaps_share)
         for cpu in chosen:
             slots[cpu].append((GAPS, *_part(begin, gaps_end, pass_of[cpu], pass_count)))
-            slots[cpu].extend(_turn_slots(*_part(gaps_end, end, turn_of[cpu], turn_count), turn))
+            slots[cpu].extend(_turn_slots(*_part(gaps_end, end, turn_of[cpu], turn_count), turns[number % len(turns)]))
     return slots
 
 
 def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
-    """One CPU's turn; resting is doing nothing, and so needs no slot."""
+    """One CPU's turn, kinds that share a part of it in slices; a rest needs no slot."""
     slots: list[Slot] = []
     at, passed = begin, 0.0
-    for kind, share in turn:
+    for kinds, share in turn:
         passed += share
         until = min(begin + round((end - begin) * passed), end)
-        if kind != REST:
-            slots.append((kind, at, until))
+        if kinds == (CACHE,):
+            fetched = min(at + _FETCH_NS, (at + until) // 2)
+            slots.append((FETCH, at, fetched))
+            at = fetched
+        rounds = max(round((until - at) / _SLICE_NS / len(kinds)), 1) if len(kinds) > 1 else 1
+        count = rounds * len(kinds)
+        slots += [(kind, *_part(at, until, number, count)) for number, kind in enumerate(kinds * rounds)]
         at = until
     return slots
+
+
+def round_ends_of(slots: Slots) -> list[int]:
+    """When each round ends on all CPUs but the last, which is where a calibration may stop: none has had more turns."""
+    begins = ([begin for kind, begin, _ in each if kind == GAPS] for each in slots.values())
+    return [min(together) for together in zip(*begins, strict=True)][1:]
+
+
+def starts_of(slots: Iterable[Slot]) -> list[tuple[int, int]]:
+    """From when until when the CPU worked as it does just after a rest, each time."""
+    found: list[tuple[int, int]] = []
+    for kind, begin, end in slots:
+        if kind in STARTED:
+            is_next = bool(found) and found[-1][1] == begin
+            found[-1:] = [(found[-1][0], end)] if is_next else [*found[-1:], (begin, end)]
+    return found
 
 
 def _part(begin: int, end: int, number: int, count: int) -> tuple[int, int]:
@@ -88,11 +125,11 @@ def _places(cpus: Sequence[int], groups: Mapping[int, frozenset[int]]) -> dict[i
     }
 
 
-STATE, ERROR, START_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, TID, TOTALS = range(9)
+STATE, ERROR, START_NS, STOP_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, TID, TOTALS = range(10)
 _COUNTS = TOTALS + SPIN_WORDS
 CYCLES = "cycles"  # pairs of when, and how long a chain of dependent multiplications took
 SPINS = "spins"  # and of when, and how long, gaps were looked for without a break
-SERIES = (WORK, NATIVE_WORK, MEMORY, COMMAND, CYCLES, SPINS)
+SERIES = (*OF_WORK, COMMAND, CYCLES, SPINS)
 HEADER_WORDS = _COUNTS + len(SERIES)
 
 STARTING, READY, RUNNING, DONE, REFUSED, NO_PRIORITY, MOVED, FAILED = range(8)
@@ -100,31 +137,34 @@ STATE_NAMES = ("starting", "ready", "running", "done", "refused", "no-priority",
 
 _GAPS_PER_S = 15_000  # the noisiest machine met had 12,000 a second
 _MOST_GAPS = 60_000
-_SAMPLES_PER_S = {WORK: 12_000, NATIVE_WORK: 12_000, MEMORY: 12_000, COMMAND: 2_000, CYCLES: 100, SPINS: 100}
+_SAMPLES_PER_S = {**dict.fromkeys(SERIES, 12_000), COMMAND: 2_000, CYCLES: 400, SPINS: 100}
+_GRAINED = frozenset(OF_WORK)  # of which a sample can be made longer
 _MOST_SAMPLES = 150_000
 Capacities = dict[str, int]
 
 
 def grain_for(ns_by_kind: dict[str, int]) -> int:
     """How many times as much work goes into a sample, so that those of a long calibration find room."""
-    return max((capacity // _MOST_SAMPLES + 1 for capacity in _wanted(ns_by_kind).values()), default=1)
+    wanted = _wanted(ns_by_kind)
+    return max(wanted[kind] // _MOST_SAMPLES + 1 for kind in _GRAINED)
 
 
 def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
     """Room for the samples of each kind, given how long each is measured on a CPU."""
     wanted, grain = _wanted(ns_by_kind), grain_for(ns_by_kind)
-    room = {kind: min(count // grain + 64, _MOST_SAMPLES) for kind, count in wanted.items()}
+    room = {
+        kind: min(count // (grain if kind in _GRAINED else 1) + 64, _MOST_SAMPLES) for kind, count in wanted.items()
+    }
     return {GAPS: min(_GAPS_PER_S * ns_by_kind.get(GAPS, 0) // 10**9 + 64, _MOST_GAPS), **room}
 
 
 def _wanted(ns_by_kind: dict[str, int]) -> dict[str, int]:
     """How many samples of each kind there will be at the most."""
-    ns_by_kind = {**ns_by_kind, WORK: ns_by_kind.get(WORK, 0) + ns_by_kind.get(START, 0)}
-    working_ns = ns_by_kind[WORK] + ns_by_kind.get(NATIVE_WORK, 0)
-    wanted = {kind: _SAMPLES_PER_S[kind] * ns_by_kind.get(kind, 0) // 10**9 for kind in SERIES}
-    wanted[CYCLES] = _SAMPLES_PER_S[CYCLES] * working_ns // 10**9
-    wanted[SPINS] = _SAMPLES_PER_S[SPINS] * ns_by_kind.get(GAPS, 0) // 10**9
-    return wanted
+    most = dict(ns_by_kind)
+    for started, kind in STARTED.items():
+        most[kind] = most.get(kind, 0) + most.get(started, 0)
+    most[CYCLES], most[SPINS] = most.get(INTERPRETER, 0), most.get(GAPS, 0)
+    return {kind: _SAMPLES_PER_S[kind] * most.get(kind, 0) // 10**9 for kind in SERIES}
 
 
 def buffer_words(capacities: Capacities) -> int:

@@ -12,11 +12,19 @@ import signal
 from contextlib import suppress
 from time import monotonic_ns
 
-from noisewatch.machine.spinning.calibration.buffer import START, START_NS, CalibrationBuffer, buffer_words
+from noisewatch.machine.spinning.calibration.buffer import (
+    CACHE,
+    MEMORY,
+    START_NS,
+    CalibrationBuffer,
+    buffer_words,
+    starts_of,
+)
 from noisewatch.machine.spinning.calibration.worker import CalibrationSpinner
 from noisewatch.machine.spinning.hosting import begun
 
-_MEMORY_BYTES = 1 << 22  # beyond most second-level caches, within the last level; and within our promise of 15 MB
+# Beyond most second-level caches and within the last level, which many share; and beyond most last-level caches.
+_BYTES = {CACHE: 1 << 22, MEMORY: 1 << 26}
 _LOOK_NS = 50_000_000
 _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about as long as a benchmark takes to start
 
@@ -24,7 +32,7 @@ _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about as long as a b
 def main() -> None:
     """Runs the plan in the first line of standard input; its buffers are in the memory that `argv[1]` is open as."""
     plan, words, core = begun()
-    memory = core.chase_memory(_MEMORY_BYTES)
+    memories = {kind: core.chase_memory(size) for kind, size in _BYTES.items()}  # once for all spinners
     size = buffer_words(plan["capacities"])
     gc.disable()
     gc.freeze()  # a collection would write to, and so copy, the pages that all spinners share
@@ -35,10 +43,10 @@ def main() -> None:
         if pid == 0:
             os.setpgid(0, 0)  # with what it starts, so that both can be ended together
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            CalibrationSpinner(core, buffer, cpu, memory, plan, own_pid).run(slots)
+            CalibrationSpinner(core, buffer, cpu, memories, plan, own_pid).run(slots)
             os._exit(0)
         pids.add(pid)
-    starts = sorted({begin for _, slots in plan["slots"] for kind, begin, _ in slots if kind == START})
+    starts = sorted({begin for _, slots in plan["slots"] for begin, _ in starts_of(slots)})
     if os.sched_getaffinity(0) & {cpu for cpu, _ in plan["slots"]}:
         starts = []  # there is no other CPU to be busy on: we would be the noise
     _wait(pids, words, starts)

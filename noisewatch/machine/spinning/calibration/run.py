@@ -17,21 +17,25 @@ import noisewatch
 from noisewatch.errors import CannotMeasure
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,
+    DONE,
     ERROR,
     LOCKED_KB,
     MULTIPLY_NS,
     RESIDENT_KB,
+    RUNNING,
     SERIES,
     START_NS,
     STARTING,
     STATE,
     STATE_NAMES,
+    STOP_NS,
     TID,
     CalibrationBuffer,
     Slots,
     buffer_words,
     capacities_for,
     grain_for,
+    round_ends_of,
 )
 from noisewatch.machine.spinning.calibration.worker import CHAIN_LENGTH
 from noisewatch.machine.spinning.loops import load_core
@@ -40,6 +44,8 @@ THRESHOLD_NS = 1_000  # that both cores can tell from their own loop; an interru
 _READY_WITHIN_S = 10.0
 _LOOK_S = 0.1
 _LEAD_NS = 5_000_000
+_FIRST_LOOK_NS, _NEXT_LOOK = 3_000_000_000, 1.5  # at what was measured so far: each so many times as late
+_STOPPING_NS = 50_000_000  # within which all spinners see that they are to stop
 _OVERTIME_S = 10.0  # beyond the last slot: a command's own grace, and a machine that is very busy
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.spinning.calibration.host import main; main()"
@@ -48,13 +54,17 @@ _BOOT = (
 
 @dataclass(frozen=True, slots=True)
 class Calibrating:
-    """What is to be measured: the slots by CPU, and how."""
+    """What is to be measured: the slots by CPU, and how.
+
+    With `is_enough` the slots are the most: it is asked now and then of what was measured so far, as JSON.
+    """
 
     slots: Slots
     is_realtime: bool = False
     command: tuple[str, ...] = ()
     core: str = field(default_factory=lambda: str(load_core().NAME))
     threshold_ns: int = THRESHOLD_NS
+    is_enough: Callable[[dict[str, Any]], bool] | None = None
 
     @property
     def length_ns(self) -> int:
@@ -90,10 +100,10 @@ def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dic
         with start_host(plan, descriptor) as host:
             try:
                 begin_ns = _begin(host, buffers)
-                _watch(host, wanted, buffers, begin_ns, watch, look_s)
+                length_ns = _watch(host, wanted, buffers, begin_ns, watch, look_s)
             finally:
                 _end(host)
-        return _collected(wanted, buffers, begin_ns)
+        return _collected(wanted, buffers, begin_ns, length_ns)
     finally:
         os.close(descriptor)
 
@@ -133,7 +143,7 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             pass_fds=[descriptor],
-            start_new_session=True,  # Ctrl-C is for us; the spinners end when we do
+            process_group=0,  # Ctrl-C is for us; a session of its own would get another share (autogroups)
         )
         if host.stdin is not None:
             host.stdin.write(json.dumps(plan).encode() + b"\n")
@@ -165,16 +175,50 @@ def _watch(
     begin_ns: int,
     watch: Watch,
     look_s: float,
-) -> None:
-    total_s = wanted.length_ns / 1e9
+) -> int:
+    """Until it is over; its length, which is that of the plan or to the round at the end of which it was enough."""
+    length_ns, ends = wanted.length_ns, _ends_to_ask_at(wanted)
     while host.poll() is None:
+        total_s = length_ns / 1e9
         done_s = (time.monotonic_ns() - begin_ns) / 1e9
         if done_s > total_s + _OVERTIME_S:
-            return
+            break
         watch(Progress(min(max(done_s, 0.0), total_s), total_s, buffers))
+        if ends and done_s * 1e9 >= ends[0]:
+            if wanted.is_enough is not None and wanted.is_enough(
+                _so_far(_collected(wanted, buffers, begin_ns, ends[0]))
+            ):
+                length_ns, ends = _stopped(wanted, buffers, begin_ns), []
+            ends = ends[1:]
         time.sleep(max(min(look_s, total_s - done_s + 0.01), 0.01))
     if host.returncode:
         raise CannotMeasure(f"the calibration ended with status {host.returncode}{_said(host)}")
+    return length_ns
+
+
+def _ends_to_ask_at(wanted: Calibrating) -> list[int]:
+    """The ends of rounds after which it may be enough: asking takes time, on a CPU that others may want."""
+    chosen: list[int] = []
+    for end_ns in round_ends_of(wanted.slots) if wanted.is_enough is not None else []:
+        if end_ns >= (chosen[-1] * _NEXT_LOOK if chosen else _FIRST_LOOK_NS):
+            chosen.append(end_ns)
+    return chosen
+
+
+def _so_far(collected: dict[str, Any]) -> dict[str, Any]:
+    """As if spinners that are still at work had been asked for no more."""
+    running, done = STATE_NAMES[RUNNING], STATE_NAMES[DONE]
+    cpus = [{**said, "state": done if said["state"] == running else said["state"]} for said in collected["cpus"]]
+    return {**collected, "cpus": cpus}
+
+
+def _stopped(wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> int:
+    """Ends it after the round that is running; its length."""
+    soon_ns = time.monotonic_ns() - begin_ns + _STOPPING_NS
+    length_ns = next((end_ns for end_ns in round_ends_of(wanted.slots) if end_ns > soon_ns), wanted.length_ns)
+    for buffer in buffers.values():
+        buffer.header[STOP_NS] = length_ns
+    return length_ns
 
 
 def _end(host: subprocess.Popen[bytes]) -> None:
@@ -192,15 +236,19 @@ def _said(host: subprocess.Popen[bytes]) -> str:
     return f": {errors[-1]}" if errors else ""
 
 
-def _collected(wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> dict[str, Any]:
+def _collected(
+    wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int, length_ns: int
+) -> dict[str, Any]:
+    """What was measured in the slots that begin before `length_ns`."""
+    slots = {cpu: [slot for slot in each if slot[1] < length_ns] for cpu, each in wanted.slots.items()}
     return {
         "core": wanted.core,
         "begin_ns": begin_ns,
-        "length_ns": wanted.length_ns,
+        "length_ns": length_ns,
         "threshold_ns": wanted.threshold_ns,
         "is_realtime": wanted.is_realtime,
         "command": list(wanted.command),
-        "cpus": [{**_cpu(cpu, buffer, begin_ns), "slots": wanted.slots[cpu]} for cpu, buffer in buffers.items()],
+        "cpus": [{**_cpu(cpu, buffer, begin_ns), "slots": slots[cpu]} for cpu, buffer in buffers.items()],
     }
 
 

@@ -13,32 +13,36 @@ from typing import Any
 
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,
+    CACHE,
     COMMAND,
     CYCLES,
     DONE,
     ERROR,
     FAILED,
+    FETCH,
     GAPS,
+    LATENCY,
     LOCKED_KB,
-    MEMORY,
     MOVED,
     MULTIPLY_NS,
-    NATIVE_WORK,
     NO_PRIORITY,
     READY,
     REFUSED,
     RESIDENT_KB,
     RUNNING,
     SPINS,
-    START,
     START_NS,
+    STARTED,
     STATE,
+    STOP_NS,
+    THROUGHPUT,
     TID,
-    WORK,
+    WORKING,
     CalibrationBuffer,
     Slot,
 )
 from noisewatch.machine.spinning.loops import python_loops
+from noisewatch.machine.spinning.loops.python_loops import Words
 
 CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
 _CHAINS = 3  # the quickest of so many: an interruption only ever adds
@@ -59,7 +63,7 @@ class CalibrationSpinner:
         core: ModuleType,
         buffer: CalibrationBuffer,
         cpu: int,
-        memory: bytearray,
+        memories: dict[str, bytearray],
         plan: dict[str, Any],
         host_pid: int,
     ) -> None:
@@ -70,7 +74,8 @@ class CalibrationSpinner:
         self._grain: int = plan["grain"]
         self._is_realtime: bool = plan["is_realtime"]
         self._command: list[str] = plan["command"]
-        self._memory = memoryview(memory)
+        self._memories = {kind: memoryview(memory) for kind, memory in memories.items()}
+        self._places = dict.fromkeys(memories, 0)
         self._host_pid = host_pid
         self._schedstat = -1
 
@@ -87,6 +92,8 @@ class CalibrationSpinner:
         start_ns = header[START_NS]
         header[STATE] = RUNNING
         for kind, begin, end in slots:
+            if 0 < header[STOP_NS] <= begin:
+                break
             if not self._measure(kind, start_ns + begin, start_ns + end):
                 return
         header[STATE] = DONE
@@ -136,8 +143,11 @@ class CalibrationSpinner:
         has_rested = _rest_until(begin_ns)
         if has_rested and not self._is_wanted():
             return False
-        if has_rested and kind in (WORK, NATIVE_WORK, MEMORY):
+        if has_rested and kind in WORKING and kind not in STARTED:
             self._warm_up(begin_ns + _WARM_NS)
+        if kind == FETCH:
+            self._fetch(end_ns)
+            return self._is_wanted()
         if kind == COMMAND:
             return self._run_commands(end_ns)
         at = monotonic_ns()
@@ -156,20 +166,34 @@ class CalibrationSpinner:
             core.spin(buffer.gaps, buffer.totals, until_ns, self._threshold_ns, self._schedstat)
             buffer.add(SPINS, start_ns, monotonic_ns() - start_ns)
             return
-        kind = WORK if kind == START else kind
-        samples, count = buffer.samples[kind], buffer.counts[kind]
-        if kind == MEMORY:
-            core.chase(samples, count, until_ns, self._memory, core.CHASE_STEPS * self._grain)
-            return
-        used = python_loops if kind == WORK else core
-        used.work(samples, count, until_ns, used.WORK_ROUNDS * self._grain)
-        if buffer.header[MULTIPLY_NS] > 0:
-            buffer.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
+        kind = STARTED.get(kind, kind)
+        samples, count, grain = buffer.samples[kind], buffer.counts[kind], self._grain
+        if kind in self._memories:
+            self._chase(kind, samples, count, until_ns)
+        elif kind == THROUGHPUT:
+            core.dense(samples, count, until_ns, core.DENSE_ROUNDS * grain)
+        elif kind == LATENCY:
+            core.chain(samples, count, until_ns, core.CHAIN_LENGTH * grain)
+        else:
+            python_loops.interpret(samples, count, until_ns, python_loops.INTERPRETED_ROUNDS * grain)
+            if buffer.header[MULTIPLY_NS] > 0:
+                buffer.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
+
+    def _chase(self, kind: str, samples: Words, count: Words, until_ns: int) -> None:
+        core, memory, place = self._core, self._memories[kind], self._places[kind]
+        steps = core.CHASE_STEPS if kind == CACHE else core.FAR_STEPS
+        self._places[kind] = core.chase(samples, count, until_ns, memory, steps * self._grain, place)
+
+    def _fetch(self, until_ns: int) -> None:
+        samples, count = (memoryview(bytearray(8 * words)).cast("q") for words in (python_loops.WORK_WORDS, 1))
+        while monotonic_ns() < until_ns:
+            count[0] = 0
+            self._chase(CACHE, samples, count, until_ns)
 
     def _warm_up(self, until_ns: int) -> None:
         words = memoryview(bytearray(8 * python_loops.WORK_WORDS)).cast("q")
         while monotonic_ns() < until_ns:
-            python_loops.work(words, memoryview(bytearray(8)).cast("q"), until_ns, python_loops.WORK_ROUNDS)
+            python_loops.interpret(words, memoryview(bytearray(8)).cast("q"), until_ns, python_loops.INTERPRETED_ROUNDS)
 
     def _run_commands(self, end_ns: int) -> bool:
         """Runs the user's command again and again, at least three times."""

@@ -42,17 +42,18 @@ static PyObject *native_spin(PyObject *module, PyObject *arguments, PyObject *na
     return fits ? PyLong_FromLongLong(wanted.delay_count) : NULL;
 }
 
-static PyObject *native_work(PyObject *module, PyObject *arguments) {
+typedef int64_t repeated(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t size);
+
+static PyObject *repeat(PyObject *arguments, repeated *piece) {
     Py_buffer samples, count;
-    long long until, rounds;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "w*w*LL", &samples, &count, &until, &rounds))
+    long long until, size;
+    if (!PyArg_ParseTuple(arguments, "w*w*LL", &samples, &count, &until, &size))
         return NULL;
     int64_t capacity = words_of(&samples, WORK_WORDS) / WORK_WORDS;
     int fits = capacity > 0 && words_of(&count, 1) > 0;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
-        work(samples.buf, capacity, count.buf, until, rounds);
+        piece(samples.buf, capacity, count.buf, until, size);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&samples);
@@ -62,52 +63,56 @@ static PyObject *native_work(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* Whether each link leads to another one, so that the chase stays inside. */
-static int is_ring(const uint32_t *ring, Py_ssize_t length) {
-    for (Py_ssize_t at = 0; at < length; at++)
-        if (ring[at] >= (uint64_t)length)
-            return 0;
-    return length > 0;
+static PyObject *native_dense(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return repeat(arguments, dense);
+}
+
+static PyObject *native_chain(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return repeat(arguments, chain);
+}
+
+/* The lines of the memory; 0, with an exception, where they are no power of two. */
+static uint32_t lines_of(const Py_buffer *memory) {
+    uint64_t line = LINK_WORDS * sizeof(uint32_t), lines = (uint64_t)memory->len / line;
+    if (lines > 0 && lines <= UINT32_MAX && (lines & (lines - 1)) == 0 && lines * line == (uint64_t)memory->len)
+        return (uint32_t)lines;
+    PyErr_SetString(PyExc_ValueError, "wanted a power of two of lines");
+    return 0;
 }
 
 static PyObject *native_chase(PyObject *module, PyObject *arguments) {
-    Py_buffer samples, count, ring;
+    Py_buffer samples, count, memory;
     long long until, steps;
+    unsigned long at;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "w*w*Ly*L", &samples, &count, &until, &ring, &steps))
+    if (!PyArg_ParseTuple(arguments, "w*w*Ly*Lk", &samples, &count, &until, &memory, &steps, &at))
         return NULL;
     int64_t capacity = words_of(&samples, WORK_WORDS) / WORK_WORDS;
-    int fits = capacity > 0 && words_of(&count, 1) > 0;
-    if (fits && !is_ring(ring.buf, ring.len / (Py_ssize_t)sizeof(uint32_t))) {
-        PyErr_SetString(PyExc_ValueError, "wanted a ring of links into itself");
-        fits = 0;
-    }
+    struct ring ring = {.links = memory.buf, .lines = lines_of(&memory), .at = (uint32_t)at};
+    int fits = capacity > 0 && words_of(&count, 1) > 0 && ring.lines > 0;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
-        chase(samples.buf, capacity, count.buf, until, ring.buf, steps);
+        chase(samples.buf, capacity, count.buf, until, &ring, steps);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&samples);
     PyBuffer_Release(&count);
-    PyBuffer_Release(&ring);
-    if (!fits)
-        return NULL;
-    Py_RETURN_NONE;
+    PyBuffer_Release(&memory);
+    return fits ? PyLong_FromUnsignedLong(ring.at) : NULL;
 }
 
 static PyObject *native_fill_ring(PyObject *module, PyObject *arguments) {
-    Py_buffer ring;
+    Py_buffer memory;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "w*", &ring))
+    if (!PyArg_ParseTuple(arguments, "w*", &memory))
         return NULL;
-    uint64_t length = (uint64_t)ring.len / sizeof(uint32_t);
-    int fits = length > 0 && length <= UINT32_MAX && (length & (length - 1)) == 0;
-    if (fits)
-        fill_ring(ring.buf, (uint32_t)length);
-    else
-        PyErr_SetString(PyExc_ValueError, "wanted a power of two of links");
-    PyBuffer_Release(&ring);
-    if (!fits)
+    uint32_t lines = lines_of(&memory);
+    if (lines > 0)
+        fill_ring(memory.buf, lines);
+    PyBuffer_Release(&memory);
+    if (lines == 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -195,7 +200,8 @@ static PyObject *native_lock(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"spin", (PyCFunction)(void (*)(void))native_spin, METH_VARARGS | METH_KEYWORDS, NULL},
-    {"work", native_work, METH_VARARGS, NULL},
+    {"dense", native_dense, METH_VARARGS, NULL},
+    {"chain", native_chain, METH_VARARGS, NULL},
     {"chase", native_chase, METH_VARARGS, NULL},
     {"fill_ring", native_fill_ring, METH_VARARGS, NULL},
     {"multiplications_ns", native_multiplications, METH_VARARGS, NULL},

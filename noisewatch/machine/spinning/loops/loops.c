@@ -156,30 +156,42 @@ static void one_round(void) {
     }                                                                                                                 \
     return done
 
-int64_t work(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t rounds) {
+int64_t dense(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t rounds) {
     REPEATED(samples, capacity, count, until, {
         for (int64_t round = 0; round < rounds; round++)
             one_round();
     });
 }
 
-int64_t chase(
-    int64_t *samples, int64_t capacity, int64_t *count, int64_t until, const uint32_t *ring, int64_t steps) {
-    uint32_t at = 0;
+int64_t chain(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t length) {
+    uint64_t value = 3, factor = 5;
     REPEATED(samples, capacity, count, until, {
+        for (int64_t left = length; left > 0; left--) {
+            __asm__ volatile("" : "+r"(factor)); /* or the compiler would find a quicker way */
+            value *= factor;
+            __asm__ volatile("" : "+r"(value));
+        }
+    });
+}
+
+int64_t chase(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, struct ring *ring, int64_t steps) {
+    const uint32_t *links = ring->links;
+    uint32_t last = ring->lines - 1; /* whatever stands in the memory: nothing beyond it is read */
+    REPEATED(samples, capacity, count, until, {
+        uint32_t at = ring->at;
         for (int64_t step = 0; step < steps; step++)
-            at = ring[at];
-        __asm__ volatile("" : "+r"(at));
+            at = links[(size_t)(at & last) * LINK_WORDS];
+        ring->at = at;
     });
 }
 
 /* A linear congruence visits every place once where the length is a power of two, the increment odd and the factor 1
  * modulo 4 (Hull and Dobell 1962, doi 10.1137/1004061). */
-void fill_ring(uint32_t *ring, uint32_t length) {
+void fill_ring(uint32_t *links, uint32_t lines) {
     uint32_t at = 0;
-    for (uint32_t left = length; left > 0; left--) {
-        uint32_t next = (at * 0x9E3775u + 0x7F4A7Bu) & (length - 1);
-        ring[at] = next;
+    for (uint32_t left = lines; left > 0; left--) {
+        uint32_t next = (at * 0x9E3775u + 0x7F4A7Bu) & (lines - 1);
+        links[(size_t)at * LINK_WORDS] = next;
         at = next;
     }
 }

@@ -34,15 +34,26 @@ int64_t time_clock_readings(int64_t count);
 /* Reads the clock until `until`, and notes each step of at least `threshold`. */
 void spin(struct spin *spin);
 
-/* Does `rounds` rounds of work again and again until `until`, at most `capacity` times; returns how often. */
-int64_t work(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t rounds);
+/* Does `rounds` rounds of dense work, of as many instructions a cycle as the core can do, again and again until `until`,
+ * at most `capacity` times; returns how often. */
+int64_t dense(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t rounds);
 
-/* Follows `steps` links through `ring` again and again until `until`, at most `capacity` times; returns how often. */
-int64_t chase(
-    int64_t *samples, int64_t capacity, int64_t *count, int64_t until, const uint32_t *ring, int64_t steps);
+/* The same with chains of `length` multiplications, each of which waits for the one before. */
+int64_t chain(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t length);
 
-/* Fills `ring` with links that lead through all of it, in an order that no prefetcher guesses. */
-void fill_ring(uint32_t *ring, uint32_t length);
+/* Links through memory, one to a cache line: `lines` of them, a power of two. */
+enum { LINK_WORDS = 16 };
+struct ring {
+    const uint32_t *links;
+    uint32_t lines;
+    uint32_t at;            /* where the last chase ended, and the next one goes on */
+};
+
+/* Follows `steps` links again and again until `until`, at most `capacity` times; returns how often. */
+int64_t chase(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, struct ring *ring, int64_t steps);
+
+/* Makes links that lead through all lines, in an order that no prefetcher guesses. */
+void fill_ring(uint32_t *links, uint32_t lines);
 
 /* The time of a chain of dependent multiplications, or additions, each of which waits for the one before. */
 int64_t time_multiplications(int64_t length);

@@ -2,31 +2,35 @@
 
 from noisewatch.machine.spinning.loops._native import (
     additions_ns,
+    chain,
     changed_lines,
     chase,
     clock_readings_ns,
+    dense,
     fill_ring,
     lock_memory,
     multiplications_ns,
     spin,
-    work,
 )
 
 __all__ = [
     "additions_ns",
+    "chain",
     "changed_lines",
     "chase",
     "chase_memory",
     "clock_readings_ns",
+    "dense",
     "lock_memory",
     "multiplications_ns",
     "spin",
-    "work",
 ]
 
 NAME = "native"
-WORK_ROUNDS = 300  # about 0.2 ms
-CHASE_STEPS = 1 << 14  # links followed, about 0.2 ms
+# About 0.2 ms each:
+DENSE_ROUNDS = 300
+CHAIN_LENGTH = 220_000  # multiplications
+CHASE_STEPS, FAR_STEPS = 1 << 14, 1 << 10  # links followed, within a cache and beyond it
 
 
 def chase_memory(size: int) -> bytearray:

@@ -14,6 +14,9 @@ from __future__ import annotations
 import os
 import resource
 import time
+from binascii import crc_hqx
+from collections.abc import Callable
+from functools import partial
 from itertools import repeat
 from time import monotonic_ns
 
@@ -23,8 +26,11 @@ COUNT, LOST_COUNT, LOST_NS, LOST_MAX, ITERATIONS, SPUN_NS, SPIN_WORDS = range(7)
 
 NAME = "python"
 THRESHOLD_NS = 1_000  # below it, its own 0.1 µs a turn now and then looks like a gap
-WORK_ROUNDS = 640  # about 0.2 ms
-CHASE_STEPS = 1 << 21  # bytes copied, about 0.2 ms
+# About 0.2 ms each:
+INTERPRETED_ROUNDS = 640
+DENSE_ROUNDS = 160
+CHAIN_LENGTH = 100_000  # bytes
+CHASE_STEPS, FAR_STEPS = 1 << 23, 1 << 21  # bytes copied, within a cache and beyond it
 
 Words = memoryview  # of format "q"
 
@@ -139,16 +145,30 @@ def _waited_so_far(schedstat: int) -> int:
         return -1
 
 
-def work(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
-    """Does the same work again and again until `until_ns`, or until `samples` is full.
+def interpret(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
+    """Does an interpreter's work again and again until `until_ns`, or until `samples` is full."""
+    _repeat(samples, count, until_ns, partial(_interpret, rounds))
 
-    A sample begins where the one before ended. The work is an interpreter's, as that is more sensitive to whatever
-    shares the core than compiled loops are.
+
+def dense(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
+    """The same with work of as many instructions a cycle as the core can do: bytes looked up one by one."""
+    _repeat(samples, count, until_ns, partial(_translate, bytearray(range(256)) * 16, rounds))
+
+
+def chain(samples: Words, count: Words, until_ns: int, length: int) -> None:
+    """The same with steps of which each waits for the one before: those of a checksum, a byte each.
+
+    The compiled core multiplies instead.
     """
+    _repeat(samples, count, until_ns, partial(crc_hqx, b"\1" * length, 0))
+
+
+def _repeat(samples: Words, count: Words, until_ns: int, piece: Callable[[], object]) -> None:
+    """A sample begins where the one before ended."""
     done, capacity = count[0], len(samples) // WORK_WORDS
     start_ns = monotonic_ns()
     while start_ns < until_ns and done < capacity:
-        _interpret(rounds)
+        piece()
         end_ns = monotonic_ns()
         samples[done * WORK_WORDS] = start_ns
         samples[done * WORK_WORDS + 1] = end_ns - start_ns
@@ -167,23 +187,32 @@ def _interpret(rounds: int) -> list[str]:
     return names
 
 
-def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps: int) -> None:
+def _translate(block: bytearray, rounds: int) -> None:
+    for _ in range(rounds):
+        block.translate(_OTHERS)
+
+
+_OTHERS = bytes(range(255, -1, -1))
+
+
+def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps: int, at: int) -> int:
     """Copies `steps` bytes after `steps` bytes of `memory`, half of it to the other half, until `until_ns`.
 
-    The compiled core follows links through it instead, which waits for the memory rather than for its bandwidth.
+    Returns where the next one is to go on, as `at`. The compiled core follows links through the memory instead, one
+    to a cache line, which waits for the memory rather than for its bandwidth.
     """
-    done, capacity, half = count[0], len(samples) // WORK_WORDS, len(memory) // 2
-    steps = min(steps, half)
-    start_ns, at = monotonic_ns(), 0
-    while start_ns < until_ns and done < capacity:
-        memory[half + at : half + at + steps] = memory[at : at + steps]
-        at = (at + steps) % (half - steps + 1) if half > steps else 0
-        end_ns = monotonic_ns()
-        samples[done * WORK_WORDS] = start_ns
-        samples[done * WORK_WORDS + 1] = end_ns - start_ns
-        done += 1
-        count[0] = done
-        start_ns = end_ns
+    half, place = len(memory) // 2, at
+
+    def copy() -> None:
+        nonlocal place
+        left = steps
+        while left > 0:
+            size = min(left, half - place)
+            memory[half + place : half + place + size] = memory[place : place + size]
+            place, left = (place + size) % half, left - size
+
+    _repeat(samples, count, until_ns, copy)
+    return place
 
 
 def chase_memory(size: int) -> bytearray:

@@ -15,7 +15,7 @@ def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
         float(length)
         for said in calibration.samples.cpus
         if said.cpu in cpus and said.trouble is None
-        for length in (said.command if calibration.samples.command else said.work).length_ns
+        for length in (said.commands if calibration.samples.command else said.interpreted).length_ns
     ]
 
 

@@ -9,9 +9,11 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.checks.calibration.noise import why_undecided
 from noisewatch.judgement.grading import why_incomplete
+from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judged_by_work
 from noisewatch.judgement.noise.dominance import dominating_cause
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor
+from noisewatch.judgement.noise.floor import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.terms import Status
+from noisewatch.kinds import Work
 from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShown
 from noisewatch.surfaces.reports.calibration.ladder import share_text
 from noisewatch.units import describe_ns
@@ -43,18 +45,80 @@ class Conclusion:
 
 def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
     """What 25 samples of the budget's length would show, held against the budget."""
+    by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
+    if by_work is not None:
+        return _of_any_work(calibrated, by_work, gaps)
     floor = calibrated.floor
-    if floor is None:
+    if floor is None or calibrated.is_of_any_work:
         why = why_incomplete(calibrated) or calibrated.doubt or "too little was measured"
         said = f"Nobody can say what may be measured here: {why}."
         return Conclusion(Status.UNKNOWN, said, helps=f"{_capital(_LONGER)}.")
     status, judged = _judged(calibrated, floor)
-    helps = " ".join(filter(None, (_what_helps(calibrated, floor, gaps), _longer_samples(calibrated))))
+    helps = " ".join(
+        filter(None, (_what_helps(calibrated, floor, gaps, calibrated.budget.work), _longer_samples(calibrated)))
+    )
     if floor.extrapolated:
         return Conclusion(
             status, _extrapolated(calibrated, floor, status), helps=helps if status == Status.FAIL else ""
         )
     return Conclusion(status, f"{_varies(floor)}, {judged}: {_changes(floor)}.", _worst(floor), helps)
+
+
+_SHARED = 2  # times as much, and not only by chance: another cause than what slows all kinds alike
+_WITHIN, _NEAR = "within the budget of {limit}", "too near to the budget of {limit} to tell"
+_OVER, _SHORT = "over the budget of {limit}", "too little was measured for samples of {length}"
+_MISSING = "not measured, or too little"
+
+
+def _of_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> Conclusion:
+    """What may be measured of each kind of work, what makes the difference, and what would take it away."""
+    budget = by_work.budget
+    limit, length = share_text(budget.max_cv), describe_ns(budget.at_ns)
+    groups: dict[str, list[str]] = {words: [] for words in (_WITHIN, _NEAR, _OVER, _SHORT, _MISSING)}
+    for work in KINDS:
+        floor = by_work.floor_by_work.get(work)
+        is_known = floor is not None and not floor.extrapolated
+        shown = f"{work} {share_text(floor.smallest_change_share)}" if floor is not None and is_known else work
+        groups[_words_for(by_work, work)].append(shown)
+    parts = [
+        f"{words.format(limit=limit, length=length)}: {', '.join(kinds)}" for words, kinds in groups.items() if kinds
+    ]
+    said = f"Changes that {budget.samples} samples of {length} can show, by kind of work: {'; '.join(parts)}"
+    status, _ = judged_by_work(calibrated, by_work)
+    if by_work.cpus_above[ALONE] and not by_work.above:
+        said += "; interruptions alone are over the budget"
+    doubt = why_incomplete(calibrated) or calibrated.doubt
+    helps = "" if status == Status.PASS else _difference(calibrated, by_work, gaps)
+    return Conclusion(status, f"{said}{f'; but {doubt}' if doubt is not None else ''}.", helps=helps)
+
+
+def _words_for(by_work: FloorsByWork, work: Work) -> str:
+    if work in by_work.above:
+        return _OVER
+    if work in by_work.within:
+        return _WITHIN
+    floor = by_work.floor_by_work.get(work)
+    if floor is None or work in by_work.too_little_on:
+        return _MISSING
+    return _SHORT if floor.extrapolated else _NEAR
+
+
+def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
+    """What slows one kind of work and not another; where none is, what slows all."""
+    floors = by_work.floor_by_work
+    chain, dense, memory = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT, Work.MEMORY))
+    if chain is not None and dense is not None and _differs(dense, chain):
+        return (
+            "What slows throughput and spares latency shares the core: a busy sibling, or another virtual machine. "
+            "Take it away (--cpus of another core, no SMT), or calibrate with your own command (--workload)."
+        )
+    if memory is not None and dense is not None and _differs(memory, dense):
+        return "What slows memory alone shares the last-level cache or the memory: move it to another node or cache."
+    return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
+
+
+def _differs(one: NoiseFloor, other: NoiseFloor) -> bool:
+    return one.cv_expected > max(_SHARED * other.cv_expected, _NOTHING) and one.cv_low > other.cv_expected
 
 
 def _judged(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
@@ -113,14 +177,16 @@ def _undecided(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str
         return f"of {name_cpus(calibrated.unpredicted)} too little was measured: {_LONGER}"
     if floor.cv_high > budget.max_cv:
         return f"the budget of {share_text(budget.max_cv)} lies within"
+    if floor.bounded:
+        return f"the worst one may be longer than {budget.max_inflation:.2f} times"
     return f"the calibration is too short to bound the worst one: {_LONGER}"
 
 
-def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown) -> str:
+def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work: Work | None) -> str:
     """The cause of most of the noise, and of most of the time in gaps where one has it; nothing of next to nothing."""
     if floor.cv_expected < _NOTHING:
         return ""
-    said = f"It is mostly {dominating_cause(calibrated, floor).said}."
+    said = f"It is mostly {dominating_cause(calibrated, floor, work).said}."
     known = [each for each in gaps.totals if each.cause is not UNKNOWN and each.share is not None]
     most = max(known, key=lambda each: each.share or 0.0, default=None)
     if most is None or not gaps.share or (most.share or 0.0) < _MOSTLY * gaps.share:

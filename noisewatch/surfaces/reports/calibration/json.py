@@ -64,7 +64,9 @@ def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int) -> dict[str, 
         "mvalue": figures.mvalue,
         "work": None if figures.work is None else asdict(figures.work),
         "native_work": None if figures.native_work is None else asdict(figures.native_work),
+        "latency_work": None if figures.latency_work is None else asdict(figures.latency_work),
         "memory": None if figures.memory is None else asdict(figures.memory),
+        "main_memory": None if figures.main_memory is None else asdict(figures.main_memory),
         "workload": None if figures.command is None else asdict(figures.command),
         "locked_kb": said.locked_kb,
         "resident_kb": said.resident_kb,
@@ -91,6 +93,22 @@ def describe_floors(floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
     return [{**_finite(asdict(floor)), "test": TEST} for floor in floors]
 
 
+def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
+    """The noise floor by length, the same of each kind of work on the CPU that is worst for it and of interruptions
+    alone, and by how much the ends of all intervals were moved apart.
+    """
+    if calibrated is None:
+        return dict.fromkeys(("noise_floor", "noise_floor_of", "noise_floor_by_work", "noise_floor_drift"))
+    drift = calibrated.drift
+    margins = {str(floor.sample_ns): drift.margin_at(floor.sample_ns) for floor in calibrated.floors}
+    return {
+        "noise_floor": describe_floors(calibrated.floors),
+        "noise_floor_of": calibrated.floors_of,
+        "noise_floor_by_work": {name: describe_floors(each.floors) for name, each in calibrated.floors_by_work.items()},
+        "noise_floor_drift": {"changes_seen": drift.changes, "margin_by_sample_ns": margins},
+    }
+
+
 def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
     """All of `noisewatch calibrate --format json`. What was not asked for is null."""
     target, against = result.target, result.against
@@ -100,7 +118,7 @@ def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
         "against": None if against is None else sorted(against),
         "comparison": None if against is None else _comparison_against(result, against),
         "calibration": describe_calibration(result.calibrated),
-        "noise_floor": describe_floors(result.calibrated.floors),
+        **describe_noise(result.calibrated),
         "under_load": None if result.under_load is None else _under_load(result, result.under_load),
     }
 
@@ -125,7 +143,7 @@ def _under_load(result: CalibratedTarget, loaded: CalibratedUnderLoad) -> dict[s
         "busy_share": loaded.load.busy_share,
         "target_cpus_not_isolated": sorted(loaded.not_isolated),
         "calibration": describe_calibration(loaded.calibrated),
-        "noise_floor": describe_floors(loaded.calibrated.floors),
+        **describe_noise(loaded.calibrated),
         "comparison": compared | _difference(result.calibrated, loaded.calibrated, names),
     }
 
@@ -182,7 +200,7 @@ def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:
     has_command = bool(calibration.samples.command)
     benchmarks = []
     for said in calibration.samples.cpus:
-        times_ns = [float(each) for each in said.command.length_ns] if has_command else blocks_of(said.work)
+        times_ns = [float(each) for each in said.commands.length_ns] if has_command else blocks_of(said.interpreted)
         if times_ns and said.trouble is None:
             name = f"{'workload' if has_command else 'fixed-work'}-cpu{said.cpu}"
             values = [time_ns / 1e9 for time_ns in _round_number_of(times_ns)]

@@ -1,4 +1,4 @@
-"""The noise floor as a ladder: for each length of samples where its CV lies, on one axis with the budget."""
+"""The noise floor as a ladder: for each length of samples, or kind of work, where its CV lies beside the budget."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ def share_text(share: float) -> str:
     return f"{share * 100:.3g}%" if share < _MOST_SHARE else "none" if math.isinf(share) else f">{_MOST_SHARE:.0%}"
 
 
-def ladder_rows(floors: Sequence[NoiseFloor], budget: Budget, width: int, glyphs: Glyphs) -> list[Row]:
-    """A heading and a row for each length of samples; none wider than `width`. No floors, no rows."""
+def ladder_rows(
+    floors: Sequence[NoiseFloor], budget: Budget, width: int, glyphs: Glyphs, names: Sequence[str] = ()
+) -> list[Row]:
+    """A heading and a row for each length of samples, or for each name; none wider than `width`. No floors, no rows."""
     if not floors:
         return []
-    columns = _columns(floors, width)
+    columns = _columns(floors, width, names)
     widths = [max(map(len, column)) for column in columns]
     texts = [
         "  ".join(cell.rjust(wide) for cell, wide in zip(row, widths, strict=True))
@@ -41,16 +43,18 @@ def ladder_rows(floors: Sequence[NoiseFloor], budget: Budget, width: int, glyphs
         room = 0
     rows = [_heading(texts[0], room, right, budget, width, glyphs)]
     for floor, text, said in zip(floors, texts[1:], after, strict=True):
-        style: Style = "strong" if floor.sample_ns == budget.at_ns else "plain"
+        style: Style = "strong" if floor.sample_ns == budget.at_ns and not names else "plain"
         row: Row = [(f"{text}  ", style), *(_whiskers(floor, budget, room, glyphs) if room else [])]
         rows.append([*row, (f"  {said:>{right}}" if right and room else "", style)])
     return [_fitting(row, width, glyphs) for row in rows]
 
 
-def _columns(floors: Sequence[NoiseFloor], width: int) -> list[list[str]]:
+def _columns(floors: Sequence[NoiseFloor], width: int, names: Sequence[str]) -> list[list[str]]:
     """The columns before the whiskers, each with its heading."""
+    said = names or [describe_ns(floor.sample_ns) for floor in floors]
+    marked = [text + ("*" if floor.extrapolated else " ") for text, floor in zip(said, floors, strict=True)]
     columns = [
-        ["samples of", *(describe_ns(floor.sample_ns) + ("*" if floor.extrapolated else " ") for floor in floors)],
+        ["kind of work" if names else "samples of", *marked],
         ["CV", *(share_text(floor.cv_expected) for floor in floors)],
     ]
     if width >= _WITH_INTERVAL:

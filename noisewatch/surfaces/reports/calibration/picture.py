@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.by_work import floors_by_work_of
 from noisewatch.judgement.terms import Status
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.operations.calibrate import LiveGaps
@@ -60,15 +61,18 @@ def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: G
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
     least = LEAST_ROWS + frame + 1
     said = said_rows(picture.conclusion, room, glyphs, max(min(_MOST_SAID, height // 6), 1))
-    ladder = ladder_rows(calibrated.floors, calibrated.budget, room, glyphs)
+    title, ladder, further = _ladders(calibrated, room, glyphs)
     if len(ladder) + len(said) + frame + least > height:
         ladder = []
-    below = section(_floor_title(calibrated), [*ladder, *said], width, len(ladder) + len(said) + frame, glyphs, framed)
+    below = section(title if ladder else "so", [*ladder, *said], width, len(ladder) + len(said) + frame, glyphs, framed)
     if ladder and height >= _APART:
         below = [
-            *section(_floor_title(calibrated), ladder, width, len(ladder) + frame, glyphs, framed),
+            *section(title, ladder, width, len(ladder) + frame, glyphs, framed),
             *section("so", said, width, len(said) + frame, glyphs, framed),
         ]
+    if further and ladder and height - len(below) - len(further) - frame >= least:
+        title = _lengths_title(calibrated)
+        below = [*section(title, further, width, len(further) + frame, glyphs, framed), *below]
     table = _cpu_rows(calibrated, room, (height - len(below) - _ROOMY) // 2, glyphs)
     if table:
         below = [*section("each CPU", table, width, len(table) + frame, glyphs, framed), *below]
@@ -76,10 +80,26 @@ def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: G
     return [*above, *below][: max(height, 0)]
 
 
-def _floor_title(calibrated: Calibrated) -> str:
-    if not calibrated.floors:
-        return "so"
-    return f"the noise floor of {calibrated.floors[0].samples} samples on the worst CPU"
+def _ladders(calibrated: Calibrated, width: int, glyphs: Glyphs) -> tuple[str, list[Row], list[Row]]:
+    """The one that the conclusion rests on, below its title, and another one.
+
+    By kind of work, interruptions alone before them, where nobody said what the benchmark's is; then by length.
+    """
+    budget = calibrated.budget
+    by_length = ladder_rows(calibrated.floors, budget, width, glyphs)
+    by_work = floors_by_work_of(calibrated) if budget.work is None else None
+    if by_work is None:
+        return _lengths_title(calibrated), by_length, []
+    named = [("interruptions alone", by_work.alone), *by_work.floor_by_work.items()]
+    names, floors = zip(*((name, floor) for name, floor in named if floor is not None), strict=True)
+    title = f"the noise floor of {budget.samples} samples of {describe_ns(budget.at_ns)}, by kind of work"
+    return title, ladder_rows(floors, budget, width, glyphs, names), by_length
+
+
+def _lengths_title(calibrated: Calibrated) -> str:
+    return (
+        f"the noise floor of {calibrated.budget.samples} samples of {calibrated.floors_of} on the worst CPU, by length"
+    )
 
 
 def live_picture_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -> list[Row]:

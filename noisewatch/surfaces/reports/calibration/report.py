@@ -47,7 +47,8 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
     if not said:
         return []
     worst = max(said, key=lambda each: known[each.cpu])
-    chart = work_chart(worst.work.start_ns, worst.work.length_ns, min(width, WIDTH), _CHART_ROWS)
+    work = worst.interpreted
+    chart = work_chart(work.start_ns, work.length_ns, min(width, WIDTH), _CHART_ROWS)
     return (
         ["", *folded([f"how long each piece of the interpreted work took on CPU {worst.cpu}"], width), *chart]
         if chart

@@ -107,7 +107,7 @@ def _floors_said(first: Side, second: Side, found: Comparison) -> str:
     if one is None or other is None:
         missing = " and ".join(side.name for side in (first, second) if side.calibrated.floor is None)
         return f"{missing}: too little was measured to say what change shows; calibrate longer (--duration)."
-    samples = f"{one.samples} samples of {describe_ns(one.sample_ns)}"
+    samples = f"{one.samples} samples of {first.calibrated.floors_of} of {describe_ns(one.sample_ns)}"
     said = f"{first.name}: a change of {_change(one)} shows; {second.name}: one of {_change(other)} ({samples} each)."
     if one.extrapolated or other.extrapolated:
         said += " Extrapolated: calibrate longer (--duration)."

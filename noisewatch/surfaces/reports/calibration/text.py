@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise.floor import NoiseFloor
+from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of
+from noisewatch.judgement.noise.drift import Drift
+from noisewatch.judgement.noise.floor import ALONE, NoiseFloor
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
@@ -59,7 +61,16 @@ def note_lines(calibrated: Calibrated) -> list[str]:
             f"Upper bound unknown: {floor.samples} samples of {describe_ns(floor.sample_ns)} run longer than the "
             "calibration, so rarer events were not seen. Calibrate longer (--duration)."
         )
+    lines.append(_drift_line(calibrated.drift, calibrated.budget.at_ns))
     return [*lines, *missing, "Fixes: `noisewatch trace` and `noisewatch preflight` print the commands."]
+
+
+def _drift_line(drift: Drift, at_ns: int) -> str:
+    """By how much the intervals are wider than what was measured, and how that is known."""
+    changes = drift.changes_at(at_ns)
+    known = f"learned from {changes} change{'' if changes == 1 else 's'} between calibrations here"
+    usual = "default; --history learns it here"
+    return f"Intervals widened ×{drift.margin_at(at_ns):.2f} for drift ({known if changes else usual})."
 
 
 def headline(calibration: Calibration, target: CpuSet) -> str:
@@ -159,22 +170,78 @@ def _times(more: float) -> str:
     return f"{1 + more:.2f}×" if more < 9 else f"{1 + more:.0f}×"
 
 
-def floor_lines(floors: Sequence[NoiseFloor]) -> list[str]:
-    """The noise floor: a row for each length of samples."""
+def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
+    """The noise floor: of each kind of work where nobody said what the benchmark's is, else of that one."""
+    by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
+    if by_work is None:
+        lines, shown = _lines_by_length(calibrated), calibrated.floors
+    else:
+        lines = _lines_by_work(calibrated, by_work, width)
+        shown = tuple(floor for each in calibrated.floors_by_work.values() for floor in each.floors)
+    return [*lines, _EXTRAPOLATED] if any(floor.extrapolated for floor in shown) else lines
+
+
+def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) -> list[str]:
+    """A row for each kind; a column for each length of samples, and what finds room of the length that is wanted."""
+    budget, names = by_work.budget, (ALONE, *KINDS)
+    known = {name: {floor.sample_ns: floor for floor in calibrated.floors_by_work[name].floors} for name in names}
+    lengths = sorted({length for floors in known.values() for length in floors})
+    columns = [["CV of samples of", *names]]
+    columns += [[describe_ns(length), *(_cv_text(known[name].get(length)) for name in names)] for length in lengths]
+    for title, text in _OF_WANTED:
+        floors = [known[name].get(budget.at_ns) for name in names]
+        columns.append([title, *("unknown" if floor is None else text(floor) for floor in floors)])
+    while len(columns) > 2 and sum(max(map(len, column)) + 2 for column in columns) > width + 2:
+        columns.pop()
+    said = (
+        f"noise floor of {budget.samples} samples by kind of work, each on its worst CPU (all but CV: of "
+        f"{describe_ns(budget.at_ns)})"
+    )
+    return [
+        *textwrap.wrap(said, width),
+        *align(list(map(list, zip(*columns, strict=True)))).splitlines(),
+        _ABBREVIATIONS,
+    ]
+
+
+def _interval_text(floor: NoiseFloor) -> str:
+    return f"{floor.cv_low:.1%} to {floor.cv_high:.1%}"
+
+
+def _cv_text(floor: NoiseFloor | None) -> str:
+    return "unknown" if floor is None else describe_share(floor.cv_expected, 1) + (" *" if floor.extrapolated else "")
+
+
+def _longest_text(floor: NoiseFloor) -> str:
+    return f"×{floor.max_inflation:.2f}" if floor.bounded else f"×{floor.max_inflation:.2f} or more"
+
+
+def _change_text(floor: NoiseFloor) -> str:
+    return describe_share(floor.smallest_change_share, 1) if math.isfinite(floor.smallest_change_share) else "none"
+
+
+_OF_WANTED = (
+    ("MDE", _change_text),
+    ("90 % interval", _interval_text),
+    ("worst sample", _longest_text),
+)  # most wanted first
+
+
+def _lines_by_length(calibrated: Calibrated) -> list[str]:
+    """A row for each length of samples."""
+    floors = calibrated.floors
     header = ["samples of", "CV", "90 % interval", "worst sample", "MDE", "CPU"]
     rows = [
         [
             describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else ""),
             describe_share(floor.cv_expected, 1),
-            f"{floor.cv_low:.1%} to {floor.cv_high:.1%}",
-            f"×{floor.max_inflation:.2f}" if floor.bounded else f"×{floor.max_inflation:.2f} or more",
-            describe_share(floor.smallest_change_share, 1) if math.isfinite(floor.smallest_change_share) else "none",
+            _interval_text(floor),
+            _longest_text(floor),
+            _change_text(floor),
             str(floor.cpu),
         ]
         for floor in floors
     ]
     samples = floors[0].samples
-    lines = [f"noise floor of {samples} samples on the worst CPU", *align([header, *rows]).splitlines(), _ABBREVIATIONS]
-    if any(floor.extrapolated for floor in floors):
-        lines.append(_EXTRAPOLATED)
-    return lines
+    said = f"noise floor of {samples} samples of {calibrated.floors_of} on the worst CPU"
+    return [said, *align([header, *rows]).splitlines(), _ABBREVIATIONS]

@@ -9,7 +9,7 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_floors
+from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_machine
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_fix
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
@@ -37,7 +37,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
         "findings": [_finding(finding) for finding in verdict.findings],
         "causes": [_cause(cause) for cause in causes_of(verdict)],
         "calibration": None if calibrated is None else describe_calibration(calibrated),
-        "noise_floor": None if calibrated is None else describe_floors(calibrated.floors),
+        **describe_noise(calibrated),
         "sample_seconds": case.interval.seconds if case.interval is not None else 0,
         "own_cpu_share": own_cpu_share,
     }

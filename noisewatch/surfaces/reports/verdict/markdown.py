@@ -24,6 +24,8 @@ from noisewatch.judgement.finding_words import (
     sentence,
 )
 from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.noise.by_work import floors_by_work_of
+from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
@@ -72,11 +74,17 @@ def _particulars(verdict: Verdict) -> str:
 
 def _floor(verdict: Verdict) -> str:
     calibrated = verdict.case.calibrated
-    floor = None if calibrated is None else calibrated.floor
-    if floor is None:
+    if calibrated is None:
         return "not measured"
+    by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
+    floors = {calibrated.floors_of: calibrated.floor} if by_work is None else by_work.floor_by_work
+    known = [f"{name} {_cv(floor)}" for name, floor in floors.items() if floor is not None]
+    return f"CV of samples of {describe_ns(calibrated.budget.at_ns)}: {', '.join(known)}" if known else "not measured"
+
+
+def _cv(floor: NoiseFloor) -> str:
     spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
-    return f"samples of {describe_ns(floor.sample_ns)} have a CV of {describe_share(floor.cv_expected, 1)} ({spread})"
+    return f"{describe_share(floor.cv_expected, 1)} ({spread})"
 
 
 def _findings(verdict: Verdict) -> list[str]:

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.calibration.figures import CpuFigures
@@ -138,14 +139,23 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
         yield from _of_a_cpu(figures)
     for floor in calibrated.floors:
         length = {"sample_seconds": f"{floor.sample_ns / 1e9:g}"}
-        shares = {"low": floor.cv_low, "expected": floor.cv_expected, "high": floor.cv_high}
-        for bound, share in shares.items():
+        for bound, share in _bounds(floor).items():
             told = "Relative standard deviation that samples of this length will show of the machine alone."
             yield from _if_known("noise_floor_cv_ratio", told, share, {**length, "bound": bound})
         told = "The worst sample of this length, in medians."
         yield from _if_known("noise_floor_max_inflation_ratio", told, floor.max_inflation, length)
         told = "Minimum detectable effect: the smallest change that samples of this length can show."
         yield from _if_known("noise_floor_smallest_change_ratio", told, floor.smallest_change_share, length)
+    for work, each in calibrated.floors_by_work.items():
+        told = "The same of each kind of work on the CPU that is worst for it, and of interruptions alone."
+        for floor in each.floors:
+            labels = {"work": work, "sample_seconds": f"{floor.sample_ns / 1e9:g}"}
+            for bound, share in _bounds(floor).items():
+                yield from _if_known("noise_floor_by_work_cv_ratio", told, share, {**labels, "bound": bound})
+
+
+def _bounds(floor: NoiseFloor) -> dict[str, float]:
+    return {"low": floor.cv_low, "expected": floor.cv_expected, "high": floor.cv_high}
 
 
 def _of_a_cpu(figures: CpuFigures) -> Iterator[_Sample]:

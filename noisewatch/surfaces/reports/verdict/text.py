@@ -57,7 +57,7 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
     if occasion.is_verbose:
         lines += _each_finding(verdict, causes, occasion)
     is_guest_told = any(each.way == Way.PROFILE for each in causes)
-    basis = _basis(verdict, is_guest_told)
+    basis = _basis(verdict, is_guest_told, occasion.width)
     lines += ["", *(part for line in basis for part in ([line] if "  " in line else _wrapped(line, occasion.width, 0)))]
     summary = summary_of_verdict(verdict, occasion.exit_status)
     word = verdict.verdict.upper()
@@ -162,9 +162,9 @@ def _together(findings: Iterable[Finding]) -> list[list[Finding]]:
     return list(grouped.values())
 
 
-def _basis(verdict: Verdict, is_guest_told: bool) -> Iterator[str]:
+def _basis(verdict: Verdict, is_guest_told: bool, width: int) -> Iterator[str]:
     """What the verdict rests on: the noise floor, the sample, and what more could be asked."""
-    yield from _calibration_lines(verdict)
+    yield from _calibration_lines(verdict, width)
     case = verdict.case
     if case.interval is None:
         yield _SETTINGS_ONLY if case.no_sample_reason is None else f"No sample was taken: {case.no_sample_reason}."
@@ -175,7 +175,7 @@ def _basis(verdict: Verdict, is_guest_told: bool) -> Iterator[str]:
         yield _NOTHING_ASKED
 
 
-def _calibration_lines(verdict: Verdict) -> list[str]:
+def _calibration_lines(verdict: Verdict, width: int) -> list[str]:
     """The noise floor, or that there is none."""
     calibrated = verdict.case.calibrated
     if calibrated is None:
@@ -186,7 +186,7 @@ def _calibration_lines(verdict: Verdict) -> list[str]:
     from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 
     remarks = [REALTIME_REMARK] if calibrated.calibration.samples.is_realtime else []
-    return [*floor_lines(calibrated.floors), *remarks]
+    return [*floor_lines(calibrated, width), *remarks]
 
 
 def _describe(findings: list[Finding], verdict: Verdict, occasion: RenderOptions) -> list[str]:

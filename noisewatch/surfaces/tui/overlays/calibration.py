@@ -15,7 +15,7 @@ from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import CalibrateOptions, LiveGaps, calibrate
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_floors
+from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.calibration.live import live_rows
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, picture_rows
 from noisewatch.surfaces.reports.calibration.report import detail_lines, markdown_of_calibration
@@ -86,7 +86,7 @@ class CalibrationOverlay(Overlay):
             "schema": SCHEMA,
             "target": sorted(self.target),
             "calibration": describe_calibration(self.result),
-            "noise_floor": describe_floors(self.result.floors),
+            **describe_noise(self.result),
         }
         markdown = markdown_of_calibration(self.result, frozenset(self.target))
         return {"json": json.dumps(figures, indent=1) + "\n", "md": markdown}

@@ -30,7 +30,7 @@ def test_a_quiet_calibration_passes_all() -> None:
 @pytest.mark.parametrize(
     ("check_id", "status", "written", "named"),
     [
-        ("noise-floor-above-budget", "fail", {"work": every_third_slow}, "CPU "),
+        ("noise-floor-above-budget", "fail", {"work": every_third_slow}, "on CPU"),
         ("target-cpus-interrupted", "fail", {"gaps": ((10 * _MS, 5 * _MS, 1, 0),)}, "5 ms"),
         ("target-cpus-interrupted", "warn", {"gaps": ((10 * _MS, 200_000, 1, 0),)}, "200 µs"),
         ("fixed-work-unsteady", "fail", {"work": every_third_slow}, "off the median"),

@@ -17,7 +17,7 @@ from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import Trace, parse_trace
-from noisewatch.kinds import Kind
+from noisewatch.kinds import Kind, Work
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.interval.disturbance import Disturbance
 from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of
@@ -69,7 +69,7 @@ def test_a_budget_within_the_interval_is_unknown() -> None:
     floor = verdict_of(work=every_third_slow).case.calibrated
     assert floor is not None
     assert floor.floor is not None
-    within = Budget(max_cv=(floor.floor.cv_low + floor.floor.cv_high) / 2)
+    within = Budget(max_cv=(floor.floor.cv_low + floor.floor.cv_high) / 2, work=Work.MIXED)
     verdict = verdict_of(work=every_third_slow, budget=within)
     found = finding(verdict, "noise-floor-above-budget")
     assert (found.status, verdict.verdict) == ("unknown", "unknown")

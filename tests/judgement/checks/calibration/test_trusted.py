@@ -11,6 +11,7 @@ from noisewatch.judgement.noise.floor import Budget
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from tests.judgement.checks.calibration.calibrating import CALIBRATION_CHECKS, every_third_slow, verdict_of
 from tests.judgement.judging import finding
 from tests.written import WrittenMachine
@@ -66,7 +67,7 @@ def test_a_cpu_that_is_no_target_does_not_count() -> None:
 
 def test_a_cpu_that_hardly_ran_is_no_pass() -> None:
     """A spinner that was starved is done, and has nothing to show."""
-    starved = {"work": [], "native_work": [], "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
+    starved = {**{key: [] for key in OF_WORK}, "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
     verdict = verdict_of(changes={3: starved})
     assert finding(verdict, "noise-floor-above-budget").status == "unknown"
     assert finding(verdict, "target-cpus-interrupted").status == "unknown"
@@ -74,7 +75,7 @@ def test_a_cpu_that_hardly_ran_is_no_pass() -> None:
 
 
 def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
-    starved = {"work": [], "native_work": [], "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
+    starved = {**{key: [] for key in OF_WORK}, "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
     verdict = verdict_of(work=every_third_slow, changes={3: starved})
     assert finding(verdict, "fixed-work-unsteady").status == "fail"
     assert finding(verdict, "noise-floor-above-budget").answer.cpus == {2}

@@ -34,7 +34,9 @@ def _group(throttled: int, usec: int) -> Files:
 
 def _judged(interval: Interval, *, is_stopped: bool = True, profile: str = "micro") -> Verdict:
     """Of CPU 2, which was calibrated in the interval."""
-    samples = parse_calibration(written_calibration((2,), gaps=_STOPS if is_stopped else (), work=_shaken))
+    samples = parse_calibration(
+        written_calibration((2,), gaps=_STOPS if is_stopped else (), work=_stopped if is_stopped else _shaken)
+    )
     meanwhile = Meanwhile("permission denied", interval.before, interval)
     budget = Budget(max_cv=10.0)
     calibrated = calibrated_with(samples, budget, frozenset({2}), meanwhile)
@@ -44,6 +46,12 @@ def _judged(interval: Interval, *, is_stopped: bool = True, profile: str = "micr
 def _shaken(at_ns: int) -> int:
     """A piece of work in ten takes longer: noise that no gap explains."""
     return 230_000 if at_ns // 200_000 % 10 == 0 else 200_000
+
+
+def _stopped(at_ns: int) -> int:
+    """The same, stopped as the loop is: what begins then goes on when that is over."""
+    left_ns = 100 * _MS - at_ns % (100 * _MS)
+    return left_ns + _shaken(at_ns) if left_ns <= 50 * _MS else _shaken(at_ns)
 
 
 def test_a_quota_that_only_a_load_exhausts_is_found_in_the_calibration() -> None:

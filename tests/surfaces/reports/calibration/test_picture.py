@@ -169,10 +169,14 @@ def test_gaps_that_found_no_room_are_counted_and_have_no_share() -> None:
     ("calibrated", "status", "said"),
     [
         (traced(), Status.PASS, "within the budget of 1%"),
-        (recorded(), Status.FAIL, "too much for the budget of 1% on CPU 1"),
+        (recorded(), Status.FAIL, "over the budget of 1%: throughput"),
         (short(), Status.UNKNOWN, "too little was measured for samples of 100 ms"),
         (broken(), Status.UNKNOWN, "CPU 3: it went offline"),
-        (replace(traced(), floors=(), floors_by_cpu={2: (), 3: ()}), Status.UNKNOWN, "too little was measured"),
+        (
+            replace(traced(), floors=(), floors_by_cpu={2: (), 3: ()}, floors_by_work={}),
+            Status.UNKNOWN,
+            "too little was measured",
+        ),
     ],
     ids=["quiet", "noisy", "short", "broken", "none"],
 )

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.drift import Drift, Learned
 from noisewatch.kinds import Kind
 from noisewatch.model.calibration.gap_causes import GapCause
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import MeasuredCulprit
+from noisewatch.surfaces.reports.calibration.json import describe_noise
 from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines, detail_lines
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side
 from tests.surfaces.reports.calibration.calibrations import all_of_them, recorded
@@ -46,3 +48,23 @@ def test_where_room_is_short_a_culprit_keeps_more_of_its_name_than_columns() -> 
     whole = "\n".join(detail_lines(_with_long_names(), 200))
     assert _NAME in whole
     assert "0.5 µs … 16 ms" in whole
+
+
+_MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (0, "(default; --history learns it here)"),
+        (1, "(learned from 1 change between calibrations here)"),
+        (7, "(learned from 7 changes between calibrations here)"),
+    ],
+)
+def test_by_how_much_the_intervals_are_wider_is_told_with_its_origin(changes: int, said: str) -> None:
+    """As many as are known of samples of the wanted length, whatever is known of others."""
+    learned = {_MS: Learned(9, 0.0)} | ({100 * _MS: Learned(changes, 0.0)} if changes else {})
+    calibrated = replace(recorded(), drift=Drift(learned))
+    wanted = f"Intervals widened ×{calibrated.drift.margin_at(100 * _MS):.2f} for drift {said}."
+    assert wanted in " ".join(" ".join(detail_lines(calibrated, 100)).split())
+    assert describe_noise(calibrated)["noise_floor_drift"]["changes_seen"] == 9

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from noisewatch.machine.spinning.calibration.buffer import GAPS, WORK, CalibrationBuffer, buffer_words, capacities_for
+from noisewatch.machine.spinning.calibration.buffer import (
+    GAPS,
+    INTERPRETER,
+    CalibrationBuffer,
+    buffer_words,
+    capacities_for,
+)
 from noisewatch.machine.spinning.loops.python_loops import COUNT, SPUN_NS
 
 
 def buffer_of(*lengths_ns: int) -> CalibrationBuffer:
     """Gaps of these lengths, one in each millisecond."""
-    capacities = capacities_for({GAPS: 10**9, WORK: 10**9})
+    capacities = capacities_for({GAPS: 10**9, INTERPRETER: 10**9})
     buffer = CalibrationBuffer(memoryview(bytearray(8 * buffer_words(capacities))).cast("q"), capacities)
     for length_ns in lengths_ns:
         add_gap(buffer, length_ns)

@@ -1,0 +1,171 @@
+"""The noise floor by kind of work, where the user did not say what the benchmark's time depends on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.grading import why_incomplete
+from noisewatch.judgement.noise.floor import (
+    ALONE,
+    Budget,
+    NoiseFloor,
+    WorkFloors,
+    floors_by_cpu,
+    floors_by_work,
+    worst_floors,
+)
+from noisewatch.judgement.terms import Status
+from noisewatch.kinds import Work
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.noise.drift import Drift
+    from noisewatch.kernel.calibration import CalibrationSamples
+
+KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class FloorsByWork:
+    """The floors at the budget's length, of interruptions alone and of each kind of work: the worst of all CPUs.
+
+    `cpus_above` are those on which each of them exceeds the budget. `too_little_on` are the CPUs on which too little
+    of a kind was measured; a kind of which nothing was has no floor.
+    """
+
+    alone: NoiseFloor | None
+    floor_by_work: Mapping[Work, NoiseFloor]
+    cpus_above: Mapping[str, CpuSet]
+    too_little_on: Mapping[Work, CpuSet]
+    budget: Budget
+
+    @property
+    def above(self) -> tuple[Work, ...]:
+        """The kinds whose samples will vary too much, or take too long, on some CPU."""
+        return tuple(work for work in self.floor_by_work if self.cpus_above[work])
+
+    @property
+    def within(self) -> tuple[Work, ...]:
+        """The kinds whose samples will stay within the budget on every CPU."""
+        return tuple(
+            work
+            for work, floor in self.floor_by_work.items()
+            if self.budget.is_met_by(floor) and work not in self.too_little_on
+        )
+
+    @property
+    def undecided(self) -> tuple[Work, ...]:
+        """The kinds whose interval contains the budget."""
+        return tuple(
+            work for work in self.floor_by_work if work not in {*self.above, *self.within, *self.too_little_on}
+        )
+
+    @property
+    def status(self) -> Status:
+        """A failure where one kind fails: nobody knows that it is not the benchmark's; a pass where all pass."""
+        if any(self.cpus_above.values()):
+            return Status.FAIL
+        return Status.PASS if self.within == KINDS else Status.UNKNOWN
+
+    @property
+    def worst(self) -> Work:
+        """The kind that varies most, of those above the budget where there are any."""
+        return max(self.above or self.floor_by_work, key=lambda work: self.floor_by_work[work].cv_expected)
+
+    @property
+    def why_open(self) -> str | None:
+        """Why nobody can say that all kinds stay within the budget; None where they do, or where one does not."""
+        if self.status != Status.UNKNOWN:
+            return None
+        missing = [work for work in self.too_little_on if work not in self.floor_by_work]
+        if missing:
+            return f"not or too little measured: {', '.join(missing)}; --work judges one kind alone"
+        if self.too_little_on:
+            cpus = frozenset().union(*self.too_little_on.values())
+            return f"too little of {', '.join(self.too_little_on)} was measured on {name_cpus(cpus)}: calibrate longer"
+        floors, kinds = [self.floor_by_work[work] for work in self.undecided], ", ".join(self.undecided)
+        if any(floor.extrapolated for floor in floors):
+            return f"extrapolated, the calibration was too short for samples of this length ({kinds}); calibrate longer"
+        if any(floor.cv_high > self.budget.max_cv for floor in floors):
+            return f"the budget of {self.budget.max_cv:.1%} lies inside the interval of {kinds}"
+        return f"{self.budget.why_unbounded(floors)} ({kinds})"
+
+
+def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
+    """None of the user's own command, and where too little was measured of anything."""
+    budget = calibrated.budget
+    found = {
+        name: floor
+        for name, each in calibrated.floors_by_work.items()
+        for floor in each.floors
+        if floor.sample_ns == budget.at_ns
+    }
+    kinds = {work: found[work] for work in KINDS if work in found}
+    if not kinds:
+        return None
+    cpus = frozenset(figures.cpu for figures in calibrated.complete)
+    by_cpu = {name: each.at_budget_by_cpu for name, each in calibrated.floors_by_work.items()}
+    return FloorsByWork(
+        alone=found.get(ALONE),
+        floor_by_work=kinds,
+        cpus_above={
+            name: frozenset(cpu for cpu, floor in floors.items() if budget.is_exceeded_by(floor))
+            for name, floors in by_cpu.items()
+        },
+        too_little_on={work: missing for work in KINDS if (missing := cpus - by_cpu.get(work, {}).keys())},
+        budget=budget,
+    )
+
+
+def judged_by_work(calibrated: Calibrated, by_work: FloorsByWork) -> tuple[Status, str | None]:
+    """The status, with the reason where it is unknown."""
+    if by_work.status == Status.FAIL:
+        return Status.FAIL, None
+    reason = why_incomplete(calibrated) or calibrated.doubt or by_work.why_open
+    return (Status.PASS, None) if reason is None else (Status.UNKNOWN, reason)
+
+
+def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> bool:
+    """Whether more of the calibration would hardly tell more: each of the floors that are judged is known well."""
+    floors = _judged_floors(calibration, budget, drift)
+    return bool(floors) and all(_is_known_well(floor, budget, drift) for floor in floors)
+
+
+def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> list[NoiseFloor]:
+    """Those at the budget's length, as a verdict will have them; none where too little was measured for one of them."""
+    if budget.work is not None:
+        by_cpu = floors_by_cpu([calibration], budget, drift)
+        judged = worst_floors(by_cpu) if all(by_cpu.values()) else []
+    else:
+        cpus = {said.cpu for said in calibration.cpus if said.trouble is None}
+        by_work = floors_by_work(calibration, budget, drift)
+        kinds = [by_work.get(work, WorkFloors()) for work in KINDS]
+        is_complete = all(cpus == each.at_budget_by_cpu.keys() for each in kinds)
+        judged = [floor for each in kinds for floor in each.floors] if is_complete else []
+    return [floor for floor in judged if floor.sample_ns == budget.at_ns]
+
+
+def _is_known_well(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
+    """The verdict is clear, or the interval is narrow but for the drift, which no calibration makes smaller."""
+    if budget.is_exceeded_by(floor) or budget.is_met_by(floor):
+        return True
+    is_open = floor.extrapolated or (budget.max_inflation is not None and not floor.bounded)
+    widest = _NARROW * _left_open_by(floor.samples) * drift.margin_at(floor.sample_ns) ** 2
+    return not is_open and floor.cv_high <= widest * floor.cv_low
+
+
+_NARROW = 1.25  # times what the benchmark's own samples leave open
+_ENDS = 1.645  # standard deviations, between which nine of ten lie
+
+
+def _left_open_by(samples: int) -> float:
+    """The ratio of the ends of a 90 % interval of the CV of so many samples, however well the machine is known.
+
+    The standard error of a sample's standard deviation is 1 / √(2(n - 1)) of it: Ahn and Fessler, "Standard Errors of
+    Mean, Variance, and Standard Deviation Estimators", 2003.
+    """
+    return math.exp(2 * _ENDS / math.sqrt(2 * (samples - 1)))

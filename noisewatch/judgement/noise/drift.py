@@ -1,0 +1,100 @@
+"""How much the noise of a host changes from one calibration to the next: what none of them can see by itself.
+
+The ends of a predicted interval are moved apart for it. Until the host has shown how much that is, what the one of
+tests/truth did stands for it, with the weight of so many changes.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from noisewatch.kinds import Work
+
+Cvs = Mapping[Work, Mapping[int, float]]  # what was expected: by kind of work, and by the length of samples in ns
+
+_LEAST_CV = 1e-4  # what varies by less is calm, however many times as calm it is
+_WEIGHT = 5
+_ENDS = 1.645  # standard deviations, between which nine of ten lie
+
+
+class _Usual(NamedTuple):
+    """Of samples up to that length, standard deviations of logarithms: what was measured by what was expected, and two
+    calibrations one after the other. From tests/truth.
+    """
+
+    length_ns: int
+    missed: float
+    changed: float
+
+
+_USUAL = (_Usual(1_000_000, 0.16, 0.10), _Usual(10_000_000, 0.25, 0.15), _Usual(100_000_000, 0.16, 0.10))
+
+
+def _usual_at(length_ns: int) -> _Usual:
+    return next((each for each in _USUAL if length_ns <= each.length_ns), _USUAL[-1])
+
+
+class Learned(NamedTuple):
+    """From how many pairs of calibrations, one after the other; the mean square of the logarithm of their ratio."""
+
+    changes: int
+    mean_square: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What was learned of this host, by the length of samples in ns; all else is as usual."""
+
+    learned: Mapping[int, Learned] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> int:
+        """How many were seen, at the length of which most are known."""
+        return max((each.changes for each in self.learned.values()), default=0)
+
+    def changes_at(self, length_ns: int) -> int:
+        """From how many changes the margin for samples of that length was learned; 0 where it is the usual one."""
+        return self._learned_at(_usual_at(length_ns)).changes
+
+    def margin_at(self, length_ns: int) -> float:
+        """By how many times the ends of the interval for samples of that length are moved apart."""
+        usual = _usual_at(length_ns)
+        learned = self._learned_at(usual)
+        square = (_WEIGHT * usual.changed**2 + learned.changes * learned.mean_square) / (_WEIGHT + learned.changes)
+        return math.exp(_ENDS * math.sqrt(usual.missed**2 - usual.changed**2 + square))
+
+    def widened(self, low: float, high: float, length_ns: int) -> tuple[float, float]:
+        """The ends of the interval of the CV of samples of that length, moved apart."""
+        margin = self.margin_at(length_ns)
+        return low / margin, max(high, _LEAST_CV) * margin
+
+    def _learned_at(self, usual: _Usual) -> Learned:
+        return self.learned.get(usual.length_ns, _NOTHING)
+
+
+_NOTHING = Learned(0, 0.0)
+USUAL_DRIFT = Drift()
+
+
+def drift_of(changes: Sequence[tuple[Cvs, Cvs]]) -> Drift:
+    """What is learned from calibrations: each pair is one and the next."""
+    learned = {}
+    for usual in _USUAL:
+        logarithms = (_logarithms(one, other, usual.length_ns) for one, other in changes)
+        squares = [statistics.fmean(each**2 for each in of_pair) for of_pair in logarithms if of_pair]
+        if squares:
+            learned[usual.length_ns] = Learned(len(squares), statistics.fmean(squares))
+    return Drift(learned)
+
+
+def _logarithms(one: Cvs, other: Cvs, length_ns: int) -> list[float]:
+    """Of the ratio of both, for each kind of work that both know."""
+    return [
+        math.log(max(other[work][length_ns], _LEAST_CV) / max(cvs[length_ns], _LEAST_CV))
+        for work, cvs in one.items()
+        if length_ns in cvs and length_ns in other.get(work, {})
+    ]

@@ -1,0 +1,231 @@
+"""One CPU's calibration as stretches of time, each laid out as one kind of work would have gone through it.
+
+In its own slots a kind was measured. In all others its own samples of the nearest slot stand for how fast it would have
+been, as what shares the core, the cache or the clock changes from one moment to the next and hits each kind in its own
+way; and what took the CPU away for longer than that could be anybody's stands where it was.
+"""
+
+from __future__ import annotations
+
+import statistics
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, repeat
+from typing import TYPE_CHECKING
+
+from noisewatch.kinds import Work
+from noisewatch.machine.spinning.calibration.buffer import (
+    CACHE,
+    FETCH,
+    GAPS,
+    INTERPRETER,
+    LATENCY,
+    MEMORY,
+    STARTED,
+    THROUGHPUT,
+)
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CpuSamples, Gaps
+
+_Timed = tuple[int, int, bool]  # from when, for how long, and whether work was done: ns
+Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
+INTERRUPTIONS = (GAPS,)  # the time alone: what a kind would meet that notices nobody
+# The series that stand for a kind together; where there are several such, the worst of them stands for it.
+SERIES_OF: Mapping[Work, tuple[tuple[str, ...], ...]] = {
+    Work.LATENCY: ((LATENCY,),),
+    Work.THROUGHPUT: ((THROUGHPUT,),),
+    Work.INTERPRETER: ((INTERPRETER,),),
+    Work.MEMORY: ((CACHE,), (MEMORY,)),
+    Work.MIXED: ((INTERPRETER, THROUGHPUT, LATENCY),),
+}
+_OF_MEMORY = (CACHE, MEMORY)
+_OWN_BREAK_NS = 200_000  # between two samples; thrice what a chain of multiplications takes
+_LONG_NS = 100_000  # of a gap, or in work that hardly notices anybody: an interrupt with its softirq is shorter
+_LONG_SHARE = 1.5  # of the usual time, above it: whatever shares the core at most doubles it
+_LONG_IN_CHAIN = 0.5  # the same of work that hardly notices anybody
+_LONG_IN_MEMORY_NS = 1_000_000  # what shares a cache or the memory may take several times as long
+
+
+def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
+    """The median of all samples of each series that was measured."""
+    lengths: dict[str, list[int]] = {}
+    for run in runs:
+        for series, samples in run.samples_by_series.items():
+            lengths.setdefault(series, []).extend(samples.length_ns)
+    return {series: statistics.median(each) for series, each in lengths.items() if each}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Time in which one series was measured: all of its pieces, and those without `long`, what began when and took
+    so long that nobody's company explains it.
+    """
+
+    series: str
+    begin_ns: float
+    end_ns: float
+    is_start: bool
+    pieces: tuple[Piece, ...]
+    calm: tuple[Piece, ...]
+    long: tuple[tuple[float, float], ...]
+
+
+def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch]:
+    """The slots of the CPU in which anything was measured; `usual_ns` is the time of a sample of each series."""
+    found: list[Stretch] = []
+    planned_ns = -1  # when the slot before was to end
+    expected_ns: int | None = None  # when it did; None after a rest, from which we come back when we like
+    for kind, begin_ns, end_ns in run.slots:
+        series = STARTED.get(kind, kind)
+        timed = list(_spun(run, begin_ns, end_ns) if series == GAPS else _worked(run, series, begin_ns, end_ns))
+        if planned_ns != begin_ns:  # a rest
+            expected_ns = None
+        if timed:
+            is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # else what is missing before was not written down
+            timed = [*(_break(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()), *timed]
+            found.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
+            expected_ns = round(found[-1].end_ns)
+        elif kind == FETCH or series not in usual_ns:  # else somebody else had all of it
+            expected_ns = end_ns
+        planned_ns = end_ns
+    return found
+
+
+def cut_ns(series: str, usual_ns: float) -> float:
+    """What is longer than usual by so much in a piece of the series was no company, but somebody else's turn."""
+    if series in (GAPS, LATENCY):
+        return max(_LONG_NS, _LONG_IN_CHAIN * usual_ns)
+    return max(_LONG_SHARE * usual_ns, _LONG_IN_MEMORY_NS if series in _OF_MEMORY else 0.0)
+
+
+def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: float) -> Stretch:
+    """Of the gaps in a spin a short one is calm; of work the excess over its median."""
+    lengths = [length for _, length, is_useful in timed if is_useful]
+    local_ns = statistics.median(lengths) if lengths and series != GAPS else 0.0
+    least_ns = cut_ns(series, usual_ns)
+    pieces: list[Piece] = []
+    calm: list[Piece] = []
+    long: list[tuple[float, float]] = []
+    around_ns = _slower_neighbours(timed) if series in _OF_MEMORY else repeat(0)
+    for (at_ns, length_ns, is_useful), beside_ns in zip(timed, around_ns, strict=False):
+        done_ns = 0.0 if not is_useful else usual_ns or length_ns
+        pieces.append((length_ns, done_ns))
+        calm_ns = max(local_ns, beside_ns)
+        over_ns = max(length_ns - calm_ns, 0.0) if is_useful and series != GAPS else 0.0 if is_useful else length_ns
+        is_long = over_ns >= least_ns
+        if is_long:
+            long.append((at_ns, over_ns))
+        if is_useful or not is_long:
+            calm.append((length_ns - over_ns if is_long else length_ns, done_ns))
+    begin_ns, (last_ns, length_ns, _) = timed[0][0], timed[-1]
+    return Stretch(series, begin_ns, last_ns + length_ns, is_start, tuple(pieces), tuple(calm), tuple(long))
+
+
+def _slower_neighbours(timed: Sequence[_Timed]) -> list[int]:
+    """Of each piece the length of the slower one of those beside it.
+
+    A cache that somebody else has emptied slows several in a row, by as much as somebody else's turn may; that turn
+    comes alone.
+    """
+    lengths = [length for _, length, _ in timed]
+    return [max(lengths[max(at - 1, 0) : at] + lengths[at + 1 : at + 2], default=0) for at in range(len(lengths))]
+
+
+def _worked(run: CpuSamples, series: str, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+    samples = run.samples_of(series)
+    first, last = (bisect_left(samples.start_ns, edge) for edge in (begin_ns, end_ns))
+    expected_ns = samples.start_ns[first] if first < last else begin_ns
+    for start_ns, length_ns in zip(samples.start_ns[first:last], samples.length_ns[first:last], strict=True):
+        yield from _break(expected_ns, start_ns)
+        yield start_ns, length_ns, True
+        expected_ns = start_ns + length_ns
+
+
+def _break(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
+    """We look after other things between two samples, and if that takes long, somebody else was in between."""
+    if start_ns - expected_ns > _OWN_BREAK_NS:
+        yield expected_ns, start_ns - expected_ns, False
+
+
+def _spun(run: CpuSamples, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+    spins = run.spins
+    first, last = (bisect_left(spins.start_ns, edge) for edge in (begin_ns, end_ns))
+    if run.gaps.lost_count:  # nothing is known of what was found when there was no more room
+        last = max(min(last, bisect_left(spins.start_ns, max(run.gaps.start_ns, default=0)) - 1), first)
+    expected_ns = spins.start_ns[first] if first < last else begin_ns
+    for start_ns, length_ns in zip(spins.start_ns[first:last], spins.length_ns[first:last], strict=True):
+        yield from _break(expected_ns, start_ns)
+        expected_ns = start_ns + length_ns
+        yield from _between_gaps(run.gaps, start_ns, expected_ns)
+
+
+def _between_gaps(gaps: Gaps, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+    first, last = (bisect_left(gaps.start_ns, edge) for edge in (begin_ns, end_ns))
+    at_ns = begin_ns
+    for start_ns, length_ns in zip(gaps.start_ns[first:last], gaps.length_ns[first:last], strict=True):
+        if start_ns > at_ns:
+            yield at_ns, start_ns - at_ns, True
+        yield start_ns, length_ns, False
+        at_ns = start_ns + length_ns
+    if end_ns > at_ns:
+        yield at_ns, end_ns - at_ns, True
+
+
+def laid_out(
+    stretches: Sequence[Stretch], series: Sequence[str], least_ns: float, are_interrupted: bool = True
+) -> Iterator[tuple[Stretch, list[Piece]]]:
+    """Each stretch with the pieces that work of these series would have found in it.
+
+    Of what others' stretches call long it takes what lasted for `least_ns` or more: shorter ones are in its own pieces
+    as well. Not `are_interrupted`, nothing was long.
+    """
+    own = _Own(stretch for stretch in stretches if stretch.series in series and stretch.calm)
+    for stretch in stretches:
+        if stretch.series in series:
+            yield stretch, list(stretch.pieces if are_interrupted else stretch.calm)
+        else:
+            nearest = own.nearest(stretch)
+            long = [each for each in stretch.long if are_interrupted and each[1] >= least_ns]
+            yield stretch, list(_as_in(nearest, stretch, long)) if nearest is not None else []
+
+
+class _Own:
+    """The stretches of a kind, by their middles: those just after a rest, and the others."""
+
+    def __init__(self, stretches: Iterable[Stretch]) -> None:
+        self._alike: dict[bool, list[Stretch]] = {True: [], False: []}
+        for stretch in stretches:
+            self._alike[stretch.is_start].append(stretch)
+        self._middles = {is_start: [_middle_ns(each) for each in alike] for is_start, alike in self._alike.items()}
+
+    def nearest(self, stretch: Stretch) -> Stretch | None:
+        """Next in time, of those as this one is where there are any."""
+        is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
+        alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)
+        after = bisect_left(middles, at_ns)
+        beside = range(max(after - 1, 0), min(after + 1, len(alike)))
+        return alike[min(beside, key=lambda number: abs(middles[number] - at_ns))] if beside else None
+
+
+def _middle_ns(stretch: Stretch) -> float:
+    return (stretch.begin_ns + stretch.end_ns) / 2
+
+
+def _as_in(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float]]) -> Iterator[Piece]:
+    source, at_ns = cycle(nearest.calm), stretch.begin_ns
+    for start_ns, length_ns in long:
+        yield from _for(source, start_ns - at_ns)
+        yield length_ns, 0.0
+        at_ns = start_ns + length_ns
+    yield from _for(source, stretch.end_ns - at_ns)
+
+
+def _for(source: Iterator[Piece], left_ns: float) -> Iterator[Piece]:
+    """The next pieces, for so long; what is left of the last one is passed over."""
+    while left_ns > 0:
+        passed_ns, done_ns = next(source)
+        taken_ns = min(passed_ns, left_ns)
+        yield taken_ns, done_ns * taken_ns / passed_ns
+        left_ns -= taken_ns

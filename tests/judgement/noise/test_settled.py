@@ -1,0 +1,111 @@
+"""When a calibration that is as long as it has to be is long enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from noisewatch.judgement.noise.by_work import is_settled
+from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift, Learned
+from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu
+from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
+from noisewatch.kinds import Work
+from noisewatch.machine.spinning.calibration.buffer import CACHE, INTERPRETER, LATENCY, OF_WORK
+from tests.written.calibration import WORK_NS, written_calibration
+
+_MS = 1_000_000
+_WILD = Drift({10 * _MS: Learned(100, 4.0)})  # of a machine that is another one each time
+
+
+def _swinging(at_ns: int) -> int:
+    return WORK_NS + at_ns // (30 * _MS) % 5 * 4_000
+
+
+def _in_bursts(at_ns: int) -> int:
+    return WORK_NS * (9 if at_ns // (400 * _MS) % 5 == 0 else 1)
+
+
+def _said(seconds: float = 3.0, changes: Mapping[int, Any] | None = None, **others: Any) -> CalibrationSamples:
+    cpus = (2,) if changes is None else (2, *changes)
+    return parse_calibration(written_calibration(cpus=cpus, seconds=seconds, changes=changes, **others))
+
+
+def _floor(said: CalibrationSamples, work: str, drift: Drift = USUAL_DRIFT, samples: int = 25) -> NoiseFloor:
+    floors = floors_by_cpu([said], Budget(10 * _MS, samples, work=Work(work)), drift)[2]
+    return next(floor for floor in floors if floor.sample_ns == 10 * _MS)
+
+
+def _inside(floor: NoiseFloor, **others: Any) -> Budget:
+    """One of which nobody can say whether it is kept."""
+    return Budget(10 * _MS, max_cv=(floor.cv_low + floor.cv_high) / 2, **others)
+
+
+@pytest.mark.parametrize(("max_cv", "is_enough"), [(1e-4, True), (0.5, True), (None, False)])
+def test_it_is_once_the_budget_lies_outside_of_all_intervals(max_cv: float | None, is_enough: bool) -> None:
+    said = _said(work=_swinging, others={CACHE: _in_bursts})
+    floor = _floor(said, "memory")
+    assert floor.cv_high > 4 * floor.cv_low, "wide enough to tell nothing"
+    budget = _inside(floor) if max_cv is None else Budget(10 * _MS, max_cv={0.5: floor.cv_high * 2}.get(max_cv, max_cv))
+    assert is_settled(said, budget, USUAL_DRIFT) is is_enough
+
+
+def test_only_the_kind_that_is_asked_for_has_to_be_known() -> None:
+    said = _said(others={CACHE: _in_bursts})
+    budget = _inside(_floor(said, "memory"))
+    assert not is_settled(said, budget, USUAL_DRIFT)
+    assert is_settled(said, Budget(10 * _MS, max_cv=budget.max_cv, work=Work.LATENCY), USUAL_DRIFT)
+
+
+def test_mixed_work_has_to_be_known_only_where_it_is_asked_for() -> None:
+    said = _said(4.0, others={INTERPRETER: lambda at_ns: WORK_NS * (9 if at_ns // (10 * _MS) % 2 == 0 else 1)})
+    max_cv, mixed = 0.9 * _floor(said, "interpreter").cv_low, _floor(said, "mixed")
+    assert mixed.cv_low < max_cv < mixed.cv_high, "all others are outside"
+    assert is_settled(said, Budget(10 * _MS, max_cv=max_cv), USUAL_DRIFT)
+    assert not is_settled(said, Budget(10 * _MS, max_cv=max_cv, work=Work.MIXED), USUAL_DRIFT)
+
+
+def test_it_is_asked_with_the_drift_that_will_judge() -> None:
+    """What is clear of the budget as usual may not be where the machine changes wildly."""
+    said = _said(others={LATENCY: _in_bursts})
+    budget = Budget(10 * _MS, max_cv=_floor(said, "latency").cv_high * 1.01, work=Work.LATENCY)
+    assert is_settled(said, budget, USUAL_DRIFT)
+    assert not is_settled(said, budget, _WILD)
+
+
+def test_what_no_calibration_makes_smaller_is_no_reason_to_go_on() -> None:
+    """The interval is narrow, and only as wide as the machine changes from one calibration to the next."""
+    said = _said(work=_swinging)
+    floor = _floor(said, "latency", _WILD)
+    assert floor.cv_high > 50 * floor.cv_low
+    assert is_settled(said, _inside(floor, work=Work.LATENCY), _WILD)
+
+
+def test_it_is_not_while_samples_are_too_long_or_a_kind_is_missing() -> None:
+    assert not is_settled(_said(), Budget(10_000 * _MS), USUAL_DRIFT)
+    missing = written_calibration(cpus=(2,))
+    missing["cpus"][0][LATENCY] = []
+    assert not is_settled(parse_calibration(missing), Budget(10 * _MS), USUAL_DRIFT)
+
+
+_NO_WORK = {"spun_ns": 0, "gaps": [], "spins": [], "cycles": [], **{series: [] for series in OF_WORK}}
+
+
+@pytest.mark.parametrize("work", [None, Work.LATENCY])
+def test_it_is_not_while_too_little_was_measured_on_one_of_the_cpus(work: Work | None) -> None:
+    budget = Budget(10 * _MS, work=work)
+    said = _said(changes={3: _NO_WORK})
+    assert not floors_by_cpu([said], budget)[3]
+    assert not is_settled(said, budget, USUAL_DRIFT)
+    assert is_settled(_said(changes={3: {}}), budget, USUAL_DRIFT)
+
+
+def test_it_is_not_while_rarer_samples_than_were_met_may_be_too_long() -> None:
+    """The CV is well known, and nobody knows the worst of so many samples."""
+    said = _said(work=_swinging)
+    floor = _floor(said, "latency", samples=1_000)
+    assert not floor.bounded
+    for max_inflation, is_enough in ((None, True), (2.0, False), (1.0001, True)):
+        budget = Budget(10 * _MS, 1_000, floor.cv_high * 2, max_inflation, Work.LATENCY)
+        assert is_settled(said, budget, USUAL_DRIFT) is is_enough

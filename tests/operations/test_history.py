@@ -1,0 +1,300 @@
+"""What earlier calibrations of a host showed, and what was kept of them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewatch.errors import Unreadable, UsageError
+from noisewatch.judgement.case import calibrated_with
+from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
+from noisewatch.judgement.noise.floor import Budget
+from noisewatch.kernel import busy_load
+from noisewatch.kernel.calibration import QUESTION, CalibrationOptions, parse_calibration
+from noisewatch.kernel.trace.runs import QUESTION as TRACE
+from noisewatch.kinds import Work
+from noisewatch.machine import Machine
+from noisewatch.machine.history_file import machine_key
+from noisewatch.machine.live import LiveMachine
+from noisewatch.machine.recording.format import SAMPLE
+from noisewatch.machine.recording.recorder import Recorder
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.machine.spinning.calibration.buffer import LATENCY
+from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.operations.calibrate import CalibrateOptions, as_long_as, calibrate
+from noisewatch.operations.history import CalibrationHistory, Past
+from noisewatch.operations.preflight import PreflightOptions, preflight
+from tests.operations.listening import SilentListener
+from tests.written import WrittenMachine
+from tests.written.calibration import WORK_NS, written_calibration
+from tests.written.quiet_machine import ANSWERS, quiet_files
+
+_MS, _DAY_S = 1_000_000, 86_400
+
+
+def _swinging(at_ns: int) -> int:
+    return WORK_NS + at_ns // (3 * _MS) % 5 * 20_000
+
+
+_WRITTEN = written_calibration(seconds=2.0, work=_swinging)
+_SAMPLES = parse_calibration(_WRITTEN)
+_CALIBRATED = calibrated_with(_SAMPLES, Budget(10 * _MS))
+
+
+def _entry(at: float, cv: Any = 0.02, **others: Any) -> dict[str, Any]:
+    said = {"kind": "calibration", "at": at, "machine": machine_key(), "core": "native", "cpus": [2, 3]}
+    cvs = cv if isinstance(cv, dict | list) else {"latency": {str(_MS): cv, str(10 * _MS): cv}}
+    return {**said, "cv": cvs, **others}
+
+
+def _written(path: Path, *entries: object) -> Path:
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    return path
+
+
+def _drift(path: Path) -> Drift:
+    return CalibrationHistory(LiveMachine(), path).recall().drift_of(_SAMPLES)
+
+
+def test_what_is_remembered_is_known_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listener, path = SilentListener(), tmp_path / "history.jsonl"
+    for number in range(4):
+        assert _drift(path).changes == max(number - 1, 0)
+        monkeypatch.setattr(time, "time", lambda number=number: 1_000.0 + 60 * number)
+        CalibrationHistory(LiveMachine(), path).remember(_CALIBRATED, listener)
+    assert listener.remarks == []
+    said = json.loads(path.read_text().splitlines()[0])
+    floor = next(each for each in _CALIBRATED.floors_by_work["latency"].floors if each.sample_ns == 10 * _MS)
+    assert said["cv"]["latency"][str(10 * _MS)] == floor.cv_expected > 0
+    assert (said["core"], said["cpus"]) == ("native", [2, 3])
+
+
+@pytest.mark.parametrize(
+    "doubtful",
+    [
+        calibrated_with(replace(_SAMPLES, is_realtime=True), Budget(10 * _MS)),
+        calibrated_with(replace(_SAMPLES, command=("bench",)), Budget(10 * _MS)),
+        calibrated_with(_SAMPLES, Budget(10 * _MS), frozenset({2, 3, 7})),
+        calibrated_with(parse_calibration(written_calibration(seconds=0.01)), Budget(10 * _MS)),
+    ],
+    ids=["in doubt", "of a command", "not of all CPUs", "too short"],
+)
+def test_what_is_in_doubt_or_in_trouble_is_not_remembered(tmp_path: Path, doubtful: Any) -> None:
+    path = tmp_path / "history.jsonl"
+    CalibrationHistory(LiveMachine(), path).remember(doubtful, SilentListener())
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _entry(1_060, machine="another"),
+        _entry(1_060, core="python"),
+        _entry(1_060, cpus=[2]),
+        _entry(1_060, kind="verdict"),
+        _entry(1_060, cv={"latency": {str(_MS): -1}}),
+        _entry(1_060, cv={"latency": {"x": 1}}),
+        _entry(1_060, cv=[]),
+        _entry(1_060, cv={}),
+        _entry(1_060, cv={"latency": {}}),
+        _entry(1_060, cv=1e300),
+        _entry(1_060, cv=100.1),
+        _entry(1_060, cv=float("nan")),
+        _entry(1_060, cv=10**400),
+        _entry(float("nan")),
+        _entry(10**400),
+        {"kind": "calibration"},
+        7,
+    ],
+    ids=lambda entry: json.dumps(entry)[-40:],
+)
+def test_what_is_not_alike_or_damaged_tells_nothing(tmp_path: Path, other: object) -> None:
+    path = _written(tmp_path / "history.jsonl", _entry(1_000), other)
+    assert _drift(path) == USUAL_DRIFT
+    path = _written(tmp_path / "history.jsonl", _entry(1_000), other, _entry(1_060))
+    assert _drift(path).changes == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "changes"),
+    [
+        ((0, 30), 1),
+        ((0, 29), 0),
+        ((0, _DAY_S), 1),
+        ((0, _DAY_S + 1), 0),
+        ((100, 60), 0),
+        ((100, 0, 60), 1),
+        ((0, 10, 20, 30, 40, 50, 60), 2),
+    ],
+    ids=str,
+)
+def test_calibrations_tell_of_drift_where_they_lie_neither_together_nor_days_apart(
+    tmp_path: Path, times: tuple[int, ...], changes: int
+) -> None:
+    assert _drift(_written(tmp_path / "history.jsonl", *map(_entry, times))).changes == changes
+
+
+def test_where_nothing_can_be_written_the_listener_is_told(tmp_path: Path) -> None:
+    listener, path = SilentListener(), tmp_path / "history.jsonl"
+    history = CalibrationHistory(LiveMachine(), path)
+    path.mkdir()
+    history.remember(_CALIBRATED, listener)
+    (remark,) = listener.remarks
+    assert remark == f"not remembered: {path}: is a directory"
+
+
+def test_what_cannot_be_read_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    """No snapshot is taken, no CPU is spun on, nobody waits."""
+    path = _written(tmp_path / "foreign.txt", "somebody else's")
+    machine = LiveMachine()
+    with pytest.raises(UsageError, match="not a history"):
+        preflight(machine, PreflightOptions(history=path, wait_s=100.0), _Refusing())
+    with pytest.raises(UsageError, match="not a history"):
+        calibrate(machine, CalibrateOptions(history=path), _Refusing())
+
+
+class _Refusing(SilentListener):
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
+        raise AssertionError("measured")
+
+    def on_calibrating(self, progress: Progress) -> None:
+        raise AssertionError("measured")
+
+
+def test_without_a_file_nothing_is_asked_and_the_drift_is_the_usual_one() -> None:
+    sink = io.BytesIO()
+    recorder = Recorder(LiveMachine(), sink, 1.0)
+    history = CalibrationHistory(recorder, None)
+    for _ in range(2):
+        history.remember(_CALIBRATED, SilentListener())
+        assert history.recall().drift_of(_SAMPLES) == USUAL_DRIFT
+    recorder.close()
+    assert b"history" not in gzip.decompress(sink.getvalue())
+
+
+def test_what_is_recorded_does_not_tell_which_machine_it_was_nor_what_is_no_json(tmp_path: Path) -> None:
+    entries = [_entry(0), _entry(60, cv=float("inf")), _entry(70, machine="another"), _entry(80, note=float("nan"))]
+    sink = io.BytesIO()
+    recorder = Recorder(LiveMachine(), sink, 1.0)
+    CalibrationHistory(recorder, _written(tmp_path / "history.jsonl", *entries)).recall()
+    recorder.close()
+    line = gzip.decompress(sink.getvalue()).splitlines()[-1]
+    (said,) = json.loads(line, parse_constant=pytest.fail).values()
+    assert [sorted(each) for each in said["ask history"]] == [["at", "core", "cpus", "cv", "kind"]] * 2
+
+
+class _Unasked(WrittenMachine):
+    def ask(self, question: str, answer: Callable[[], Any]) -> Any:
+        raise Unreadable(question, "not in the recording")
+
+
+def test_a_recording_from_before_it_was_kept_has_the_usual_drift(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    history = CalibrationHistory(_Unasked(), path)
+    assert history.recall().drift_of(_SAMPLES) == USUAL_DRIFT
+    history.remember(_CALIBRATED, SilentListener())
+    assert not path.exists(), "what is replayed is no new calibration"
+
+
+@pytest.mark.parametrize("answer", [None, 7, {"a": 1}, [7, None, _entry(0, cpus=["x"])]])
+def test_a_damaged_recording_has_the_usual_drift(answer: Any) -> None:
+    history = CalibrationHistory(WrittenMachine(answers={"history": answer}), None)
+    assert history.recall().drift_of(_SAMPLES) == USUAL_DRIFT
+
+
+class _Passing(WrittenMachine):
+    """The next moment with each snapshot, as time passes on a host."""
+
+    _has_begun = False
+
+    def begin_snapshot(self) -> None:
+        if self._has_begun and self.has_next:
+            self.advance()
+        self._has_begun = True
+
+
+_CHANGES = [_entry(60 * number, 0.02 * (1 + number % 2)) for number in range(8)]
+_LOAD = busy_load.described(busy_load.BusyLoad(frozenset({0, 1}), 2, 0.5))
+
+
+def _passing() -> _Passing:
+    said = {"history": _CHANGES, QUESTION: _WRITTEN, TRACE: "not traced", busy_load.QUESTION: _LOAD, SAMPLE: True}
+    return _Passing(*(quiet_files(3.0 * number) for number in range(9)), answers={**ANSWERS, **said})
+
+
+def _recorded(path: Path, measure: Callable[[Machine], object]) -> Recording:
+    with path.open("wb") as sink:
+        recorder = Recorder(_passing(), sink, 1.0)
+        measure(recorder)
+        recorder.close()
+    return Recording(str(path))
+
+
+@pytest.mark.parametrize("busy_processes", [None, 2], ids=["idle", "under load"])
+def test_a_calibration_is_replayed_with_the_drift_that_was_known_then(
+    tmp_path: Path, busy_processes: int | None
+) -> None:
+    options = CalibrateOptions(busy_processes=busy_processes, budget=Budget(10 * _MS))
+    live = calibrate(_passing(), options, SilentListener())
+    recording = _recorded(tmp_path / "r.nw", lambda machine: calibrate(machine, options, SilentListener()))
+    replayed = calibrate(recording, options, SilentListener())
+    assert replayed.calibrated.drift.changes == 7
+    assert (replayed.calibrated.drift, replayed.calibrated.floors) == (live.calibrated.drift, live.calibrated.floors)
+    if busy_processes is not None:
+        assert replayed.under_load is not None
+        assert live.under_load is not None
+        assert replayed.under_load.load == live.under_load.load
+        assert replayed.under_load.calibrated.drift == replayed.calibrated.drift
+        assert replayed.under_load.calibrated.floors == live.under_load.calibrated.floors
+
+
+def test_a_preflight_is_replayed_with_the_drift_that_was_known_then(tmp_path: Path) -> None:
+    options = PreflightOptions(sample_s=0.0, calibration=CalibrationOptions(2.0), budget=Budget(10 * _MS))
+
+    def judged(machine: Machine) -> Any:
+        verdict = preflight(machine, options, SilentListener()).verdict
+        calibrated = verdict.case.calibrated
+        assert calibrated is not None
+        return calibrated.drift, calibrated.floors_by_work, verdict.verdict, [each.answer for each in verdict.findings]
+
+    replayed = judged(_recorded(tmp_path / "r.nw", judged))
+    assert replayed[0].changes == 7
+    assert replayed == judged(_passing())
+
+
+def _in_bursts(at_ns: int) -> int:
+    return WORK_NS * (9 if at_ns // (400 * _MS) % 5 == 0 else 1)
+
+
+def test_a_calibration_that_is_as_long_as_it_has_to_be_is_settled_with_the_drift_that_judges() -> None:
+    said = parse_calibration(written_calibration(seconds=3.0, others={LATENCY: _in_bursts}))
+    floor = calibrated_with(said, Budget(10 * _MS, work=Work.LATENCY)).floor
+    assert floor is not None
+    budget = Budget(10 * _MS, max_cv=floor.cv_high * 1.01, work=Work.LATENCY)
+    wild = [_entry(60 * number, 0.01 if number % 2 else 1.0) for number in range(20)]
+    enough = []
+    for history in ([], wild, [{**each, "cpus": [2]} for each in wild]):
+        past = CalibrationHistory(WrittenMachine(answers={"history": history}), None).recall()
+        is_enough = past.until_settled(CalibrationOptions(30.0, is_auto=True), budget).is_enough
+        assert is_enough is not None
+        enough.append(is_enough(said))
+    assert enough == [True, False, True], "only what was calibrated as this one is"
+    assert Past().until_settled(CalibrationOptions(5.0), budget) == CalibrationOptions(5.0)
+
+
+def test_under_load_it_takes_exactly_as_long_as_it_took_without() -> None:
+    written = written_calibration(seconds=7.25)
+    calibrated = calibrated_with(parse_calibration(written), Budget())
+    again = as_long_as(calibrated, CalibrationOptions(30.0, is_realtime=True, is_auto=True))
+    assert again == CalibrationOptions(7.25, is_realtime=True)
+    assert Past().until_settled(again, Budget()).is_enough is None
+    said = CalibrationOptions(5.0)
+    assert as_long_as(calibrated, said) is said

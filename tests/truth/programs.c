@@ -1,0 +1,123 @@
+/* Benchmarks of each kind of work that are none of noisewatch's own: `programs KIND SAMPLES LOOPS` prints the time of
+ * each sample of so many loops, in ns, a line each; `programs KIND` that of one loop, the quickest of many. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static volatile double sink;
+
+/* Latency: each step of a recurrence in floating point waits for the one before. */
+static void recurrence(void) {
+    double x = sink * 0 + 0.3;
+    for (int step = 0; step < 20000; step++)
+        x = x * 0.999 + 1e-3;
+    sink = x;
+}
+
+/* Throughput: small matrices, all of whose sums are independent. */
+static void matrices(void) {
+    static float a[32][32], b[32][32], c[32][32];
+    a[1][1] = (float)sink;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 32; i++)
+            for (int k = 0; k < 32; k++)
+                for (int j = 0; j < 32; j++)
+                    c[i][j] += a[i][k] * b[k][j];
+    sink = c[3][3];
+}
+
+/* An interpreter of another language: byte codes, a stack, branches that depend on data. */
+static void bytecodes(void) {
+    static const uint8_t code[] = {0, 1, 2, 3, 1, 4, 2, 5, 0, 3, 4, 1, 5, 2, 0, 4};
+    static int64_t stack[64];
+    uint64_t state = 88172645463325252ULL;
+    size_t top = 8;
+    for (int step = 0; step < 12000; step++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        switch (code[(step + (state & 3)) & 15]) {
+        case 0: stack[top & 63] = (int64_t)state; top++; break;
+        case 1: stack[(top - 1) & 63] += stack[(top - 2) & 63]; break;
+        case 2: top--; break;
+        case 3: if (stack[top & 63] & 1) top++; break;
+        case 4: stack[top & 63] ^= stack[(top - 3) & 63] >> 3; break;
+        default: stack[(top - 1) & 63] *= 31; break;
+        }
+    }
+    sink = (double)stack[3];
+}
+
+/* Memory: a random walk through 64 MB. */
+enum { WALK_WORDS = 1 << 24 };
+static uint32_t *links;
+
+static void walk(void) {
+    static uint32_t at;
+    uint32_t place = at;
+    for (int step = 0; step < 1000; step++)
+        place = links[place];
+    at = place;
+}
+
+/* A single cycle through all words: Sattolo's shuffle. */
+static int make_walk(void) {
+    uint64_t state = 88172645463325252ULL;
+    links = malloc(sizeof *links * WALK_WORDS);
+    if (links == NULL)
+        return 0;
+    for (uint32_t at = 0; at < WALK_WORDS; at++)
+        links[at] = at;
+    for (uint32_t at = WALK_WORDS - 1; at > 0; at--) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        uint32_t other = (uint32_t)(state % at), kept = links[at];
+        links[at] = links[other];
+        links[other] = kept;
+    }
+    return 1;
+}
+
+static int64_t time_of(void (*loop)(void), int64_t loops) {
+    int64_t start = now();
+    for (int64_t left = loops; left > 0; left--)
+        loop();
+    return now() - start;
+}
+
+int main(int count, char **arguments) {
+    const struct {
+        const char *name;
+        void (*loop)(void);
+    } kinds[] = {{"latency", recurrence}, {"throughput", matrices}, {"interpreter", bytecodes}, {"memory", walk}};
+    void (*loop)(void) = NULL;
+    for (size_t at = 0; count > 1 && at < sizeof kinds / sizeof *kinds; at++)
+        if (strcmp(kinds[at].name, arguments[1]) == 0)
+            loop = kinds[at].loop;
+    if (loop == NULL || (loop == walk && !make_walk()))
+        return 2;
+    if (count < 4) {
+        int64_t best = INT64_MAX;
+        for (int round = 0; round < 200; round++) {
+            int64_t ns = time_of(loop, 20) / 20;
+            best = ns < best ? ns : best;
+        }
+        printf("%lld\n", (long long)best);
+        return 0;
+    }
+    int64_t samples = atoll(arguments[2]), loops = atoll(arguments[3]);
+    time_of(loop, loops); /* to warm up, as pyperf does */
+    for (int64_t left = samples; left > 0; left--)
+        printf("%lld\n", (long long)time_of(loop, loops));
+    return 0;
+}

@@ -1,0 +1,33 @@
+"""The end of a calibration alone, as if it had been no longer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noisewatch.machine.spinning.calibration.buffer import CYCLES, GAPS, OF_WORK, SPINS
+from noisewatch.machine.spinning.loops.python_loops import GAP_WORDS, WORK_WORDS
+
+_WORDS = {GAPS: GAP_WORDS, **dict.fromkeys((*OF_WORK, CYCLES, SPINS), WORK_WORDS)}
+
+
+def last_of(calibration: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """The rounds of its last seconds; all of it where it was no longer."""
+    begin_ns = calibration["length_ns"] - round(seconds * 1e9)
+    return (
+        calibration if begin_ns <= 0 else {**calibration, "cpus": [_from(cpu, begin_ns) for cpu in calibration["cpus"]]}
+    )
+
+
+def _from(cpu: dict[str, Any], least_ns: int) -> dict[str, Any]:
+    """From the first round on that begins then."""
+    begin_ns = min(begin for kind, begin, _ in cpu["slots"] if kind == GAPS and begin >= least_ns)
+    kept = {
+        name: [
+            word
+            for at in range(0, len(cpu[name]), width)
+            if cpu[name][at] >= begin_ns
+            for word in cpu[name][at : at + width]
+        ]
+        for name, width in _WORDS.items()
+    }
+    return {**cpu, **kept, "slots": [slot for slot in cpu["slots"] if slot[1] >= begin_ns]}
