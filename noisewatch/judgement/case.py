@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor, WorkFloors, floors_by_cpu, floors_by_work, worst_floors
+from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
+from noisewatch.judgement.noise.work_floors import WorkFloors, floors_by_work
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.own_process import UNKNOWN_PROCESS

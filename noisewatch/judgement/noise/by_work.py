@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.grading import why_incomplete
-from noisewatch.judgement.noise.floor import (
-    ALONE,
-    Budget,
-    NoiseFloor,
-    WorkFloors,
-    floors_by_cpu,
-    floors_by_work,
-    worst_floors,
-)
+from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
+from noisewatch.judgement.noise.work_floors import ALONE, floors_by_work
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 
@@ -98,12 +91,7 @@ class FloorsByWork:
 def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
     """None of the user's own command, and where too little was measured of anything."""
     budget = calibrated.budget
-    found = {
-        name: floor
-        for name, each in calibrated.floors_by_work.items()
-        for floor in each.floors
-        if floor.sample_ns == budget.at_ns
-    }
+    found = {name: each.worst for name, each in calibrated.floors_by_work.items() if each.worst is not None}
     kinds = {work: found[work] for work in KINDS if work in found}
     if not kinds:
         return None
@@ -143,9 +131,9 @@ def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift
     else:
         cpus = {said.cpu for said in calibration.cpus if said.trouble is None}
         by_work = floors_by_work(calibration, budget, drift)
-        kinds = [by_work.get(work, WorkFloors()) for work in KINDS]
+        kinds = [by_work[work] for work in KINDS if work in by_work]
         is_complete = all(cpus == each.at_budget_by_cpu.keys() for each in kinds)
-        judged = [floor for each in kinds for floor in each.floors] if is_complete else []
+        judged = [each.worst for each in kinds if each.worst is not None] if is_complete else []
     return [floor for floor in judged if floor.sample_ns == budget.at_ns]
 
 

@@ -10,23 +10,22 @@ import math
 import random
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.noise.smallest_change import smallest_change
 from noisewatch.kinds import Work
 from noisewatch.model.calibration.statistics import coefficient_of_variation
-from noisewatch.model.calibration.stretches import INTERRUPTIONS, SERIES_OF
+from noisewatch.model.calibration.stretches import SERIES_OF
 from noisewatch.model.calibration.timeline import Replay, Timelines
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
 
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
-ALONE = "interruptions"  # of work that nothing else slows
 CONFIDENCE = 0.90  # of the interval
-_MOST_DRAWS, _FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
+MOST_DRAWS, FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
 FEWEST_SAMPLES, _FEWEST_WORKED = 10, 0.5  # in the calibration; of longer samples the prediction is extrapolated
 _FEWEST_PIECES = 2  # of work to a sample: what is shorter would be interpolated, and look steadier than it is
@@ -93,48 +92,15 @@ def floors_by_cpu(
     none.
     """
     variants = (None,) if budget.work is None else SERIES_OF[budget.work]
-    replays = _replays(calibrations)
-    return {cpu: _floors(_timelines(replay, variants), cpu, budget, drift) for cpu, replay in replays.items()}
+    replays = replays_by_cpu(calibrations)
+    return {
+        cpu: floors_by_length(timelines_by_variant(replay, variants), cpu, budget, drift)
+        for cpu, replay in replays.items()
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class WorkFloors:
-    """The floors of one kind of work: at the budget's length of each CPU of which enough is known, and by length.
-
-    By length they are of the CPU that is worst at the budget's, and there the worst of every figure of all CPUs.
-    """
-
-    at_budget_by_cpu: Mapping[int, NoiseFloor] = field(default_factory=dict)
-    floors: tuple[NoiseFloor, ...] = ()
-
-
-def floors_by_work(
-    calibration: CalibrationSamples, budget: Budget, drift: Drift = USUAL_DRIFT
-) -> dict[str, WorkFloors]:
-    """Those of each kind of work but the mixed one, and of `ALONE`; nothing of a calibration of the user's command."""
-    if calibration.command:
-        return {}
-    replays = _replays([calibration])
-    kinds = {ALONE: (INTERRUPTIONS,), **{str(work): each for work, each in SERIES_OF.items() if work != Work.MIXED}}
-    return {name: _of_work(replays, variants, budget, drift) for name, variants in kinds.items()}
-
-
-def _of_work(
-    replays: Mapping[int, Replay], variants: Sequence[Sequence[str]], budget: Budget, drift: Drift
-) -> WorkFloors:
-    most = max(_MOST_DRAWS // max(len(replays), 1), _FEWEST_DRAWS)
-    timelines = {cpu: _timelines(replay, variants) for cpu, replay in replays.items()}
-    found = {cpu: _floors(each, cpu, budget, drift, most, is_all=False) for cpu, each in timelines.items()}
-    at_budget = {cpu: floors[-1] for cpu, floors in found.items() if floors}
-    if not at_budget:
-        return WorkFloors()
-    cpu = max(at_budget, key=lambda cpu: at_budget[cpu].cv_high)
-    worst = _worst([*at_budget.values()])
-    by_length = _floors(timelines[cpu], cpu, budget, drift, most)
-    return WorkFloors(at_budget, tuple(worst if each.sample_ns == budget.at_ns else each for each in by_length))
-
-
-def _timelines(replay: Replay, variants: Iterable[Sequence[str] | None]) -> list[Timelines]:
+def timelines_by_variant(replay: Replay, variants: Iterable[Sequence[str] | None]) -> list[Timelines]:
+    """What one CPU gave to each variant of a kind of work."""
     return [replay.timelines(series) for series in variants]
 
 
@@ -147,10 +113,11 @@ def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]
 
     A benchmark may run on any of the CPUs. Those without a floor are left out, and may be worse.
     """
-    return [_worst(floors) for floors in zip(*filter(None, by_cpu.values()), strict=True)]
+    return [worst_of(floors) for floors in zip(*filter(None, by_cpu.values()), strict=True)]
 
 
-def _worst(floors: Sequence[NoiseFloor]) -> NoiseFloor:
+def worst_of(floors: Sequence[NoiseFloor]) -> NoiseFloor:
+    """The worst of every figure of one or more; `cpu` is that which varies most."""
     return replace(
         max(floors, key=lambda floor: floor.cv_expected),
         cv_low=max(floor.cv_low for floor in floors),
@@ -163,7 +130,7 @@ def _worst(floors: Sequence[NoiseFloor]) -> NoiseFloor:
     )
 
 
-def _replays(calibrations: Iterable[CalibrationSamples]) -> dict[int, Replay]:
+def replays_by_cpu(calibrations: Iterable[CalibrationSamples]) -> dict[int, Replay]:
     """Of each CPU that was measured to the end."""
     runs: dict[int, list[CpuSamples]] = {}
     for calibration in calibrations:
@@ -173,8 +140,8 @@ def _replays(calibrations: Iterable[CalibrationSamples]) -> dict[int, Replay]:
     return {cpu: Replay(each) for cpu, each in runs.items()}
 
 
-def _floors(
-    variants: Sequence[Timelines], cpu: int, budget: Budget, drift: Drift, draws: int = _MOST_DRAWS, is_all: bool = True
+def floors_by_length(
+    variants: Sequence[Timelines], cpu: int, budget: Budget, drift: Drift, draws: int = MOST_DRAWS, is_all: bool = True
 ) -> list[NoiseFloor]:
     """The floor of one CPU for each length, shortest first, the worst of all variants; empty where too little of one
     was measured. Not `is_all`, up to the budget's length; shorter ones only where that is extrapolated from them.
@@ -184,7 +151,7 @@ def _floors(
         is_known = all(_is_enough(each, budget.at_ns) for each in variants)
         lengths = [budget.at_ns] if is_known else [each for each in lengths if each <= budget.at_ns]
     found = [_floors_of(each, cpu, lengths, budget.samples, drift, draws) for each in variants]
-    return [_worst(together) for together in zip(*found, strict=False)]
+    return [worst_of(together) for together in zip(*found, strict=False)]
 
 
 def _floors_of(
@@ -231,12 +198,12 @@ def expected_cv(timelines: Timelines, length_ns: float, samples: int) -> float:
 
 
 def _draw(
-    timelines: Timelines, length_ns: float, samples: int, most: int = _MOST_DRAWS
+    timelines: Timelines, length_ns: float, samples: int, most: int = MOST_DRAWS
 ) -> tuple[list[float], list[float]]:
     """The relative standard deviation, and the largest sample by the median, of each draw."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []
-    for _ in range(max(min(_DRAWN_SAMPLES // samples, most), _FEWEST_DRAWS)):
+    for _ in range(max(min(_DRAWN_SAMPLES // samples, most), FEWEST_DRAWS)):
         drawn: list[float] = []
         while len(drawn) < samples:
             drawn += timelines.run_times(length_ns, _SAMPLES_PER_PROCESS, rng)

@@ -10,7 +10,7 @@ Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale Applicat
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from random import Random
@@ -89,17 +89,21 @@ class Timelines:
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
         since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns
-        edges = [self._passed_at(start, since_ns, from_ns, (number + 1) * work_ns) for number in range(count + 1)]
-        return [end - begin for begin, end in pairwise(edges)]
+        done_ns = [(number + 1) * work_ns for number in range(count + 1)]
+        return [end - begin for begin, end in pairwise(self._passed_at(start, since_ns, from_ns, done_ns))]
 
-    def _passed_at(self, start: Timeline, since_ns: float, from_ns: float, done_ns: float) -> float:
-        before_ns = start.passed_at(since_ns)
-        if since_ns + done_ns <= start.useful_ns or not self.steady.useful_ns:
-            return start.passed_at(since_ns + done_ns) - before_ns
+    def _passed_at(self, start: Timeline, since_ns: float, from_ns: float, done_ns: Iterable[float]) -> Iterator[float]:
+        """When so much work was done, by a clock that begins with the start's first work."""
         steady = self.steady
-        rounds, rest_ns = divmod(from_ns + since_ns + done_ns - start.useful_ns, steady.useful_ns)
-        passed_ns = rounds * steady.passed_ns + steady.passed_at(rest_ns) - steady.passed_at(from_ns)
-        return start.passed_ns - before_ns + passed_ns
+        # so long ago the steady time would have begun, had the start not come first
+        ahead_ns = start.passed_ns - (steady.passed_at(from_ns) if steady.useful_ns else 0.0)
+        for done in done_ns:
+            left_ns = since_ns + done - start.useful_ns
+            if left_ns <= 0 or not steady.useful_ns:
+                yield start.passed_at(since_ns + done)
+            else:
+                rounds, rest_ns = divmod(from_ns + left_ns, steady.useful_ns)
+                yield ahead_ns + rounds * steady.passed_ns + steady.passed_at(rest_ns)
 
 
 _NOTHING = Timeline(())

@@ -12,8 +12,9 @@ from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_
 from noisewatch.judgement.noise.by_work import FloorsByWork, floors_by_work_of, judged_by_work
 from noisewatch.judgement.noise.comparison import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.dominance import dominating_cause
-from noisewatch.judgement.noise.floor import ALONE, Budget, NoiseFloor
+from noisewatch.judgement.noise.floor import Budget, NoiseFloor
 from noisewatch.judgement.noise.smallest_change import TEST
+from noisewatch.judgement.noise.work_floors import ALONE
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status

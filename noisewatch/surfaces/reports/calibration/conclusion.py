@@ -11,7 +11,8 @@ from noisewatch.judgement.checks.calibration.noise import why_undecided
 from noisewatch.judgement.grading import why_incomplete
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judged_by_work
 from noisewatch.judgement.noise.dominance import dominating_cause
-from noisewatch.judgement.noise.floor import ALONE, Budget, NoiseFloor
+from noisewatch.judgement.noise.floor import Budget, NoiseFloor
+from noisewatch.judgement.noise.work_floors import ALONE
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShown

@@ -1,0 +1,92 @@
+"""The noise floor of each kind of work, and of work that nothing but interruptions slows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
+from noisewatch.judgement.noise.floor import (
+    FEWEST_DRAWS,
+    MOST_DRAWS,
+    Budget,
+    NoiseFloor,
+    floors_by_length,
+    replays_by_cpu,
+    timelines_by_variant,
+    worst_of,
+)
+from noisewatch.kinds import Work
+from noisewatch.model.calibration.stretches import INTERRUPTIONS, SERIES_OF
+from noisewatch.model.calibration.timeline import Replay, Timelines
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CalibrationSamples
+
+ALONE = "interruptions"  # of work that nothing else slows
+
+
+class WorkFloors:
+    """The floors of one kind of work, each worked out when it is asked for: not every verdict tells all of them."""
+
+    def __init__(self, made: _Made, variants: Sequence[Sequence[str]]) -> None:
+        self._made = made
+        self._variants = variants
+
+    @cached_property
+    def at_budget_by_cpu(self) -> Mapping[int, NoiseFloor]:
+        """Those at the budget's length; a CPU on which too little was measured has none."""
+        made = self._made
+        found = {
+            cpu: floors_by_length(each, cpu, made.budget, made.drift, made.draws, is_all=False)
+            for cpu, each in self._timelines.items()
+        }
+        return {cpu: floors[-1] for cpu, floors in found.items() if floors}
+
+    @cached_property
+    def worst(self) -> NoiseFloor | None:
+        """At the budget's length, the worst of every figure of all CPUs."""
+        return worst_of([*self.at_budget_by_cpu.values()]) if self.at_budget_by_cpu else None
+
+    @cached_property
+    def floors(self) -> tuple[NoiseFloor, ...]:
+        """By length: that `worst` one, and others of the CPU whose interval ends highest there."""
+        made, worst, by_cpu = self._made, self.worst, self.at_budget_by_cpu
+        if worst is None:
+            return ()
+        cpu = max(by_cpu, key=lambda cpu: by_cpu[cpu].cv_high)
+        floors = floors_by_length(self._timelines[cpu], cpu, made.budget, made.drift, made.draws)
+        return tuple(worst if each.sample_ns == made.budget.at_ns else each for each in floors)
+
+    @cached_property
+    def _timelines(self) -> Mapping[int, list[Timelines]]:
+        return {cpu: timelines_by_variant(replay, self._variants) for cpu, replay in self._made.replays.items()}
+
+
+class _Made:
+    """What the floors of all kinds are made of."""
+
+    def __init__(self, calibration: CalibrationSamples, budget: Budget, drift: Drift) -> None:
+        self.budget, self.drift = budget, drift
+        self._calibration = calibration
+
+    @cached_property
+    def replays(self) -> Mapping[int, Replay]:
+        return replays_by_cpu([self._calibration])
+
+    @property
+    def draws(self) -> int:
+        """Fewer of each of many CPUs, of which the worst counts."""
+        return max(MOST_DRAWS // max(len(self.replays), 1), FEWEST_DRAWS)
+
+
+def floors_by_work(
+    calibration: CalibrationSamples, budget: Budget, drift: Drift = USUAL_DRIFT
+) -> dict[str, WorkFloors]:
+    """Those of each kind of work but the mixed one, and of `ALONE`; nothing of a calibration of the user's command."""
+    if calibration.command:
+        return {}
+    made = _Made(calibration, budget, drift)
+    kinds = {work: variants for work, variants in SERIES_OF.items() if work != Work.MIXED}
+    return {ALONE: WorkFloors(made, (INTERRUPTIONS,)), **{str(work): WorkFloors(made, kinds[work]) for work in kinds}}
