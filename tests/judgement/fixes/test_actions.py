@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import format_taskset_list
 from noisewatch.judgement.fixes.actions import Run, Setting, Write, move, run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments, set_for_good
 from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, at_boot, boot_without
@@ -169,7 +169,7 @@ def test_files_may_have_any_names_and_values(value_by_names: dict[tuple[str, str
 @settings(max_examples=25)
 def test_threads_go_back_to_where_each_might_run(before: dict[int, frozenset[int]]) -> None:
     action = move(before, frozenset({0, 1}))
-    at_first = {f"/threads/{tid}": f"{format_cpu_list(cpus)}\n" for tid, cpus in before.items()}
+    at_first = {f"/threads/{tid}": f"{format_taskset_list(cpus)}\n" for tid, cpus in before.items()}
     with TemporaryDirectory() as folder:
         root = write_tree(Path(folder) / "machine", at_first)
         assert set(sh(root, action.do, action.do).values()) == {"0-1\n"}
