@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noisewatch.machine.spinning.calibration.buffer import GAPS, INTERPRETER, OF_WORK, STARTED, plan_slots
+from noisewatch.machine.spinning.calibration.buffer import GAPS, INTERPRETER, OF_WORK, STARTED, Slot, plan_slots
 
 WORK_NS = 200_000
 CHAIN_LENGTH = 25_600
@@ -27,14 +27,15 @@ def written_calibration(
     core: str = "native",
     changes: Mapping[int, Mapping[str, Any]] | None = None,
     others: Mapping[str, Length] | None = None,
+    slots: list[Slot] | None = None,
 ) -> dict[str, Any]:
     """A calibration of `cpus`, each in a last-level cache of its own; `changes` replaces fields of single CPUs.
 
-    `others` are series of work whose samples take other times than `work`.
+    `others` are series of work whose samples take other times than `work`; `slots` are those of each CPU.
     """
-    slots_by_cpu = plan_slots(cpus, {}, {}, round(seconds * 1e9))
+    slots_by_cpu = plan_slots(cpus, {}, {}, round(seconds * 1e9)) if slots is None else dict.fromkeys(cpus, slots)
     lengths = {**dict.fromkeys(OF_WORK, work), **(others or {})}
-    described = [_cpu(cpu, slots, lengths, gaps, chain, core) for cpu, slots in slots_by_cpu.items()]
+    described = [_cpu(cpu, each, lengths, gaps, chain, core) for cpu, each in slots_by_cpu.items()]
     return {
         "core": core,
         "begin_ns": 1_000_000_000,

@@ -27,7 +27,8 @@ SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 CONFIDENCE = 0.90  # of the interval
 MOST_DRAWS, FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
-FEWEST_SAMPLES, _FEWEST_WORKED = 10, 0.5  # in the calibration; of longer samples the prediction is extrapolated
+FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; of longer samples the prediction is extrapolated
+_FEWEST_IN_LOOKS, _FEWEST_LOOKS = 0.5, 4  # enough work where that was seen at so many times
 _FEWEST_PIECES = 2  # of work to a sample: what is shorter would be interpolated, and look steadier than it is
 
 
@@ -170,7 +171,8 @@ def _floors_of(
 
 def _is_enough(timelines: Timelines, length_ns: int) -> bool:
     """Gaps alone do not tell how fast the CPU was: some of it has to be work."""
-    is_worked = timelines.worked_ns >= _FEWEST_WORKED * length_ns
+    fewest = _FEWEST_IN_LOOKS if timelines.looks >= _FEWEST_LOOKS else _FEWEST_WORKED
+    is_worked = timelines.worked_ns >= fewest * length_ns
     return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= FEWEST_SAMPLES * length_ns
 
 

@@ -21,6 +21,7 @@ from noisewatch.machine.spinning.calibration.buffer import COMMAND, GAPS
 from noisewatch.model.calibration.stretches import (
     SERIES_OF,
     Piece,
+    Stretch,
     cut_ns,
     laid_out,
     stretches_of,
@@ -72,6 +73,7 @@ class Timelines:
     starts: tuple[Timeline, ...]
     worked_ns: float = 0.0  # in which work was done, and not only gaps looked for
     piece_ns: float = 0.0  # one piece of that work
+    looks: int = 0  # how many times, apart from each other, that work was done
 
     @property
     def useful_ns(self) -> float:
@@ -108,6 +110,7 @@ class Timelines:
 
 _NOTHING = Timeline(())
 _AT_START = 0.5
+_APART_NS = 50_000_000  # longer than between two slices of one turn
 
 
 class Replay:
@@ -145,10 +148,18 @@ class Replay:
             tuple(start for pieces in starts if (start := Timeline(pieces)).useful_ns > 0),
             float(sum(self._worked_ns(each) for each in series)),
             max((self._usual_ns.get(each, 0.0) for each in series), default=0.0),
+            sum(_looks(stretches, series) for stretches in self._stretches),
         )
 
     def _worked_ns(self, series: str) -> int:
         return sum(run.spun_ns if series == GAPS else sum(run.samples_of(series).length_ns) for run in self._runs)
+
+
+def _looks(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
+    """How many groups of stretches of these series there are, as one in each turn of the CPU."""
+    own = [stretch for stretch in stretches if stretch.series in series]
+    apart = (after.begin_ns - before.end_ns > _APART_NS for before, after in pairwise(own))
+    return sum(apart) + bool(own)
 
 
 def timelines_of(

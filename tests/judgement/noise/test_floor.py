@@ -13,8 +13,9 @@ from noisewatch.judgement.noise.floor import (
     shortest_interval,
     worst_floors,
 )
+from noisewatch.judgement.noise.work_floors import floors_by_work
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
-from noisewatch.machine.spinning.calibration.buffer import OF_WORK
+from noisewatch.machine.spinning.calibration.buffer import OF_WORK, plan_slots
 from tests.written.calibration import WORK_NS, steady, written_calibration
 
 _MS = 1_000_000
@@ -128,3 +129,13 @@ def test_a_little_work_predicts_short_samples_only() -> None:
     little = {2: {**{key: [] for key in OF_WORK}, "work": said["work"][:300]}}  # 30 ms
     floors = _floors([parse_calibration(written_calibration((2,), changes=little))], Budget())
     assert [floor.extrapolated for floor in floors] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("neighbours", "is_known"), [(2, True), (16, False)])
+def test_a_kind_that_was_seen_once_is_not_known_for_all_of_the_time(neighbours: int, is_known: bool) -> None:
+    """Sixteen CPUs in one cache take turns: in three seconds each has one, of which a kind has 26 ms."""
+    cpus = range(neighbours)
+    slots = plan_slots(cpus, {}, dict.fromkeys(cpus, frozenset(cpus)), 3_000 * _MS)[0]
+    said = parse_calibration(written_calibration((0,), seconds=3.0, slots=slots))
+    (floor,) = floors_by_work(said, Budget(10 * _MS))["latency"].at_budget_by_cpu.values()
+    assert floor.extrapolated is not is_known
