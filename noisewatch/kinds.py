@@ -50,7 +50,8 @@ class Work(StrEnum):
     LATENCY = "latency"  # steps that wait for each other: of whoever shares the core it notices little
     THROUGHPUT = "throughput"  # as many instructions a cycle as the core can do: a busy sibling takes half of them
     INTERPRETER = "interpreter"  # branches, small objects, many caches: between the two, and never steady
-    MEMORY = "memory"  # what lies in the last-level cache, or beyond it
+    CACHE = "cache"  # what lies in the last-level cache, as long as nobody else wants the room
+    MEMORY = "memory"  # what no cache holds
     MIXED = "mixed"  # the first three in turn
 
 

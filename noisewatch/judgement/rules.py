@@ -17,7 +17,7 @@ PROFILES: Mapping[str, str] = {
     MICRO: "one thread that computes, pinned to a target CPU",
     PARALLEL: "several threads on the target CPUs, placed by the scheduler",
     LATENCY: "work that sleeps and is woken: timers, queues, network",
-    MEMORY: "work that lives in the last-level cache and in memory",
+    MEMORY: "work that lives in memory, beyond the caches",
     IO: "files and disks",
     SHARED: "a virtual machine or a container: judged by measurement, what a guest cannot know does not apply",
     STRICT: "a dedicated laboratory machine: the strictest",

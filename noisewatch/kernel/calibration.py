@@ -41,7 +41,7 @@ _LONGEST_NS = 10**15  # eleven days
 _GAP_COLUMNS = 4
 _SERIES = (*OF_WORK, COMMAND)
 _NEWER = frozenset({LATENCY, MEMORY})  # older recordings have none
-_KINDS = WORKING | {GAPS, FETCH, COMMAND}
+_KINDS = WORKING | {GAPS, *FETCH, COMMAND}
 
 
 @dataclass(frozen=True, slots=True)

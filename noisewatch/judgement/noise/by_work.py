@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.noise.drift import Drift
     from noisewatch.kernel.calibration import CalibrationSamples
 
-KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.MEMORY)
+KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY)
 
 
 @dataclass(frozen=True, slots=True)

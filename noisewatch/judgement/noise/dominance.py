@@ -30,6 +30,7 @@ INTERRUPTIONS = NoisePart("interruptions", "interruptions: move what shares this
 FREQUENCY = NoisePart("frequency", "a moving clock: set governor performance, switch turbo off")
 MEMORY = NoisePart("memory", "a neighbour in the last-level cache or on the memory bus")
 THROUGHPUT = NoisePart("throughput", "a sibling or a neighbour that takes throughput, perhaps another virtual machine")
+_OF_MEMORY = (Work.CACHE, Work.MEMORY)
 _HALF = 0.5
 _TWOFOLD, _FOURFOLD = 2, 4
 _LEAST_QUOTA = 0.001  # of the time: a thousandth in one piece is the most of what samples of any length vary by
@@ -50,10 +51,11 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | Non
         return QUOTA
     if _share_of_interruptions(said, floor, work) > _HALF:
         return INTERRUPTIONS
-    clock, own, memory = figures.effective_khz_spread_share, _own_spread(figures, work), figures.memory
+    clock, own = figures.effective_khz_spread_share, _own_spread(figures, work)
+    memory = figures.main_memory if work == Work.MEMORY else figures.memory
     if clock is not None and own is not None and clock > max(_HALF * own.width_share, _LEAST_CLOCK):
         return FREQUENCY
-    usual, times = figures.work, _TWOFOLD if work == Work.MEMORY else _FOURFOLD
+    usual, times = figures.work, _TWOFOLD if work in _OF_MEMORY else _FOURFOLD
     is_in_registers = work in (Work.LATENCY, Work.THROUGHPUT)
     if not is_in_registers and memory is not None and usual is not None:
         return MEMORY if memory.width_share > times * usual.width_share else THROUGHPUT
@@ -62,7 +64,12 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | Non
 
 def _own_spread(figures: CpuFigures, work: Work | None) -> Spread | None:
     """Of the kind of work; of an interpreter's where nobody said which, or several."""
-    spreads = {Work.LATENCY: figures.latency_work, Work.THROUGHPUT: figures.native_work, Work.MEMORY: figures.memory}
+    spreads = {
+        Work.LATENCY: figures.latency_work,
+        Work.THROUGHPUT: figures.native_work,
+        Work.CACHE: figures.memory,
+        Work.MEMORY: figures.main_memory,
+    }
     return figures.work if work is None else spreads.get(work, figures.work)
 
 
@@ -79,7 +86,7 @@ def _is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
 
 def _share_of_interruptions(said: CpuSamples, floor: NoiseFloor, work: Work | None) -> float:
     """Of the variance of samples of that length, or of as long ones as there are enough of."""
-    series = None if work is None else [each for variant in SERIES_OF[work] for each in variant]
+    series = None if work is None else SERIES_OF[work]
     interrupted = timelines_of([said], series)
     length_ns = min(floor.sample_ns, interrupted.useful_ns / FEWEST_SAMPLES)
     if length_ns <= 0:

@@ -92,17 +92,9 @@ def floors_by_cpu(
     Several calibrations, as before and after a benchmark, are taken together. A CPU of which too little is known has
     none.
     """
-    variants = (None,) if budget.work is None else SERIES_OF[budget.work]
+    series = None if budget.work is None else SERIES_OF[budget.work]
     replays = replays_by_cpu(calibrations)
-    return {
-        cpu: floors_by_length(timelines_by_variant(replay, variants), cpu, budget, drift)
-        for cpu, replay in replays.items()
-    }
-
-
-def timelines_by_variant(replay: Replay, variants: Iterable[Sequence[str] | None]) -> list[Timelines]:
-    """What one CPU gave to each variant of a kind of work."""
-    return [replay.timelines(series) for series in variants]
+    return {cpu: floors_by_length(replay.timelines(series), cpu, budget, drift) for cpu, replay in replays.items()}
 
 
 def _lengths(budget: Budget) -> list[int]:
@@ -142,17 +134,17 @@ def replays_by_cpu(calibrations: Iterable[CalibrationSamples]) -> dict[int, Repl
 
 
 def floors_by_length(
-    variants: Sequence[Timelines], cpu: int, budget: Budget, drift: Drift, draws: int = MOST_DRAWS, is_all: bool = True
+    timelines: Timelines, cpu: int, budget: Budget, drift: Drift, draws: int = MOST_DRAWS, is_all: bool = True
 ) -> list[NoiseFloor]:
-    """The floor of one CPU for each length, shortest first, the worst of all variants; empty where too little of one
-    was measured. Not `is_all`, up to the budget's length; shorter ones only where that is extrapolated from them.
+    """The floor of one CPU for each length, shortest first; empty where too little was measured.
+
+    Not `is_all`, up to the budget's length; shorter ones only where that is extrapolated from them.
     """
     lengths = _lengths(budget)
     if not is_all:
-        is_known = all(_is_enough(each, budget.at_ns) for each in variants)
+        is_known = _is_enough(timelines, budget.at_ns)
         lengths = [budget.at_ns] if is_known else [each for each in lengths if each <= budget.at_ns]
-    found = [_floors_of(each, cpu, lengths, budget.samples, drift, draws) for each in variants]
-    return [worst_of(together) for together in zip(*found, strict=False)]
+    return _floors_of(timelines, cpu, lengths, budget.samples, drift, draws)
 
 
 def _floors_of(

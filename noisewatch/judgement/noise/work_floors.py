@@ -14,7 +14,6 @@ from noisewatch.judgement.noise.floor import (
     NoiseFloor,
     floors_by_length,
     replays_by_cpu,
-    timelines_by_variant,
     worst_of,
 )
 from noisewatch.kinds import Work
@@ -30,9 +29,9 @@ ALONE = "interruptions"  # of work that nothing else slows
 class WorkFloors:
     """The floors of one kind of work, each worked out when it is asked for: not every verdict tells all of them."""
 
-    def __init__(self, made: _Made, variants: Sequence[Sequence[str]]) -> None:
+    def __init__(self, made: _Made, series: Sequence[str]) -> None:
         self._made = made
-        self._variants = variants
+        self._series = series
 
     @cached_property
     def at_budget_by_cpu(self) -> Mapping[int, NoiseFloor]:
@@ -60,8 +59,8 @@ class WorkFloors:
         return tuple(worst if each.sample_ns == made.budget.at_ns else each for each in floors)
 
     @cached_property
-    def _timelines(self) -> Mapping[int, list[Timelines]]:
-        return {cpu: timelines_by_variant(replay, self._variants) for cpu, replay in self._made.replays.items()}
+    def _timelines(self) -> Mapping[int, Timelines]:
+        return {cpu: replay.timelines(self._series) for cpu, replay in self._made.replays.items()}
 
 
 class _Made:
@@ -88,5 +87,5 @@ def floors_by_work(
     if calibration.command:
         return {}
     made = _Made(calibration, budget, drift)
-    kinds = {work: variants for work, variants in SERIES_OF.items() if work != Work.MIXED}
-    return {ALONE: WorkFloors(made, (INTERRUPTIONS,)), **{str(work): WorkFloors(made, kinds[work]) for work in kinds}}
+    kinds = {str(work): WorkFloors(made, series) for work, series in SERIES_OF.items() if work != Work.MIXED}
+    return {ALONE: WorkFloors(made, INTERRUPTIONS), **kinds}

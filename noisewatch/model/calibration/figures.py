@@ -139,7 +139,7 @@ def _measured_share(said: CpuSamples) -> float | None:
     planned_ns: dict[str, int] = {}
     for kind, begin_ns, end_ns in said.slots:
         series = STARTED.get(kind, kind)
-        if kind == FETCH:
+        if kind in FETCH:
             continue
         planned_ns[series] = planned_ns.get(series, 0) + end_ns - begin_ns
     measured_ns = {series: sum(samples.length_ns) for series, samples in said.samples_by_series.items()}

@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 _Timed = tuple[int, int, bool]  # from when, for how long, and whether work was done: ns
 Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
 INTERRUPTIONS = (GAPS,)  # the time alone: what a kind would meet that notices nobody
-# The series that stand for a kind together; where there are several such, the worst of them stands for it.
-SERIES_OF: Mapping[Work, tuple[tuple[str, ...], ...]] = {
-    Work.LATENCY: ((LATENCY,),),
-    Work.THROUGHPUT: ((THROUGHPUT,),),
-    Work.INTERPRETER: ((INTERPRETER,),),
-    Work.MEMORY: ((CACHE,), (MEMORY,)),
-    Work.MIXED: ((INTERPRETER, THROUGHPUT, LATENCY),),
+# The series that stand for a kind together.
+SERIES_OF: Mapping[Work, tuple[str, ...]] = {
+    Work.LATENCY: (LATENCY,),
+    Work.THROUGHPUT: (THROUGHPUT,),
+    Work.INTERPRETER: (INTERPRETER,),
+    Work.CACHE: (CACHE,),
+    Work.MEMORY: (MEMORY,),
+    Work.MIXED: (INTERPRETER, THROUGHPUT, LATENCY),
 }
 _OF_MEMORY = (CACHE, MEMORY)
 _OWN_BREAK_NS = 200_000  # between two samples; thrice what a chain of multiplications takes
@@ -87,7 +88,7 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
             timed = [*(_break(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()), *timed]
             found.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
             expected_ns = round(found[-1].end_ns)
-        elif kind == FETCH or series not in usual_ns:  # else somebody else had all of it
+        elif kind in FETCH or series not in usual_ns:  # else somebody else had all of it
             expected_ns = end_ns
         planned_ns = end_ns
     return found

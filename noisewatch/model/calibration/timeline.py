@@ -128,8 +128,7 @@ class Replay:
         Not `are_interrupted`, it is as without any long interruption, the CPU being as fast as it was.
         """
         if series is None:
-            (mixed,) = SERIES_OF[Work.MIXED]
-            series = [each for each in (COMMAND, *mixed) if each in self._usual_ns]
+            series = [each for each in (COMMAND, *SERIES_OF[Work.MIXED]) if each in self._usual_ns]
             series = [COMMAND] if COMMAND in series else series
         if not {*series} <= {GAPS, *self._usual_ns}:
             return Timelines(_NOTHING, ())

@@ -33,9 +33,9 @@ def _floor(at_ns: int = 10 * _MS, **written: object) -> NoiseFloor:
 
 def test_steady_work_without_gaps_has_no_noise() -> None:
     floor = _floor()
-    assert floor.cv_low <= floor.cv_expected < 1e-9 < floor.cv_high < 2e-4
+    assert floor.cv_low <= floor.cv_expected < 1e-9 < floor.cv_high < 5e-4
     assert floor.max_inflation == pytest.approx(1)
-    assert floor.smallest_change_share < 2e-4
+    assert floor.smallest_change_share < 5e-4
 
 
 def test_work_that_takes_twice_as_long_half_of_the_time_varies_by_a_third() -> None:
@@ -103,7 +103,7 @@ def test_calibrations_before_and_after_are_taken_together() -> None:
     before = parse_calibration(written_calibration((2,)))
     after = parse_calibration(written_calibration((2,), work=lambda at_ns: 2 * steady(at_ns)))
     alone, both = (_floors(runs, Budget(10 * _MS)) for runs in ([before], [before, after]))
-    assert alone[1].cv_high < 2e-4
+    assert alone[1].cv_high < 5e-4
     assert both[1].cv_expected > 0.2
 
 
@@ -131,9 +131,11 @@ def test_a_little_work_predicts_short_samples_only() -> None:
     assert [floor.extrapolated for floor in floors] == [False, False, True, True]
 
 
-@pytest.mark.parametrize(("neighbours", "is_known"), [(2, True), (16, False)])
-def test_a_kind_that_was_seen_once_is_not_known_for_all_of_the_time(neighbours: int, is_known: bool) -> None:
-    """Sixteen CPUs in one cache take turns: in three seconds each has one, of which a kind has 26 ms."""
+@pytest.mark.parametrize(("neighbours", "is_known"), [(2, True), (32, False)])
+def test_a_kind_that_was_seen_twice_for_a_moment_is_not_known_for_all_of_the_time(
+    neighbours: int, is_known: bool
+) -> None:
+    """Many CPUs in one cache take turns: in three seconds each has two, in which a kind has 14 ms."""
     cpus = range(neighbours)
     slots = plan_slots(cpus, {}, dict.fromkeys(cpus, frozenset(cpus)), 3_000 * _MS)[0]
     said = parse_calibration(written_calibration((0,), seconds=3.0, slots=slots))

@@ -12,7 +12,7 @@ from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift, Learned
 from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
 from noisewatch.kinds import Work
-from noisewatch.machine.spinning.calibration.buffer import CACHE, INTERPRETER, LATENCY, OF_WORK
+from noisewatch.machine.spinning.calibration.buffer import INTERPRETER, LATENCY, MEMORY, OF_WORK
 from tests.written.calibration import WORK_NS, written_calibration
 
 _MS = 1_000_000
@@ -20,11 +20,11 @@ _WILD = Drift({10 * _MS: Learned(100, 4.0)})  # of a machine that is another one
 
 
 def _swinging(at_ns: int) -> int:
-    return WORK_NS + at_ns // (30 * _MS) % 5 * 4_000
+    return WORK_NS + at_ns // (12 * _MS) % 5 * 4_000
 
 
 def _in_bursts(at_ns: int) -> int:
-    return WORK_NS * (9 if at_ns // (400 * _MS) % 5 == 0 else 1)
+    return _swinging(at_ns) * (9 if at_ns // (400 * _MS) % 5 == 0 else 1)
 
 
 def _said(seconds: float = 3.0, changes: Mapping[int, Any] | None = None, **others: Any) -> CalibrationSamples:
@@ -44,7 +44,7 @@ def _inside(floor: NoiseFloor, **others: Any) -> Budget:
 
 @pytest.mark.parametrize(("max_cv", "is_enough"), [(1e-4, True), (0.5, True), (None, False)])
 def test_it_is_once_the_budget_lies_outside_of_all_intervals(max_cv: float | None, is_enough: bool) -> None:
-    said = _said(work=_swinging, others={CACHE: _in_bursts})
+    said = _said(work=_swinging, others={MEMORY: _in_bursts})
     floor = _floor(said, "memory")
     assert floor.cv_high > 4 * floor.cv_low, "wide enough to tell nothing"
     budget = _inside(floor) if max_cv is None else Budget(10 * _MS, max_cv={0.5: floor.cv_high * 2}.get(max_cv, max_cv))
@@ -52,7 +52,7 @@ def test_it_is_once_the_budget_lies_outside_of_all_intervals(max_cv: float | Non
 
 
 def test_only_the_kind_that_is_asked_for_has_to_be_known() -> None:
-    said = _said(others={CACHE: _in_bursts})
+    said = _said(others={MEMORY: _in_bursts})
     budget = _inside(_floor(said, "memory"))
     assert not is_settled(said, budget, USUAL_DRIFT)
     assert is_settled(said, Budget(10 * _MS, max_cv=budget.max_cv, work=Work.LATENCY), USUAL_DRIFT)

@@ -17,10 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from noisewatch.machine.spinning.loops.python_loops import GAP_WORDS, SPIN_WORDS, WORK_WORDS, Words
 
 GAPS, COMMAND = "gaps", "command"
-FETCH = "fetch"  # has in the cache what work on it needs; its first samples would tell what was done there before
 # Series of work, by the names that recordings have for them.
 INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latency_work", "memory", "main_memory"
 STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # just after a rest
+# Has in the caches what work on memory needs; its first samples would tell what was done there before.
+FETCH = {"fetch": CACHE, "fetch_memory": MEMORY}
 OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY)
 WORKING = frozenset({*OF_WORK, *STARTED})
 Slot = tuple[str, int, int]  # what, from when, until when: ns since the common start
@@ -28,7 +29,8 @@ Slots = dict[int, list[Slot]]
 Shares = tuple[tuple[tuple[str, ...], float], ...]
 
 _CORE_KINDS = (INTERPRETER, THROUGHPUT, LATENCY)
-# The cache and what lies beyond it take turns: a cache needs several passes until it holds what is gone through.
+# The cache and what lies beyond it take turns: a cache needs several passes until it holds what is gone through, and
+# memory has its addresses translated from caches as well.
 _TURN: Shares = ((_CORE_KINDS, 0.70), ((CACHE,), 0.30))
 # Every other turn begins as a benchmark's process does: after a rest, and while others are busy starting it. In
 # the others nothing rests, as whoever shares the CPU makes up for it, and as a rest cuts apart what comes periodically.
@@ -39,10 +41,11 @@ _TURN_WITH_START: Shares = (
     ((MEMORY,), 0.25),
 )
 _SLICE_NS = 5_000_000  # 25 samples: enough to tell how fast a kind was, and short beside what comes and goes
-_FETCH_NS = 30_000_000  # for three passes or more, with slow translations of addresses as in a virtual machine
+# For three passes or more through the cache, with slow translations of addresses as in a virtual machine.
+_FETCH_NS = {CACHE: 30_000_000, MEMORY: 15_000_000}
 _TURN_OF_COMMAND: Shares = (((COMMAND,), 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
-_ROUND_NS = 400_000_000  # all kinds come up this often, so that each sees what comes and goes
+_ROUND_NS = 375_000_000  # in twice as long all kinds come up, so that each sees what comes and goes; in 3 s four times
 _SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round; below it, warming up takes too much of it
 
 
@@ -85,10 +88,11 @@ def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
     for kinds, share in turn:
         passed += share
         until = min(begin + round((end - begin) * passed), end)
-        if kinds == (CACHE,):
-            fetched = min(at + _FETCH_NS, (at + until) // 2)
-            slots.append((FETCH, at, fetched))
-            at = fetched
+        for fetch, kind in FETCH.items():
+            if kinds == (kind,):
+                fetched = min(at + _FETCH_NS[kind], (at + until) // 2)
+                slots.append((fetch, at, fetched))
+                at = fetched
         rounds = max(round((until - at) / _SLICE_NS / len(kinds)), 1) if len(kinds) > 1 else 1
         count = rounds * len(kinds)
         slots += [(kind, *_part(at, until, number, count)) for number, kind in enumerate(kinds * rounds)]
@@ -137,7 +141,7 @@ STATE_NAMES = ("starting", "ready", "running", "done", "refused", "no-priority",
 
 _GAPS_PER_S = 15_000  # the noisiest machine met had 12,000 a second
 _MOST_GAPS = 60_000
-_SAMPLES_PER_S = {**dict.fromkeys(SERIES, 12_000), COMMAND: 2_000, CYCLES: 400, SPINS: 100}
+_SAMPLES_PER_S = {**dict.fromkeys(SERIES, 12_000), CACHE: 40_000, COMMAND: 2_000, CYCLES: 400, SPINS: 100}
 _GRAINED = frozenset(OF_WORK)  # of which a sample can be made longer
 _MOST_SAMPLES = 150_000
 Capacities = dict[str, int]

@@ -145,8 +145,8 @@ class CalibrationSpinner:
             return False
         if has_rested and kind in WORKING and kind not in STARTED:
             self._warm_up(begin_ns + _WARM_NS)
-        if kind == FETCH:
-            self._fetch(end_ns)
+        if kind in FETCH:
+            self._fetch(FETCH[kind], end_ns)
             return self._is_wanted()
         if kind == COMMAND:
             return self._run_commands(end_ns)
@@ -184,11 +184,11 @@ class CalibrationSpinner:
         steps = core.CHASE_STEPS if kind == CACHE else core.FAR_STEPS
         self._places[kind] = core.chase(samples, count, until_ns, memory, steps * self._grain, place)
 
-    def _fetch(self, until_ns: int) -> None:
+    def _fetch(self, kind: str, until_ns: int) -> None:
         samples, count = (memoryview(bytearray(8 * words)).cast("q") for words in (python_loops.WORK_WORDS, 1))
         while monotonic_ns() < until_ns:
             count[0] = 0
-            self._chase(CACHE, samples, count, until_ns)
+            self._chase(kind, samples, count, until_ns)
 
     def _warm_up(self, until_ns: int) -> None:
         words = memoryview(bytearray(8 * python_loops.WORK_WORDS)).cast("q")

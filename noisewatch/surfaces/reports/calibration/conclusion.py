@@ -107,13 +107,14 @@ def _words_for(by_work: FloorsByWork, work: Work) -> str:
 def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
     """What slows one kind of work and not another; where none is, what slows all."""
     floors = by_work.floor_by_work
-    chain, dense, memory = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT, Work.MEMORY))
+    chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
     if chain is not None and dense is not None and _differs(dense, chain):
         return (
             "What slows throughput and spares latency shares the core: a busy sibling, or another virtual machine. "
             "Take it away (--cpus of another core, no SMT), or calibrate with your own command (--workload)."
         )
-    if memory is not None and dense is not None and _differs(memory, dense):
+    of_memory = [floors[work] for work in (Work.CACHE, Work.MEMORY) if work in floors]
+    if dense is not None and any(_differs(each, dense) for each in of_memory):
         return "What slows memory alone shares the last-level cache or the memory: move it to another node or cache."
     return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
 

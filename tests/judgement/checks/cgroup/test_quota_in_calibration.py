@@ -108,7 +108,7 @@ def test_where_parents_are_hidden_stops_of_a_short_period_in_which_nobody_ran_fa
 
 
 def test_where_parents_are_hidden_a_long_stop_is_told_in_the_reason() -> None:
-    answer = _of_stops(((100 * _MS, 488 * _MS, 1, 0),))
+    answer = _of_stops(((50 * _MS, 488 * _MS, 1, 0),))
     assert (answer.status, answer.reason is not None) == ("unknown", True)
     assert "the loop on CPU 2 was stopped for 488 ms at a time, as a quota would do: calibrate longer to be sure" in (
         answer.reason or ""
