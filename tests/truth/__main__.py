@@ -1,4 +1,4 @@
-"""Prints predicted against measured, the bad cases first: `python -m tests.truth` (40 minutes; root for the quota).
+"""Prints predicted against measured, the bad cases first: `python -m tests.truth` (an hour; root for the quota).
 
 Each case calibrates one CPU and then runs a benchmark pinned to it, for samples of 1, 10 and 100 ms. The prediction is
 for the benchmark's kind of work and for as many samples as it took, from what was known before it.
@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from noisewatch.machine.spinning.loops import load_core
+from tests.truth.beside import lines_beside
 from tests.truth.collect import collect
 from tests.truth.conditions import CONDITIONS
-from tests.truth.report import case_rows, summary_lines
+from tests.truth.report import Row, case_rows, summary_lines
 from tests.truth.shortened import last_of
 from tests.truth.workloads import WORKLOADS, compiled
 
@@ -28,17 +29,18 @@ def main() -> None:
     """Collects (or reads what was collected), and prints."""
     arguments = _arguments()
     cases = _read(arguments.read) if arguments.read else _collect(arguments)
-    rows = []
+    rows: list[tuple[Row, list[str]]] = []
     for case in cases:
         before = last_of(case["before"], arguments.last) if arguments.last else case["before"]
         found = case_rows({**case, "before": before})
-        rows += found
+        rows += [(row, list(lines_beside(case, row.sample_ms)) if arguments.beside else []) for row in found]
         if not arguments.read:
             print("\n".join(row.line for row in found), flush=True)
     print("\nbad ones first: the relative standard deviation that was measured, and the interval that was predicted")
-    for row in sorted(rows, key=lambda row: -row.badness):
-        print(row.line)
-    print("\n" + "\n".join(summary_lines(rows)))
+    rows.sort(key=lambda pair: -pair[0].badness)
+    for number, (row, beside) in enumerate(rows):
+        print("\n".join([row.line, *(beside if number < arguments.beside else ())]))
+    print("\n" + "\n".join(summary_lines([row for row, _ in rows])))
 
 
 def _arguments() -> argparse.Namespace:
@@ -52,6 +54,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--keep", help="write all that was measured to this file (gzip JSON lines)")
     parser.add_argument("--last", type=float, help="of each calibration, use only so many seconds before the benchmark")
     parser.add_argument("--read", nargs="*", help="judge what was kept in these files, measuring nothing")
+    parser.add_argument(
+        "--beside", type=int, default=0, help="of so many bad cases, show the calibration beside each sample"
+    )
     return parser.parse_args()
 
 

@@ -57,8 +57,8 @@ static void bytecodes(void) {
     sink = (double)stack[3];
 }
 
-/* Memory: a random walk through 64 MB. */
-enum { WALK_WORDS = 1 << 24 };
+/* The last-level cache, and memory: a random walk through 4 MB, and through 64. */
+enum { IN_CACHE = 1 << 20, IN_MEMORY = 1 << 24 };
 static uint32_t *links;
 
 static void walk(void) {
@@ -70,14 +70,14 @@ static void walk(void) {
 }
 
 /* A single cycle through all words: Sattolo's shuffle. */
-static int make_walk(void) {
+static int make_walk(uint32_t words) {
     uint64_t state = 88172645463325252ULL;
-    links = malloc(sizeof *links * WALK_WORDS);
+    links = malloc(sizeof *links * words);
     if (links == NULL)
         return 0;
-    for (uint32_t at = 0; at < WALK_WORDS; at++)
+    for (uint32_t at = 0; at < words; at++)
         links[at] = at;
-    for (uint32_t at = WALK_WORDS - 1; at > 0; at--) {
+    for (uint32_t at = words - 1; at > 0; at--) {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -99,12 +99,19 @@ int main(int count, char **arguments) {
     const struct {
         const char *name;
         void (*loop)(void);
-    } kinds[] = {{"latency", recurrence}, {"throughput", matrices}, {"interpreter", bytecodes}, {"memory", walk}};
+        uint32_t words;
+    } kinds[] = {
+        {"latency", recurrence, 0}, {"throughput", matrices, 0}, {"interpreter", bytecodes, 0},
+        {"cache", walk, IN_CACHE}, {"memory", walk, IN_MEMORY},
+    };
     void (*loop)(void) = NULL;
+    uint32_t words = 0;
     for (size_t at = 0; count > 1 && at < sizeof kinds / sizeof *kinds; at++)
-        if (strcmp(kinds[at].name, arguments[1]) == 0)
+        if (strcmp(kinds[at].name, arguments[1]) == 0) {
             loop = kinds[at].loop;
-    if (loop == NULL || (loop == walk && !make_walk()))
+            words = kinds[at].words;
+        }
+    if (loop == NULL || (words > 0 && !make_walk(words)))
         return 2;
     if (count < 4) {
         int64_t best = INT64_MAX;

@@ -1,0 +1,32 @@
+"""A case as it was: how fast its kind of work was in the calibration, beside each sample of the benchmark after it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kinds import Work
+from noisewatch.model.calibration.stretches import SERIES_OF
+from tests.truth.workloads import VALUES
+
+_STEP_NS = 500_000_000
+
+
+def lines_beside(case: dict[str, Any], sample_ms: int) -> Iterator[str]:
+    """Both by their medians; the benchmark's samples a process at a time."""
+    (said,) = parse_calibration(case["before"]).cpus
+    (series,) = SERIES_OF[Work(case["work"])]
+    samples = said.samples_of(series)
+    by_step: dict[int, list[int]] = {}
+    for start_ns, length_ns in zip(samples.start_ns, samples.length_ns, strict=True):
+        by_step.setdefault(start_ns // _STEP_NS, []).append(length_ns)
+    usual_ns = statistics.median(samples.length_ns)
+    before = (f"{statistics.median(each) / usual_ns:.2f}" for _, each in sorted(by_step.items()))
+    yield f"    before, by half seconds:   {' '.join(before)}"
+    times = case["samples_s"][str(sample_ms)]
+    median_s = statistics.median(times)
+    after = [f"{time / median_s:.2f}" for time in times]
+    processes = (" ".join(after[at : at + VALUES]) for at in range(0, len(after), VALUES))
+    yield f"    measured, by processes:    {' | '.join(processes)}"
