@@ -25,7 +25,7 @@ _MADE_UP = (
     (Kind.IRQ, "nvme0q1 (IRQ 103)", 0.03, (6_000, 14_000)),
     (Kind.THREAD, "prometheus", 0.09, (30_000, 90_000)),
     (Kind.KERNEL_THREAD, "kworker/2:1", 0.21, (20_000, 60_000)),
-    (Kind.OUTSIDE, "outside the kernel: hypervisor or firmware", 1.3, (300_000, 340_000)),
+    (Kind.OUTSIDE, "outside the kernel: hypervisor or firmware", 0.9, (300_000, 340_000)),
 )
 Gap = tuple[int, int, int, int]
 
