@@ -99,8 +99,8 @@ def add_budget(parser: ArgumentParser) -> None:
         type=kind_of_work,
         help="what its time depends on: latency = steps that wait for each other (not wake-ups: --profile latency); "
         "throughput = as many instructions a cycle as the core can do; interpreter; cache = what lies in "
-        "the last-level cache; memory = what no cache holds; mixed = the first three (default: any of them; with "
-        "--profile memory: memory)",
+        "the last-level cache; memory = what no cache holds; mixed = the first three (default: all have to stay "
+        "within the budget; with --profile memory: memory)",
     )
     parser.add_argument(
         "--realtime",

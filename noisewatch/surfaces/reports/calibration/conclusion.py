@@ -66,8 +66,8 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
 
 
 _SHARED = 2  # times as much, and not only by chance: another cause than what slows all kinds alike
-_WITHIN, _NEAR = "within the budget of {limit}", "too near to the budget of {limit} to tell"
-_OVER, _SHORT = "over the budget of {limit}", "too little was measured for samples of {length}"
+_WITHIN, _NEAR = "within the budget of {limit}, showing changes of", "too near to the budget of {limit} to tell, CV"
+_OVER, _SHORT = "over the budget of {limit}, CV", "too little was measured for samples of {length}"
 _MISSING = "not measured, or too little"
 
 
@@ -77,17 +77,13 @@ def _of_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown)
     limit, length = share_text(budget.max_cv), describe_ns(budget.at_ns)
     groups: dict[str, list[str]] = {words: [] for words in (_WITHIN, _NEAR, _OVER, _SHORT, _MISSING)}
     for work in KINDS:
-        floor = by_work.floor_by_work.get(work)
-        is_known = floor is not None and not floor.extrapolated
-        shown = f"{work} {share_text(floor.smallest_change_share)}" if floor is not None and is_known else work
-        groups[_words_for(by_work, work)].append(shown)
+        words = _words_for(by_work, work)
+        groups[words].append(f"{work}{_figure_of(by_work.floor_by_work.get(work), words)}")
     parts = [
         f"{words.format(limit=limit, length=length)}: {', '.join(kinds)}" for words, kinds in groups.items() if kinds
     ]
-    said = f"Changes that {budget.samples} samples of {length} can show, by kind of work: {'; '.join(parts)}"
+    said = f"{budget.samples} samples of {length}, by kind of work: {'; '.join(parts)}"
     status, _ = judged_by_work(calibrated, by_work)
-    if by_work.cpus_above[ALONE] and not by_work.above:
-        said += "; interruptions alone are over the budget"
     doubt = why_incomplete(calibrated) or calibrated.doubt
     helps = "" if status == Status.PASS else _difference(calibrated, by_work, gaps)
     return Conclusion(status, f"{said}{f'; but {doubt}' if doubt is not None else ''}.", helps=helps)
@@ -104,18 +100,31 @@ def _words_for(by_work: FloorsByWork, work: Work) -> str:
     return _SHORT if floor.extrapolated else _NEAR
 
 
+def _figure_of(floor: NoiseFloor | None, words: str) -> str:
+    """Of what is within the budget the change that shows, else how much it varies."""
+    if floor is None or words in (_SHORT, _MISSING):
+        return ""
+    return f" {share_text(floor.smallest_change_share if words == _WITHIN else floor.cv_expected)}"
+
+
 def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
-    """What slows one kind of work and not another; where none is, what slows all."""
-    floors = by_work.floor_by_work
+    """What slows all kinds of work, where that alone is too much; else what slows one and not another."""
+    floors, alone = by_work.floor_by_work, by_work.alone
+    if alone is not None and by_work.cpus_above[ALONE]:
+        return f"Interruptions alone are over the budget: {share_text(alone.cv_expected)}.{_most_of_the_gaps(gaps)}"
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
     if chain is not None and dense is not None and _differs(dense, chain):
         return (
             "What slows throughput and spares latency shares the core: a busy sibling, or another virtual machine. "
             "Take it away (--cpus of another core, no SMT), or calibrate with your own command (--workload)."
         )
-    of_memory = [floors[work] for work in (Work.CACHE, Work.MEMORY) if work in floors]
-    if dense is not None and any(_differs(each, dense) for each in of_memory):
-        return "What slows memory alone shares the last-level cache or the memory: move it to another node or cache."
+    of_memory = [work for work in (Work.CACHE, Work.MEMORY) if work in floors]
+    slowed = [work for work in of_memory if dense is not None and _differs(floors[work], dense)]
+    if slowed:
+        return (
+            f"What slows {' and '.join(slowed)} and spares throughput shares the last-level cache or the memory: move "
+            "it to another node or cache."
+        )
     return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
 
 
@@ -188,14 +197,18 @@ def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work
     """The cause of most of the noise, and of most of the time in gaps where one has it; nothing of next to nothing."""
     if floor.cv_expected < _NOTHING:
         return ""
-    said = f"It is mostly {dominating_cause(calibrated, floor, work).said}."
+    return f"It is mostly {dominating_cause(calibrated, floor, work).said}.{_most_of_the_gaps(gaps)}"
+
+
+def _most_of_the_gaps(gaps: GapsShown) -> str:
+    """The cause of most of the time in them, where one has it."""
     known = [each for each in gaps.totals if each.cause is not UNKNOWN and each.share is not None]
     most = max(known, key=lambda each: each.share or 0.0, default=None)
     if most is None or not gaps.share or (most.share or 0.0) < _MOSTLY * gaps.share:
-        return said
+        return ""
     part = (most.share or 0.0) / gaps.share
     cure = ": nohz_full= takes it away" if most.cause is TICK else ""
-    return f"{said} Of the time in gaps {part:.0%} is {most.cause.name}{cure}."
+    return f" Of the time in gaps {part:.0%} is {most.cause.name}{cure}."
 
 
 def _longer_samples(calibrated: Calibrated) -> str:

@@ -117,8 +117,11 @@ def cpu_lines(calibration: Calibration, width: int) -> list[str]:
     lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
     lines += [f"CPU {cpu}: buffer full: {count} gaps counted without details" for cpu, count in lost.items()]
     for name, said in (
+        ("latency_work", "latency work in blocks of about 1 ms"),
+        ("native_work", "throughput work in blocks of about 1 ms"),
         ("work", "interpreted work in blocks of about 1 ms"),
-        ("memory", "memory in blocks of about 1 ms"),
+        ("memory", "work on the cache in blocks of about 1 ms"),
+        ("main_memory", "work on memory in blocks of about 1 ms"),
         ("command", "workload"),
     ):
         lines += _spread_line(calibration, name, said)

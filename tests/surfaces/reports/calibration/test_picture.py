@@ -169,7 +169,7 @@ def test_gaps_that_found_no_room_are_counted_and_have_no_share() -> None:
     ("calibrated", "status", "said"),
     [
         (traced(), Status.PASS, "within the budget of 1%"),
-        (recorded(), Status.FAIL, "over the budget of 1%: throughput"),
+        (recorded(), Status.FAIL, "over the budget of 1%, CV: throughput"),
         (short(), Status.UNKNOWN, "too little was measured for samples of 100 ms"),
         (broken(), Status.UNKNOWN, "CPU 3: it went offline"),
         (

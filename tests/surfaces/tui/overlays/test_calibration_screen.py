@@ -50,7 +50,7 @@ def test_the_first_page_has_the_whole_histogram_with_its_axis(width: int, height
 
 @pytest.mark.parametrize(("width", "height"), [(20, 5), (60, 20), (80, 24), (140, 40), (300, 80)])
 def test_the_first_page_says_what_follows(width: int, height: int) -> None:
-    assert any("Changes" in line for line in _pages(width, height)[0])
+    assert any("25 samples" in line for line in _pages(width, height)[0])
 
 
 def test_the_details_are_on_the_pages_that_follow() -> None:
