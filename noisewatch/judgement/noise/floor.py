@@ -164,7 +164,7 @@ def _floors_of(
 def _is_enough(timelines: Timelines, length_ns: int) -> bool:
     """Gaps alone do not tell how fast the CPU was: some of it has to be work."""
     fewest = _FEWEST_IN_LOOKS if timelines.looks >= _FEWEST_LOOKS else _FEWEST_WORKED
-    is_worked = timelines.worked_ns >= fewest * length_ns
+    is_worked = timelines.worked_ns >= fewest * length_ns and timelines.looks > 1
     return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= FEWEST_SAMPLES * length_ns
 
 

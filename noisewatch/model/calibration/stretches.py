@@ -46,7 +46,7 @@ _OWN_BREAK_NS = 200_000  # between two samples; thrice what a chain of multiplic
 _LONG_NS = 100_000  # of a gap, or in work that hardly notices anybody: an interrupt with its softirq is shorter
 _LONG_SHARE = 1.5  # of the usual time, above it: whatever shares the core at most doubles it
 _LONG_IN_CHAIN = 0.5  # the same of work that hardly notices anybody
-_LONG_IN_MEMORY_NS = 1_000_000  # what shares a cache or the memory may take several times as long
+_FEW = 3  # pieces, of which half may be interrupted
 
 
 def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
@@ -88,8 +88,10 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
             timed = [*(_break(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()), *timed]
             found.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
             expected_ns = round(found[-1].end_ns)
-        elif kind in FETCH or series not in usual_ns:  # else somebody else had all of it
+        elif kind in FETCH or series not in usual_ns:
             expected_ns = end_ns
+        elif expected_ns is None:  # somebody else had all of it, as from any other slot without pieces
+            expected_ns = begin_ns
         planned_ns = end_ns
     return found
 
@@ -98,13 +100,14 @@ def cut_ns(series: str, usual_ns: float) -> float:
     """What is longer than usual by so much in a piece of the series was no company, but somebody else's turn."""
     if series in (GAPS, LATENCY):
         return max(_LONG_NS, _LONG_IN_CHAIN * usual_ns)
-    return max(_LONG_SHARE * usual_ns, _LONG_IN_MEMORY_NS if series in _OF_MEMORY else 0.0)
+    return _LONG_SHARE * usual_ns
 
 
 def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: float) -> Stretch:
     """Of the gaps in a spin a short one is calm; of work the excess over its median."""
     lengths = [length for _, length, is_useful in timed if is_useful]
     local_ns = statistics.median(lengths) if lengths and series != GAPS else 0.0
+    local_ns = min(local_ns, usual_ns) if len(lengths) < _FEW else local_ns
     least_ns = cut_ns(series, usual_ns)
     pieces: list[Piece] = []
     calm: list[Piece] = []

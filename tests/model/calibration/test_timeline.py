@@ -189,6 +189,14 @@ def test_time_between_two_slots_is_somebody_elses_but_not_that_in_which_a_cache_
     assert set(_times(("latency_work",), fetched, 1.0)) == {1.0}
 
 
+def test_slots_that_somebody_else_had_all_of_after_a_rest_are_time_too() -> None:
+    slots: list[Slot] = [("work", 0, 10 * _MS)]  # then a rest
+    slots += [("work", 20 * _MS, 25 * _MS), ("work", 25 * _MS, 30 * _MS), ("work", 30 * _MS, 40 * _MS)]
+    work = _steadily((0, 10 * _MS, 100_000), (32 * _MS, 40 * _MS, 100_000))
+    steady = timelines_of([_said(slots, {"work": work})], ("work",)).steady
+    assert (steady.passed_ns, steady.useful_ns) == (30 * _MS, 18 * _MS)
+
+
 def test_a_slot_that_somebody_else_had_all_of_is_time_too() -> None:
     slots: list[Slot] = [("work", 0, 10 * _MS), ("native_work", 10 * _MS, 15 * _MS), ("work", 15 * _MS, 25 * _MS)]
     slots.append(("native_work", 25 * _MS, 30 * _MS))

@@ -56,6 +56,13 @@ def test_interruptions_are_the_same_for_all_kinds_and_fail_alone() -> None:
     assert all(floor["cv_expected"] > 0.1 for floor in by_work.values())
 
 
+@pytest.mark.parametrize("work", [Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY])
+def test_interruptions_that_only_the_gaps_met_are_no_pass_of_any_kind(work: Work) -> None:
+    gaps = tuple((at * _MS, 900_000, 1, 0) for at in range(10, 5_000, 20))
+    found = finding(verdict_of(gaps=gaps, budget=Budget(_MS, work=work)), "noise-floor-above-budget")
+    assert found.status == "unknown"
+
+
 def test_a_budget_inside_the_interval_of_one_kind_is_unknown_and_names_it() -> None:
     memory = _floor(_SLOW_MEMORY).answer.evidence["by_work"]["memory"]
     found = _floor(_SLOW_MEMORY, max_cv=(memory["cv_low"] + memory["cv_high"]) / 2)
