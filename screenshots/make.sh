@@ -19,13 +19,13 @@ draw cpu 100x30 $lab --keys enter,f
 draw monitor-light 120x30 $lab --theme light
 draw preflight 100x30 $lab --keys 7
 draw clock 120x34 tests/machines/lab-throttled.nw --keys 4
-draw calibration 100x40 tests/machines/host-calibration.nw --keys c,enter
+draw calibration 100x40 tests/machines/host-kinds.nw --keys c,enter
 python3 -m tests.written.two_sides "$recordings/two.nw"
 for form in svg png; do
     noisewatch calibrate --replay "$recordings/two.nw" --cpus 2-3 --against 0-1 --format $form \
         --output screenshots/against-120x40.$form
 done
-draw verdict 100x40 tests/machines/host-calibration.nw --keys p,enter
+draw verdict 100x40 tests/machines/host-kinds.nw --keys p,enter
 
 for count in 4 16 64 512; do
     made=$recordings/$count.nw

@@ -130,3 +130,14 @@ def test_a_calibration_is_replayed_with_its_floor(capsys: pytest.CaptureFixture[
     assert verdict["calibration"]["core"] == "native"
     assert verdict["noise_floor"] is not None
     assert _finding(verdict, "noise-floor-above-budget")["measured"] > 0
+
+
+def test_a_busy_sibling_slows_throughput_and_spares_latency(capsys: pytest.CaptureFixture[str]) -> None:
+    by_work = {
+        name: next(floor for floor in floors if floor["sample_ns"] == 100_000_000)
+        for name, floors in _verdict("host-kinds", capsys)["noise_floor_by_work"].items()
+    }
+    assert by_work["throughput"]["cv_expected"] > 10 * by_work["latency"]["cv_expected"]
+    main(["calibrate", "--replay", str(MACHINES / "host-kinds.nw")])
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "What slows throughput and spares latency shares the core" in said

@@ -110,16 +110,17 @@ def _figure_of(floor: NoiseFloor | None, words: str) -> str:
 def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
     """What slows all kinds of work, where that alone is too much; else what slows one and not another."""
     floors, alone = by_work.floor_by_work, by_work.alone
+    margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
         return f"Interruptions alone are over the budget: {share_text(alone.cv_expected)}.{_most_of_the_gaps(gaps)}"
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
-    if chain is not None and dense is not None and _differs(dense, chain):
+    if chain is not None and dense is not None and _differs(dense, chain, margin):
         return (
-            "What slows throughput and spares latency shares the core: a busy sibling, or another virtual machine. "
-            "Take it away (--cpus of another core, no SMT), or calibrate with your own command (--workload)."
+            "What slows throughput and spares latency shares the core: a busy sibling, or another virtual machine "
+            "(--cpus of another core, no SMT; --workload for your own command)."
         )
     of_memory = [work for work in (Work.CACHE, Work.MEMORY) if work in floors]
-    slowed = [work for work in of_memory if dense is not None and _differs(floors[work], dense)]
+    slowed = [work for work in of_memory if dense is not None and _differs(floors[work], dense, margin)]
     if slowed:
         return (
             f"What slows {' and '.join(slowed)} and spares throughput shares the last-level cache or the memory: move "
@@ -128,8 +129,10 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
 
 
-def _differs(one: NoiseFloor, other: NoiseFloor) -> bool:
-    return one.cv_expected > max(_SHARED * other.cv_expected, _NOTHING) and one.cv_low > other.cv_expected
+def _differs(one: NoiseFloor, other: NoiseFloor, margin: float) -> bool:
+    """Seen in the same calibration: the margin for what may be otherwise in the next one is left out."""
+    least = max(_SHARED * other.cv_expected, _NOTHING)
+    return one.cv_expected > least and one.cv_low * margin > other.cv_expected
 
 
 def _judged(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
