@@ -47,7 +47,7 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | Non
     """
     (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == floor.cpu]
     (figures,) = [each for each in calibrated.calibration.cpus if each.cpu == floor.cpu]
-    if _is_of_quota(calibrated, figures):
+    if is_of_quota(calibrated, figures):
         return QUOTA
     if _share_of_interruptions(said, floor, work) > _HALF:
         return INTERRUPTIONS
@@ -73,8 +73,8 @@ def _own_spread(figures: CpuFigures, work: Work | None) -> Spread | None:
     return figures.work if work is None else spreads.get(work, figures.work)
 
 
-def _is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
-    """Of all that was measured, or at least of the gaps."""
+def is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
+    """Whether a quota took most of the time: of all that was measured, or at least of the gaps."""
     attribution = calibrated.attribution
     if figures.cpu not in attribution.quota_by_cpu:
         return False

@@ -189,6 +189,16 @@ def test_time_between_two_slots_is_somebody_elses_but_not_that_in_which_a_cache_
     assert set(_times(("latency_work",), fetched, 1.0)) == {1.0}
 
 
+def test_the_only_piece_of_a_slot_may_be_an_interrupted_one() -> None:
+    slots: list[Slot] = [("work", 0, 10 * _MS), ("native_work", 10 * _MS, 15 * _MS), ("work", 15 * _MS, 25 * _MS)]
+    slots.append(("native_work", 25 * _MS, 30 * _MS))
+    work = _steadily((0, 10 * _MS, 100_000), (15 * _MS, 25 * _MS, 100_000))
+    once, later = Samples((10 * _MS,), (5 * _MS,)), _steadily((25 * _MS, 30 * _MS, 100_000))
+    dense = Samples((*once.start_ns, *later.start_ns), (*once.length_ns, *later.length_ns))
+    steady = timelines_of([_said(slots, {"work": work, "native_work": dense})], ("work",)).steady
+    assert steady.passed_ns - steady.useful_ns == pytest.approx(4_900_000), "somebody else had the rest"
+
+
 def test_slots_that_somebody_else_had_all_of_after_a_rest_are_time_too() -> None:
     slots: list[Slot] = [("work", 0, 10 * _MS)]  # then a rest
     slots += [("work", 20 * _MS, 25 * _MS), ("work", 25 * _MS, 30 * _MS), ("work", 30 * _MS, 40 * _MS)]

@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.checks.calibration.noise import why_undecided
 from noisewatch.judgement.grading import why_incomplete
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judged_by_work
-from noisewatch.judgement.noise.dominance import dominating_cause
+from noisewatch.judgement.noise.dominance import QUOTA, dominating_cause, is_of_quota
 from noisewatch.judgement.noise.floor import Budget, NoiseFloor
 from noisewatch.judgement.noise.work_floors import ALONE
 from noisewatch.judgement.terms import Status
@@ -112,7 +112,10 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     floors, alone = by_work.floor_by_work, by_work.alone
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
-        return f"Interruptions alone are over the budget: {share_text(alone.cv_expected)}.{_most_of_the_gaps(gaps)}"
+        of_quota = any(is_of_quota(calibrated, each) for each in calibrated.complete if each.cpu == alone.cpu)
+        cause = QUOTA.said if of_quota else "move what shares this CPU"
+        share = share_text(alone.cv_expected)
+        return f"Interruptions alone are over the budget (CV {share}): {cause}.{_most_of_the_gaps(gaps)}"
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
     if chain is not None and dense is not None and _differs(dense, chain, margin):
         return (

@@ -1,0 +1,28 @@
+"""What the conclusion says of interruptions that are too much by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisewatch.judgement.noise.floor import Budget
+from noisewatch.kinds import Kind
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of
+from noisewatch.surfaces.reports.calibration.gaps import gaps_of
+from tests.surfaces.reports.calibration.calibrations import noisy
+
+_SMALL = Budget(max_cv=0.001)
+
+
+def test_interruptions_that_alone_are_too_much_come_before_what_slows_one_kind() -> None:
+    calibrated = replace(noisy(), budget=_SMALL)
+    helps = conclusion_of(calibrated, gaps_of(calibrated)).helps
+    assert helps.startswith("Interruptions alone are over the budget (CV ")
+    assert "move what shares this CPU" in helps
+
+
+def test_a_quota_that_makes_them_is_named() -> None:
+    calibrated = replace(noisy(), budget=_SMALL)
+    quota = {cpu: Disturbance(Kind.QUOTA, "CPU quota", cpu, None, share=0.2, rate_per_s=None) for cpu in (0, 1)}
+    limited = replace(calibrated, attribution=replace(calibrated.attribution, quota_by_cpu=quota))
+    assert "): a CPU quota, which stops the group's threads" in conclusion_of(limited, gaps_of(limited)).helps
