@@ -6,7 +6,7 @@ Every finding that fails or warns, and every unknown that blocks, is in exactly 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from math import inf
 
@@ -24,6 +24,7 @@ from noisewatch.judgement.target_proposal import is_settled_by, proposed_target
 from noisewatch.judgement.terms import Area, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kinds import Kind
+from noisewatch.records import dataclass
 
 _ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _DENIED = ("permission denied", "operation not permitted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
@@ -22,6 +22,7 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Culprit
 from noisewatch.program import as_root
+from noisewatch.records import dataclass
 
 _OF_THE_WORK = (
     "The process that works there causes these calls itself: another of its threads unmaps or protects memory, "

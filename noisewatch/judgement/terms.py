@@ -6,8 +6,9 @@ Frames carry them before the first picture is drawn, so nothing of the checks is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from noisewatch.records import dataclass
 
 
 class Status(StrEnum):

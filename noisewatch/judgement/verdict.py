@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from noisewatch.faults import contained
@@ -18,6 +18,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer, Check, not_applicable, unknown
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
 from noisewatch.judgement.terms import Counts, Gravity, Outcome, Severity, Status
+from noisewatch.records import dataclass
 
 ANSWERED = "answered"
 _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"

@@ -6,12 +6,12 @@ No file says this: a live machine is asked what was started, and a recording ans
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import count_of, field_of
 from noisewatch.machine import Json, Machine
+from noisewatch.records import dataclass
 
 QUESTION = "busy-load"
 _MOST_SHARE = 1_000_000

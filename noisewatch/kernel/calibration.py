@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
@@ -33,6 +33,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
 )
 from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, Watch, calibrate
 from noisewatch.machine.spinning.loops import NATIVE
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 QUESTION = "calibration"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _UDEV_RUNS = "/run/udev/control"  # without it nobody would ever say anything as udev

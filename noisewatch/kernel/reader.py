@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Set
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable, quoted
 from noisewatch.machine import Json, Machine
+from noisewatch.records import dataclass
 
 # On each Linux something is in each of them.
 _NEVER_EMPTY = (

@@ -12,13 +12,13 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from threading import Thread
 from typing import Generic
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
 from noisewatch.machine import Json, T
 from noisewatch.machine.open_files import OpenFiles
+from noisewatch.records import dataclass
 
 AGAIN_AFTER = 60.0  # deadlines: a file that goes on hanging keeps us waiting for a sixtieth of the time at most
 _GROWS_BY = 2.0  # each time that it hangs again

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.idle_probe.buffer import Slice

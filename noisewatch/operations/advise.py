@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.errors import NoisewatchError
@@ -19,6 +18,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.vocabulary import describe_action, explain_thread
 from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.records import dataclass
 from noisewatch.text import printable
 
 _ENDED = "It has exited (or changed its name): nothing to move."

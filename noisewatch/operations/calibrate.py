@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from noisewatch.cpus import CpuSet, name_cpus
@@ -31,6 +31,7 @@ from noisewatch.operations.history import CalibrationHistory, Past
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.records import dataclass
 
 _NO_CPUS = "there is no target CPU to calibrate"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from noisewatch.cpus import CpuSet
@@ -20,6 +20,7 @@ from noisewatch.kinds import Work
 from noisewatch.machine import Json, Machine
 from noisewatch.machine.history_file import append_entry, machine_key, read_entries
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.records import dataclass
 
 _QUESTION = "history"
 _KIND = "calibration"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
@@ -16,6 +15,7 @@ from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording, is_recording
 from noisewatch.operations.pinning import allowed_now
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from noisewatch.cpus import CpuSet, format_cpu_list
@@ -26,6 +26,7 @@ from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.records import dataclass
 
 SHORTEST_SAMPLE_S = 0.5
 _PROGRESS_EVERY_S = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import BinaryIO
 
 from noisewatch.errors import UsageError
@@ -19,6 +19,7 @@ from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
+from noisewatch.records import dataclass
 
 _NOT_THIS_HOST = "only this host can be recorded"
 _NO_INTERVAL_S = 1.0  # a recording made on the way has two snapshots or one; a replay shows each for so long

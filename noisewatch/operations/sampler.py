@@ -16,11 +16,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from noisewatch.cpus import CpuSet
 from noisewatch.faults import contained
 from noisewatch.operations.machines import MachineOptions
+from noisewatch.records import dataclass
 
 _LONGEST = 1 << 16  # bytes of a request that was not finished by a line's end
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.picture import Classes, Element, Line, drawn, elements_of, framed
 from noisewatch.surfaces.themes import DARK, Theme
 

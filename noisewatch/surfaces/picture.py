@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -15,6 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from noisewatch.errors import UsageError
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
 from noisewatch.surfaces.shapes import CELL_HEIGHT, CELL_WIDTH, KIND_DOTS, KIND_FILL, SHADES, kind_of_shape, path_of
 from noisewatch.surfaces.themes import DARK, Look, Theme

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from rich.color import Color, ColorType
 from rich.style import Style
+
+from noisewatch.records import dataclass
 
 Rgb = tuple[int, int, int]
 

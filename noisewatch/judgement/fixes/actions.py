@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet, format_cpu_list, format_taskset_list
 from noisewatch.judgement.fixes.shell import run, tee
 from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from noisewatch.judgement.fixes.actions import Action, Run, Write
 from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, Lasting, at_boot
+from noisewatch.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

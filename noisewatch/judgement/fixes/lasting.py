@@ -6,12 +6,12 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from zlib import crc32
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.fixes.actions import Run, Setting, Write
 from noisewatch.judgement.fixes.shell import NUMBER, Box, boxes_of_paths, glob_of, say, words_of
+from noisewatch.records import dataclass
 
 _TMPFILES, _SYSCTL = "/etc/tmpfiles.d/noisewatch-", "/etc/sysctl.d/90-noisewatch-"  # files of ours alone
 _SYSCTLS = "/proc/sys/"

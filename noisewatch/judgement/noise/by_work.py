@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, name_cpus
@@ -14,6 +13,7 @@ from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, 
 from noisewatch.judgement.noise.work_floors import ALONE, floors_by_work
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.drift import Drift

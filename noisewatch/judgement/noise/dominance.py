@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.case import Calibrated
@@ -10,6 +9,7 @@ from noisewatch.judgement.noise.floor import FEWEST_SAMPLES, NoiseFloor, expecte
 from noisewatch.kinds import Kind, Work
 from noisewatch.model.calibration.stretches import SERIES_OF
 from noisewatch.model.calibration.timeline import timelines_of
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples

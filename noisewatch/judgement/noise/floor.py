@@ -10,7 +10,7 @@ import math
 import random
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
@@ -19,6 +19,7 @@ from noisewatch.kinds import Work
 from noisewatch.model.calibration.statistics import coefficient_of_variation
 from noisewatch.model.calibration.stretches import SERIES_OF
 from noisewatch.model.calibration.timeline import Replay, Timelines
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
@@ -42,6 +42,7 @@ from noisewatch.kernel.cgroup.mounts import (
 from noisewatch.kernel.numbers import integer_from, is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.threads import Tasks
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 UNLIMITED = float("inf")

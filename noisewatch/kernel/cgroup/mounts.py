@@ -14,13 +14,13 @@ https://man7.org/linux/man-pages/man7/cgroups.7.html, https://man7.org/linux/man
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import LONGEST_PATH, MOUNTS, OWN_MOUNTS, parse_mounts
+from noisewatch.records import dataclass
 
 MEMBERSHIP = "/proc/self/cgroup"
 MOUNT_ROOTS = "/proc/self/mountinfo"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed, Unreadable
@@ -25,6 +25,7 @@ from noisewatch.kernel.cgroup.mounts import (
 )
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 ISOLATED, ROOT, _MEMBER = "isolated", "root", "member"

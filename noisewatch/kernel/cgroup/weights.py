@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.cgroup.bandwidth import Cgroup
 from noisewatch.kernel.numbers import integer_from, parse_flag
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 T = TypeVar("T")
 

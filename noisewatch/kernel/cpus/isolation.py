@@ -10,13 +10,14 @@ https://docs.kernel.org/admin-guide/kernel-parameters.html; the partitions are r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.partitions import Partitions, read_partitions
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import COMMAND_LINE, read_command_line
+from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 _FLAGS = frozenset({"nohz", "domain", "managed_irq"})

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed
@@ -18,6 +18,7 @@ from noisewatch.kernel.cpus.cpu_time import parse_cpu_time
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.numbers import parse_flag
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 _CPU_FOLDER = re.compile(r"cpu([0-9]{1,5})")

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from noisewatch.kernel.cpus.isolation import Isolation
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 OWN_AFFINITY = "CPUs this process may use"

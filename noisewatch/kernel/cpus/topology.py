@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from noisewatch.cpus import (
@@ -38,6 +38,7 @@ from noisewatch.kernel.cpus.online import read_cpu_folders
 from noisewatch.kernel.frequency.cpufreq import read_cpufreq_folders
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_hexadecimal, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"

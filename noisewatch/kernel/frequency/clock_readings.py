@@ -9,7 +9,6 @@ These counters of Intel's are the kernel's own: asking wakes nobody. Cores and p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
@@ -19,6 +18,7 @@ from noisewatch.kernel.frequency.packages import PackageReadings, read_packages
 from noisewatch.kernel.frequency.residency import StateTime, read_state_times
 from noisewatch.kernel.numbers import parse_count
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 PACKAGES_LAST_NS = 4_900_000_000  # five intervals; no wake-up is exact
 _WHATS = ("core", "package")

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_words
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import integer_from, parse_flag, parse_identifier, parse_khz
 from noisewatch.kernel.reader import Reader, may_interrupt
 from noisewatch.kernel.system.release import release_number
+from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 POLICIES = f"{CPUS}/cpufreq"

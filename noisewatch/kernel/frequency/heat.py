@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 COOLING = "/sys/class/thermal"
 _NOT_IN_USE = -1

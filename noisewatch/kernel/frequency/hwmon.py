@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.numbers import integer_from, parse_word
 from noisewatch.kernel.reader import NOT_ASKED, Reader
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 FOLDER = "/sys/class/hwmon"

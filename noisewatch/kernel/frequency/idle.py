@@ -14,12 +14,12 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import read_command_line
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 CPUS = "/sys/devices/system/cpu"

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.kernel.frequency.cpufreq import own_folder, read_cpufreq_folders, read_window
 from noisewatch.kernel.numbers import parse_count, parse_khz
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 FOLDER = "/sys/devices/system/cpu/intel_uncore_frequency"
 _DOMAIN = re.compile(r"package_(\d{1,4})_die_\d{1,4}|uncore\d{1,4}")

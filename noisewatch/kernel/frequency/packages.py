@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
@@ -24,6 +24,7 @@ from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
 from noisewatch.kernel.frequency.powercap import parse_microwatts
 from noisewatch.kernel.numbers import parse_count, parse_flag, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 _ZONE = re.compile(r"intel-rapl(-mmio)?:\d{1,4}")
 _PACKAGE_ZONE = re.compile(r"package-(\d{1,5})(?:-die-\d{1,5})?")

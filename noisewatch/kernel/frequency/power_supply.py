@@ -9,11 +9,11 @@ https://docs.kernel.org/power/power_supply_class.html
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/power_supply"
 NO_SUPPLY = "none"

@@ -12,11 +12,11 @@ https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import integer_from, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/powercap"
 _ZONE = re.compile(r"intel-rapl(-mmio)?:\d{1,4}")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from noisewatch.kernel.frequency.idle import CPUS
 from noisewatch.kernel.numbers import parse_count, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 MOST_CPUS = 128  # a file costs 2 to 10 us, and there are up to ten of a CPU

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
@@ -29,6 +29,7 @@ from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import release_number
 from noisewatch.kinds import Kind
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 FOLDER = "/proc/irq"

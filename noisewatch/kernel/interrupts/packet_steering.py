@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 
 from noisewatch.cpus import CpuSet, parse_cpu_mask
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/net"
 _MOST_QUEUES = 512  # of several network cards with a queue for each CPU; 15 µs each

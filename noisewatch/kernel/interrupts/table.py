@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.interrupts.kinds import is_known, kind_of, sums_with_parts
@@ -28,6 +28,7 @@ from noisewatch.kernel.numbers import are_counts, is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kinds import Kind
 from noisewatch.machine.spinning.loops import load_core
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 PATH = "/proc/interrupts"

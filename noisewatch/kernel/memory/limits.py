@@ -16,7 +16,6 @@ memory.events counts for the cgroups below as well, .local (Linux 5.2) for the l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.mounts import (
@@ -33,6 +32,7 @@ from noisewatch.kernel.memory.counters import parse_vmstat
 from noisewatch.kernel.numbers import is_count, parse_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS
+from noisewatch.records import dataclass
 
 UNLIMITED = 1 << 60  # bytes, and what is above: v1 says so with the largest number of whole pages
 _CACHE_V2 = ("inactive_file", "active_file", "slab_reclaimable")

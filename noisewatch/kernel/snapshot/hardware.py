@@ -6,7 +6,7 @@ The background is what the machine does beside running tasks: counters that are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
@@ -23,6 +23,7 @@ from noisewatch.kernel.snapshot.settings import Settings
 from noisewatch.kernel.system.disks import Disk, read_disks
 from noisewatch.kernel.system.hardware_errors import HardwareErrors, read_hardware_errors
 from noisewatch.kernel.system.pressure import LoadAverage, read_load_average
+from noisewatch.records import dataclass
 
 _MOST_BIAS = 15  # four bits
 

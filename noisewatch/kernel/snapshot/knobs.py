@@ -10,7 +10,6 @@ https://docs.kernel.org/admin-guide/sysctl/ and the page of each; what a value m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from noisewatch.cpus import parse_cpu_mask, parse_nonempty_cpu_list
@@ -28,6 +27,7 @@ from noisewatch.kernel.numbers import (
     parse_word,
 )
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 Parse = Callable[[str], object]
 

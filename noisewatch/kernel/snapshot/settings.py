@@ -6,7 +6,6 @@ KernelSettings holds what the kernel does beside running tasks: all that is more
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.bandwidth import Cgroup
@@ -35,6 +34,7 @@ from noisewatch.kernel.tasks.affinities import Services, Workqueues, read_servic
 from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process, read_why_hidden
 from noisewatch.kernel.tasks.sessions import Sessions, read_sessions
 from noisewatch.kernel.trace.active import Tracing, read_event_sources, read_tracing
+from noisewatch.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet
@@ -36,6 +36,7 @@ from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
 from noisewatch.kernel.tasks.threads import TaskReader, Tasks
 from noisewatch.machine import Machine
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.frequency.clock_readings import ClockReadings

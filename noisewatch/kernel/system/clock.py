@@ -18,12 +18,12 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from dataclasses import dataclass
 
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json, Machine
+from noisewatch.records import dataclass
 
 QUESTION = "the clock's rate (adjtimex)"
 _TICK_US = 10_000

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import are_counts, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 DISKSTATS = "/proc/diskstats"

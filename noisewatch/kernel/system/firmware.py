@@ -11,10 +11,10 @@ virt-what know, and those that the makers of machines write.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 DMI = "/sys/class/dmi/id"

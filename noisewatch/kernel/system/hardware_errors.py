@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 CONTROLLERS = "/sys/devices/system/edac/mc"
 PORT_SERVICES = "/sys/bus/pci_express/devices"

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
@@ -29,6 +28,7 @@ from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.clock import AVAILABLE
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, Firmware
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 NONE = "none"

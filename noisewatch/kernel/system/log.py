@@ -14,11 +14,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
+from noisewatch.records import dataclass
 
 PATH = "/dev/kmsg"
 QUESTION = "troubles in /dev/kmsg"

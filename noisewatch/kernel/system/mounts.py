@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of, parse_identifier
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 OWN_MOUNTS = "/proc/self/mounts"
 MOUNTS = "/proc/mounts"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, is_inside_namespace, parse_membership
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
@@ -22,6 +22,7 @@ from noisewatch.kernel.system.hypervisor import NONE, read_hypervisor
 from noisewatch.kernel.system.release import read_command_line, read_release
 from noisewatch.kernel.system.vulnerabilities import Vulnerabilities, read_vulnerabilities
 from noisewatch.machine.recording.privacy import HOST_NAME, RELEVANT_OPTIONS
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 __all__ = ["DMI", "NONE", "UNIDENTIFIED", "Platform", "read_platform"]

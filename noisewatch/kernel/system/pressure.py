@@ -15,12 +15,12 @@ for a disk; how many run or want to now, whoever reads this among them; all thre
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
+from noisewatch.records import dataclass
 
 FOLDER = "/proc/pressure"
 RESOURCES = ("cpu", "memory", "io")

@@ -9,11 +9,11 @@ https://docs.kernel.org/admin-guide/hw-vuln/index.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine.recording.privacy import MITIGATION_OPTIONS
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 FOLDER = "/sys/devices/system/cpu/vulnerabilities"

@@ -16,13 +16,13 @@ https://docs.kernel.org/core-api/workqueue.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask
 from noisewatch.kernel.cgroup.mounts import read_unified_mount
 from noisewatch.kernel.numbers import parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import parse_allowed
+from noisewatch.records import dataclass
 
 INIT_NAME, INIT_STATUS = "/proc/1/comm", "/proc/1/status"
 _GROUPS = ("init.scope", "system.slice", "user.slice", "machine.slice", "kubepods.slice", "kubepods")

@@ -12,13 +12,13 @@ Without schedstat (CONFIG_SCHED_INFO), time is known in ticks of 10 ms only.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import are_counts, is_count
 from noisewatch.machine import Machine
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h

@@ -22,13 +22,13 @@ import os
 import re
 import subprocess
 import time
-from dataclasses import dataclass
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.machine.recording.privacy import NOT_UNDERSTOOD, OTHER_ZONE, without_commands
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 QUESTION = "timers of systemd"

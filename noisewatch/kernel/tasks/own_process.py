@@ -24,7 +24,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from noisewatch.errors import Malformed, Unreadable
@@ -32,6 +31,7 @@ from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.machine import Json
+from noisewatch.records import dataclass
 
 STAT = "/proc/self/stat"
 PERSONALITY = "/proc/self/personality"

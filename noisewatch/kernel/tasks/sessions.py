@@ -12,11 +12,11 @@ https://www.freedesktop.org/software/systemd/man/latest/sd-login.html
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
+from noisewatch.records import dataclass
 
 QUESTION = "sessions of users"
 _UTMP = ("/run/utmp", "/var/run/utmp")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Absent, Malformed, Unreadable
@@ -16,6 +16,7 @@ from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import read_allowed, read_migrations, read_schedstat, read_stat, thread_times
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 FOLDER = "/proc"

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of, parse_flag, parse_identifier
 from noisewatch.kernel.reader import Reader
+from noisewatch.records import dataclass
 
 FOLDER = "/sys/kernel/tracing"  # Linux 4.1
 _OLD_FOLDER = "/sys/kernel/debug/tracing"

@@ -6,13 +6,13 @@ No file says this afterwards: a live machine is traced, a recording answers what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from noisewatch.errors import CannotMeasure, Malformed, Unreadable
 from noisewatch.kernel.numbers import count_of, field_of, is_count_in
 from noisewatch.kernel.trace.events import INTERRUPTS, kind_of_vector
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind, Tracer
 from noisewatch.machine import Json, Machine
+from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 QUESTION = "trace"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from noisewatch.kernel.trace.events import kind_of_vector
 from noisewatch.kernel.trace.records import (
@@ -24,6 +24,7 @@ from noisewatch.kernel.trace.records import (
 )
 from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kinds import Kind
+from noisewatch.records import dataclass
 
 IDLE = 0  # the number of the source that is none
 _MOST_PIECES = 400_000

@@ -26,11 +26,12 @@ mention is as it was; a key frame mentions everything, so that a reader may begi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from noisewatch.errors import Malformed
 from noisewatch.machine import Json
+from noisewatch.records import dataclass
 
 FORMAT_VERSION = 1
 ASIDE = "aside"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from noisewatch.model.calibration.gap_causes import (
 from noisewatch.model.calibration.quota_gaps import Quotas, long_stops, quota_on, with_quotas
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
 from noisewatch.model.trace.culprits import MeasuredCulprit, Others, others_of, with_kinds
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples

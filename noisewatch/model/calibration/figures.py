@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from noisewatch.machine.spinning.calibration.buffer import (
@@ -19,6 +18,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
     THROUGHPUT,
 )
 from noisewatch.model.calibration.statistics import Histogram, mad, mvalue, quantile
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples

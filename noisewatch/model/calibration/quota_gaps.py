@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
 
 if TYPE_CHECKING:

@@ -6,7 +6,9 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from noisewatch.records import dataclass
 
 _SUB_BITS = 4
 _SUBS = 1 << _SUB_BITS

@@ -10,7 +10,6 @@ from __future__ import annotations
 import statistics
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import cycle, repeat
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
     STARTED,
     THROUGHPUT,
 )
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples, Gaps

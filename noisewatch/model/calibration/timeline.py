@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from random import Random
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from noisewatch.model.calibration.stretches import (
     stretches_of,
     usual_ns_by_series,
 )
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples

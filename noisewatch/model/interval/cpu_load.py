@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime

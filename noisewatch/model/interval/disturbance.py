@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
 from noisewatch.kernel.interrupts.kinds import kind_of
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.interrupts.table import InterruptRow

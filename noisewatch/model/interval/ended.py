@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
@@ -21,6 +21,7 @@ from noisewatch.model.interval.task_runs import (
     rooms_beside,
     run_of,
 )
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, CgroupLevel
@@ -12,6 +12,7 @@ from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.ended import ended_runs
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
 from noisewatch.model.interval.task_runs import TaskRun, own_loops, run_tasks, unexplained_ns, within_interval
+from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package, limited_path, throttle_path
 from noisewatch.model.interval.interval import Interval
+from noisewatch.records import dataclass
 
 BY_HEAT, BY_POWER = "heat", "power"
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.trace.events import is_tick_function, name_of_timer
 from noisewatch.kernel.trace.runs import CpuPieces, Parent, Thread, Trace, TracedSource
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance, is_far_above_tick
+from noisewatch.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.trace.runs import CpuPieces
 from noisewatch.kinds import Kind
 from noisewatch.model.calibration.gap_causes import Part, crowds_in, parts_of
+from noisewatch.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

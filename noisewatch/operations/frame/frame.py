@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
@@ -13,6 +12,7 @@ from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.clock import ClockFigures
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.records import dataclass
 
 MOST_CULPRITS = 64
 _GRAVITIES = list(Gravity)

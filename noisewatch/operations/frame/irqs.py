@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.kinds import Kind
+from noisewatch.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

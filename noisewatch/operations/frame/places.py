@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.cpus.topology import CpuPlace

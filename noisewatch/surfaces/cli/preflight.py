@@ -8,7 +8,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO
 
 from noisewatch.cpus import CpuSet
@@ -18,6 +18,7 @@ from noisewatch.judgement.verdict import Verdict
 from noisewatch.operations.lock import locked
 from noisewatch.operations.machines import MachineOptions, open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
+from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.common import (
     budget_of,

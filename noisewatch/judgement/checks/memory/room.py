@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from noisewatch.judgement.case import Case
@@ -18,6 +17,7 @@ from noisewatch.kernel.memory.counters import MEMINFO
 from noisewatch.kernel.memory.limits import MemoryLimit
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.interval import Interval
+from noisewatch.records import dataclass
 
 _PASSES = Limit(
     key="passes",

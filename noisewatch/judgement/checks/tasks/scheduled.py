@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from noisewatch.errors import Malformed
@@ -18,6 +17,7 @@ from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, CronJob, Jobs, Timer, WallClock
 from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
 from noisewatch.machine.recording.privacy import UNNAMED
+from noisewatch.records import dataclass
 
 _AHEAD = Limit(
     *("window", "time ahead that is checked", 600, "s", "most benchmarks have finished by then"),

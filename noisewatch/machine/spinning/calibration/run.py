@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
 )
 from noisewatch.machine.spinning.calibration.worker import CHAIN_LENGTH
 from noisewatch.machine.spinning.loops import load_core
+from noisewatch.records import dataclass
 
 THRESHOLD_NS = 1_000  # that both cores can tell from their own loop; an interrupt takes longer
 _READY_WITHIN_S = 10.0

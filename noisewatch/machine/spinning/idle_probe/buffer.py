@@ -12,9 +12,8 @@ slice lies at another place of its period, evenly spread over time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from noisewatch.machine.spinning.loops.python_loops import Words
+from noisewatch.records import dataclass
 
 STATE, ERROR, TID, LEASE_NS, SLICES, _HEADER_WORDS = range(6)
 STARTING, RESTING, SPINNING, YIELDED, MOVED, REFUSED = range(6)

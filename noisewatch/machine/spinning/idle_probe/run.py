@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import noisewatch
@@ -26,6 +25,7 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
     Slice,
 )
 from noisewatch.machine.spinning.loops import load_core
+from noisewatch.records import dataclass
 
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.spinning.idle_probe.host import main; main()"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
@@ -15,6 +14,7 @@ from noisewatch.judgement.noise.floor import Budget, NoiseFloor
 from noisewatch.judgement.noise.work_floors import ALONE
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShown
 from noisewatch.surfaces.reports.calibration.ladder import share_text
 from noisewatch.units import describe_ns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
@@ -11,6 +11,7 @@ from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.calibration.statistics import lower_edge, quantile
 from noisewatch.operations.calibrate import LiveGaps
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.text_row import Style
 from noisewatch.text import printable
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
@@ -15,6 +14,7 @@ from noisewatch.judgement.noise.by_work import floors_by_work_of
 from noisewatch.judgement.terms import Status
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.operations.calibrate import LiveGaps
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.conclusion import Conclusion, conclusion_of
 from noisewatch.surfaces.reports.calibration.gaps import GapsShown, gaps_of, live_gaps_of
 from noisewatch.surfaces.reports.calibration.histogram import LEAST_ROWS, glyph_of, histogram_rows

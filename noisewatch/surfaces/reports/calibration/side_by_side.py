@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.comparison import Comparison, Difference, compare
 from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.model.calibration.statistics import quantile
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.comparison import work_times
 from noisewatch.surfaces.reports.calibration.gaps import CAUSES, TICK, GapsShown, gaps_of
 from noisewatch.surfaces.reports.calibration.histogram import glyph_of

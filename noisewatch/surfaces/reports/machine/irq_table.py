@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.machine.words import UNKNOWN, brief, count, grouped, or_dash, yes
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Verdict

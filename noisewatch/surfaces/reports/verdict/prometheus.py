@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
@@ -20,6 +20,7 @@ from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.calibration.figures import CpuFigures
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 

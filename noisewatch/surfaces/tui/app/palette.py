@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from re import findall
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.app.keyed_app import KeyedApp
 from noisewatch.surfaces.tui.app.keys import BINDINGS, name_of_key
 from noisewatch.surfaces.tui.state.map_view import Quantity

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.braille import braille_dots, braille_line, plain_dots, plain_line, row_of
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.dense_cpus import (
     COLUMN_HEADING,
     Density,

@@ -8,11 +8,11 @@ several, as the worst of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import (
     OFFLINE_MARK,
     Glyphs,

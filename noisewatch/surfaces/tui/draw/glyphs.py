@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import log
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import Meaning
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, runs
 from noisewatch.units import short_duration

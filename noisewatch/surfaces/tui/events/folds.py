@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.units import short_seconds, short_share
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.folds import folded, is_same_event
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.setting_changes import KnownSettings

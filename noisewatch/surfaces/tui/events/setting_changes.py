@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet, name_cpus, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.operations.frame.frame import ClockLimits, Frame
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import EventKind
 
 _GOVERNOR, _LOWEST, _HIGHEST, _TURBO, _MAINS = "governor", "minimum frequency", "maximum frequency", "turbo", "mains"

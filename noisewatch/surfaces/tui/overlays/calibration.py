@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NoisewatchError
@@ -15,6 +15,7 @@ from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import CalibrateOptions, LiveGaps, calibrate
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.calibration.live import live_rows
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, picture_rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import CannotMeasure
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
 
 if TYPE_CHECKING:

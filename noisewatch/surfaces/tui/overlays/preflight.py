@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import NoisewatchError
@@ -16,6 +16,7 @@ from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.operations.preflight import preflight
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.live import live_rows
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
 from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NoisewatchError
@@ -12,6 +12,7 @@ from noisewatch.model.trace.interruptions import Interruption
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.trace import KeptTrace, TraceOptions, TraceRun, follow
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.culprits import parts_in_words
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.trace.text import text_of_followed

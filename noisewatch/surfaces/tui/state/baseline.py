@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.folding import parts_of
 from noisewatch.surfaces.tui.state.history import History
 

@@ -10,12 +10,12 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self, TypeVar
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.heat_and_power import share_of_heat, share_of_power, times_limited
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.irq_moves import told
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import THREADS
 from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

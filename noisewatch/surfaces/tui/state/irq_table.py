@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
@@ -11,6 +11,7 @@ from noisewatch.errors import Malformed
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.filters import SortOrder, kind_named
 
 if TYPE_CHECKING:

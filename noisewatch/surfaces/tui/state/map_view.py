@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from noisewatch.operations.frame.frame import CpuLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.collected import Collected
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 

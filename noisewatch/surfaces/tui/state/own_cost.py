@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import resource
 import time
-from dataclasses import dataclass
+
+from noisewatch.records import dataclass
 
 _WRITTEN = re.compile(rb"^wchar: (\d+)$", re.MULTILINE)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.terms import Area
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
@@ -47,7 +48,7 @@ class ScreenModel(TimeTravel):
 
     screen: Screen = Screen.OVERVIEW
     cpu: int | None = None  # that the screen of one CPU is about
-    selection: Selection = Selection()  # noqa: RUF009 - frozen
+    selection: Selection = Selection()
     baseline: Baseline | None = None
     calibration: Calibration | None = None  # the last one
     calibrated_at_ns: int | None = None
@@ -68,7 +69,7 @@ class ScreenModel(TimeTravel):
     shows_silent_irqs: bool = False
     silent_irqs: int = 0  # that were left out of what was listed last
     clock_graph: ClockGraph = ClockGraph.SLOWEST
-    map: MapView = MapView()  # noqa: RUF009 - frozen
+    map: MapView = MapView()
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
     own_cost: OwnCost | None = None

@@ -8,11 +8,12 @@ until another one clearly costs more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.folding import FoldedLine
 from noisewatch.surfaces.tui.state.irq_table import IrqRow
 

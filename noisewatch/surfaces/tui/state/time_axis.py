@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 LABEL = 7  # columns before the lane of the timeline

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.irqs import IrqSetting
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.collected import Collected
 
 ZOOMS = (1, 2, 10, 60)  # intervals a column

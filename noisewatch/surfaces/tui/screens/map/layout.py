@@ -6,10 +6,10 @@ Roles share no row: what keeps house is loud, and would hide a target CPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.places import in_topology_order
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel

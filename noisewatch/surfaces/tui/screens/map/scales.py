@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock, why_no_figures
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.draw.irq_matrix import round_rate
