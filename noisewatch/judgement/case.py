@@ -172,6 +172,7 @@ class Case:
         """The sample, and the time under load: for what must not happen in either."""
         return [each for each in (self.interval, self.under_load) if each is not None]
 
+    @cached_property
     def without_own_process(self) -> Case:
         """The same machine, seen by a process that knows nothing of itself: neither of its cgroup's weights."""
         settings = replace(self.snapshot.settings, own=UNKNOWN_PROCESS, cpu_weights=None)

@@ -16,6 +16,7 @@ from noisewatch.faults import contained
 from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer, Check, not_applicable, unknown
+from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
 from noisewatch.judgement.terms import Counts, Gravity, Outcome, Severity, Status
 from noisewatch.records import dataclass
@@ -152,9 +153,15 @@ def _count(findings: tuple[Finding, ...]) -> Counts:
     )
 
 
-def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False) -> Verdict:
-    """The verdict on the case. `strict` makes warnings and unknowns unstable."""
-    asked = [Finding(each, _over_calibration(each, _answer(each, case), case), None, case.rules) for each in checks]
+def judge(
+    case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False, remembered: Remembered | None = None
+) -> Verdict:
+    """The verdict on the case. `strict` makes warnings and unknowns unstable.
+
+    `remembered` spares asking what was answered of the case before, and cannot be answered otherwise.
+    """
+    answer = remembered.next(case, _over_calibration) if remembered else partial(_over_calibration, case=case)
+    asked = [Finding(each, answer(each), None, case.rules) for each in checks]
     findings = [_excused(finding, case) for finding in link_measurements([*map(_undecided, asked)])]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
@@ -175,8 +182,9 @@ def _answer(each: Check, case: Case) -> Answer:
     return contained(lambda: each.answer(asked), partial(_failed, each))
 
 
-def _over_calibration(each: Check, answer: Answer, case: Case) -> Answer:
+def _over_calibration(each: Check, case: Case) -> Answer:
     """The answer; where nobody looked after a calibration, the sample alone lets nothing pass that covers both."""
+    answer = _answer(each, case)
     if not each.covers_calibration or case.calibrated is None or case.under_load is not None:
         return answer
     if answer.status == Status.PASS:
@@ -191,7 +199,7 @@ def _failed(each: Check, reason: str) -> Answer:
 
 def _without_starter(each: Check, case: Case) -> Answer:
     """What the machine's own settings say; what only this process could say is not about the benchmark."""
-    answer = contained(lambda: each.answer(case.without_own_process()), partial(_failed, each))
+    answer = contained(lambda: each.answer(case.without_own_process), partial(_failed, each))
     return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
 

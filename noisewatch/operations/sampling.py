@@ -13,6 +13,7 @@ from typing import Any
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
@@ -116,6 +117,7 @@ class _Sampler:
         self._pinned_off: CpuSet | None = None
         self._remark: str | None = None
         self._news = News()
+        self._remembered = Remembered()
 
     def limit_tasks(self, budget_ns: int) -> None:
         """From now on reading threads may take so long."""
@@ -136,7 +138,8 @@ class _Sampler:
             )
             return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(snapshot, is_last)))
         first, *between, _ = self._recent
-        verdict = judge(Case(snapshot, interval_between(first, snapshot, between), starts_benchmark=False), _SHOWN)
+        case = Case(snapshot, interval_between(first, snapshot, between), starts_benchmark=False)
+        verdict = judge(case, _SHOWN, remembered=self._remembered)
         interval = interval_between(previous, snapshot)
         return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(snapshot, is_last)))
 
