@@ -12,6 +12,7 @@ from itertools import takewhile
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import bare
+from noisewatch.patterns import regex
 
 CpuSet = frozenset[int]
 
@@ -22,7 +23,7 @@ _KEPT = 256  # lists that were parsed last
 _LEAST_ALIKE = 4  # ranges at one distance: fewer are as short in full
 _WANTED = "a CPU list such as 0-3,8"
 _WANTED_MASK = "a CPU mask such as ff,ffffffff"
-_RANGE = re.compile(r"(?P<first>[0-9]+|N)(?:-(?P<last>[0-9]+|N)(?::(?P<used>[0-9]+)/(?P<group>[0-9]+))?)?")
+_RANGE = regex(r"(?P<first>[0-9]+|N)(?:-(?P<last>[0-9]+|N)(?::(?P<used>[0-9]+)/(?P<group>[0-9]+))?)?")
 _EMPTY = frozenset({"", "(null)"})
 
 

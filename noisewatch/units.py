@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from noisewatch.patterns import regex
 
 NS_PER_S = 1_000_000_000
 _WHOLE_FROM = 1e5
 _THOUSANDS_FROM = 99_950  # a second: what else would need seven columns
 _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
+_DURATION = regex(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
 _LEAST_SHARE = 0.0005  # what else would be rounded to none
 _COUNTED = {"CPUs", "nodes", "caches", "users", "tasks", "periods", "times", "pages", "events"}
 _SHORT_UNITS = {"per second": "/s", "seconds": " s"}

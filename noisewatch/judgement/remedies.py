@@ -21,6 +21,7 @@ from noisewatch.judgement.programs import running
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Culprit
+from noisewatch.patterns import regex
 from noisewatch.program import as_root
 from noisewatch.records import dataclass
 
@@ -29,10 +30,10 @@ _OF_THE_WORK = (
     "for example."
 )
 _BESIDE_THE_WORK = "It belongs to the process that works there: give each of its threads its own CPU."
-_OF_ONE_CPU = re.compile(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
-_QUOTA = re.compile(r"CPU quota of (?P<folder>/.*): (?P<quota_ms>[\d.]+) ms in each (?P<period_ms>[\d.]+) ms")
-_IRQ_THREAD = re.compile(r"irq/(\d+)-")
-_CALLBACKS_THREAD = re.compile(r"rcuc/\d+")  # rcuo… are what rcu_nocbs makes of them, to be moved as any thread
+_OF_ONE_CPU = regex(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
+_QUOTA = regex(r"CPU quota of (?P<folder>/.*): (?P<quota_ms>[\d.]+) ms in each (?P<period_ms>[\d.]+) ms")
+_IRQ_THREAD = regex(r"irq/(\d+)-")
+_CALLBACKS_THREAD = regex(r"rcuc/\d+")  # rcuo… are what rcu_nocbs makes of them, to be moved as any thread
 
 
 @dataclass(frozen=True, slots=True)

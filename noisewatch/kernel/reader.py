@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable, quoted
 from noisewatch.machine import Json, Machine
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 # On each Linux something is in each of them.
@@ -26,7 +27,7 @@ _NEVER_EMPTY = (
 )
 _BELOW_NEVER_EMPTY = tuple((f"{folder}/", folder) for folder in _NEVER_EMPTY)
 _TELLS_OF_PROC = "/proc/sys"  # the other files of /proc come and go with it
-_OF_PROC = re.compile(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
+_OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
 # Half of what they say would be something else. Larger tables tell by themselves whether they are whole.
 _VALUES = (
     "/sys/",
@@ -228,15 +229,15 @@ class IntrusiveRead:
 COUNTED_SINCE = (5, 19)  # commit 7d84c1ebf9dd: from then on x86 counts clocks at the tick, and asks no CPU
 _CPU = "/sys/devices/system/cpu/cpu(?P<cpu>[0-9]+)"
 INTRUSIVE = (
-    IntrusiveRead(re.compile(f"{_CPU}/cpufreq/scaling_cur_freq"), COUNTED_SINCE),
-    IntrusiveRead(re.compile("/proc/cpuinfo"), COUNTED_SINCE),
-    IntrusiveRead(re.compile(f"{_CPU}/cpufreq/(cpuinfo_cur_freq|base_frequency|energy_performance_preference)")),
-    IntrusiveRead(re.compile(f"{_CPU}/acpi_cppc/.+")),
-    IntrusiveRead(re.compile(f"{_CPU}/power/energy_perf_bias")),
-    IntrusiveRead(re.compile("/dev/cpu/(?P<cpu>[0-9]+)/msr")),
-    IntrusiveRead(re.compile("/sys/class/powercap/intel-rapl.*/(enabled|.*_uw|.*_us|energy_uj)")),
-    IntrusiveRead(re.compile("/sys/devices/system/cpu/intel_uncore_frequency/.*_khz")),
-    IntrusiveRead(re.compile("/sys/class/thermal/thermal_zone[0-9]+/temp")),
+    IntrusiveRead(regex(f"{_CPU}/cpufreq/scaling_cur_freq"), COUNTED_SINCE),
+    IntrusiveRead(regex("/proc/cpuinfo"), COUNTED_SINCE),
+    IntrusiveRead(regex(f"{_CPU}/cpufreq/(cpuinfo_cur_freq|base_frequency|energy_performance_preference)")),
+    IntrusiveRead(regex(f"{_CPU}/acpi_cppc/.+")),
+    IntrusiveRead(regex(f"{_CPU}/power/energy_perf_bias")),
+    IntrusiveRead(regex("/dev/cpu/(?P<cpu>[0-9]+)/msr")),
+    IntrusiveRead(regex("/sys/class/powercap/intel-rapl.*/(enabled|.*_uw|.*_us|energy_uj)")),
+    IntrusiveRead(regex("/sys/devices/system/cpu/intel_uncore_frequency/.*_khz")),
+    IntrusiveRead(regex("/sys/class/thermal/thermal_zone[0-9]+/temp")),
 )
 _FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuinfo")  # quicker than all of them
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from noisewatch.patterns import regex
+
 _NAMES = (
     (r"(nvme\d+)q0", "the admin queue of the disk {0}"),
     (r"(nvme\d+)q(\d+)", "queue {1} of the disk {0}"),
@@ -49,8 +51,8 @@ _KINDS = (
     (NETWORK, rf"network|ethernet|wi-?fi|iwlwifi|wireless|infiniband|\bena-mgmnt\b|\b(?:{_INTERFACE})\b"),
     (DISK, rf"\bdisks?\b|nvme|\bs?ata\b|ata_piix|ahci|\b(?:sas|scsi)\b|\braid\b|block device|\b(?:{_DISK_NAME})\b"),
 )
-_KIND_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
-_IRQ_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), words) for pattern, words in _NAMES)
+_KIND_PATTERNS = tuple((kind, regex(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
+_IRQ_PATTERNS = tuple((regex(pattern, re.IGNORECASE), words) for pattern, words in _NAMES)
 
 
 def describe_action(action: str) -> str | None:
@@ -65,12 +67,10 @@ def kinds_of_device(actions: Iterable[str], device: str | None) -> frozenset[str
     return frozenset(kind for kind, pattern in _KIND_PATTERNS if any(pattern.search(word) for word in words))
 
 
-_WORKER = re.compile(
-    r"kworker/(?:(?P<cpu>\d+)|u(?P<pool>\d+)):(?P<number>\d+)(?P<high>H?)(?:(?P<state>[-+])(?P<queue>.+))?"
-)
-_RESCUER = re.compile(r"kworker/R-(?P<queue>.+)")
-_FLUSHED = re.compile(r"flush-(?P<disk>\S+)")
-_OF_IRQ = re.compile(r"irq/(?P<irq>\d+)-(?P<action>.+)")
+_WORKER = regex(r"kworker/(?:(?P<cpu>\d+)|u(?P<pool>\d+)):(?P<number>\d+)(?P<high>H?)(?:(?P<state>[-+])(?P<queue>.+))?")
+_RESCUER = regex(r"kworker/R-(?P<queue>.+)")
+_FLUSHED = regex(r"flush-(?P<disk>\S+)")
+_OF_IRQ = regex(r"irq/(?P<irq>\d+)-(?P<action>.+)")
 
 _QUEUES = {
     "events": "deferred work from any part of the kernel",
@@ -136,7 +136,7 @@ _THREADS = (
     (r"dmcrypt_write\S*", "writes what was encrypted to disk"),
     (r"pr/(\S+)", "prints kernel messages on the console {0}"),
 )  # fmt: skip
-_PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _THREADS)
+_PATTERNS = tuple((regex(pattern), words) for pattern, words in _THREADS)
 
 
 def explain_thread(name: str) -> str | None:

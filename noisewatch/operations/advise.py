@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
@@ -18,12 +17,13 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.vocabulary import describe_action, explain_thread
 from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import printable
 
 _ENDED = "It has exited (or changed its name): nothing to move."
 _ELSEWHERE = "On the machine shown, which is not this one:"
-_IRQ_THREAD = re.compile(r"irq/(\d+)-")
+_IRQ_THREAD = regex(r"irq/(\d+)-")
 _OF_QUOTA = (
     "The group has used up its CPU quota: the kernel stops its threads until the next period. The kernel counts this "
     "for all CPUs together; the part of this CPU is inferred."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -14,6 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from noisewatch.errors import UsageError
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
 from noisewatch.surfaces.shapes import CELL_HEIGHT, CELL_WIDTH, KIND_DOTS, KIND_FILL, SHADES, kind_of_shape, path_of
@@ -27,7 +27,7 @@ _BASELINE = 18
 _MARGIN, _BAR_HEIGHT, _ROUND = 12, 36, 10
 _LEAST_TITLED = 24  # columns
 _BESIDE_TITLE = 12  # columns
-_WORDS = re.compile(r"[^ ]+(?: {1,2}[^ ]+)*")
+_WORDS = regex(r"[^ ]+(?: {1,2}[^ ]+)*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from zlib import crc32
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.fixes.actions import Run, Setting, Write
 from noisewatch.judgement.fixes.shell import NUMBER, Box, boxes_of_paths, glob_of, say, words_of
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 _TMPFILES, _SYSCTL = "/etc/tmpfiles.d/noisewatch-", "/etc/sysctl.d/90-noisewatch-"  # files of ours alone
 _SYSCTLS = "/proc/sys/"
-_ROOTS = re.compile(r"/proc/sys/|/sys/devices/system/cpu/|/sys/class/|/sys/(devices/(system|virtual)/)?")
-_PLAIN_NAME = re.compile(r"[\w.,-]+", re.ASCII)
+_ROOTS = regex(r"/proc/sys/|/sys/devices/system/cpu/|/sys/class/|/sys/(devices/(system|virtual)/)?")
+_PLAIN_NAME = regex(r"[\w.,-]+", re.ASCII)
 _LONGEST = 110  # characters of the paths and the file's name, which is then shortened
 
 

@@ -8,13 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from noisewatch.patterns import regex
+
 _FEWEST = 3  # numbers that make a progression
 _DIGITS = tuple("0123456789")
-_PIECE = re.compile(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or what stands between underscores
-NUMBER = re.compile(r"0|[1-9][0-9]*")
-_NOT_FOR_ECHO = re.compile(r"-[neE]+|.*\\.*", re.DOTALL)
-_SPECIAL_IN_QUOTES = re.compile(r'([\\"$`])')
-_SPECIAL_IN_GLOBS = re.compile(r"([*?[{])")
+_PIECE = regex(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or what stands between underscores
+NUMBER = regex(r"0|[1-9][0-9]*")
+_NOT_FOR_ECHO = regex(r"-[neE]+|.*\\.*", re.DOTALL)
+_SPECIAL_IN_QUOTES = regex(r'([\\"$`])')
+_SPECIAL_IN_GLOBS = regex(r"([*?[{])")
 
 Box = tuple[tuple[str, ...], ...]  # at each place the words that may stand there: all combinations are meant
 

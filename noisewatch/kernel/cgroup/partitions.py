@@ -11,7 +11,6 @@ a valid partition becomes invalid later, as when another one claims its CPUs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
@@ -25,11 +24,12 @@ from noisewatch.kernel.cgroup.mounts import (
 )
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 ISOLATED, ROOT, _MEMBER = "isolated", "root", "member"
-_KIND = re.compile(rf"({ISOLATED}|{ROOT})(?: invalid(?: \((.*)\))?)?")
+_KIND = regex(rf"({ISOLATED}|{ROOT})(?: invalid(?: \((.*)\))?)?")
 _DEEPEST = 32  # containers in containers in pods are a dozen levels deep
 _LONGEST_NS = 2_000_000_000  # of the first look: some 30,000 groups
 _GROUPS_BETWEEN = 256  # looks at the time

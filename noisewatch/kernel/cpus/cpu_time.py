@@ -28,12 +28,13 @@ from noisewatch.kernel.cgroup.mounts import parse_cgroup_mounts
 from noisewatch.kernel.numbers import are_counts, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS, is_served_by_lxcfs
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 PATH = "/proc/stat"
 TICK_NS = 10_000_000  # USER_HZ is 100 on every architecture that runs Python today
 _FEWEST_FIELDS = 4  # user, nice, system, idle: Linux 2.4
-_ROW = re.compile(r"cpu([0-9]{1,5})")
+_ROW = regex(r"cpu([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def read_cpu_time(reader: Reader) -> Mapping[int, CpuTime] | None:
 SCHEDSTAT = "/proc/schedstat"
 CPUACCT = "cpuacct.usage_percpu"
 _OF_ROOT = "release_agent"  # only the root of a hierarchy of version 1 has this file
-_SCHEDSTAT_ROW = re.compile(r"cpu(\d{1,5})(?: \d+){6}(?:(?: \d+){3})? (\d{1,20}) \d+ (\d{1,20})", re.ASCII)
+_SCHEDSTAT_ROW = regex(r"cpu(\d{1,5})(?: \d+){6}(?:(?: \d+){3})? (\d{1,20}) \d+ (\d{1,20})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

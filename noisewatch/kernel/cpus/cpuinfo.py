@@ -16,18 +16,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from noisewatch.patterns import regex
 from noisewatch.text import clean
 
 Flags = Sequence[frozenset[str] | None]  # of each x86 processor; None where they are not known
 
 PATH = "/proc/cpuinfo"
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and ARM of late; MIPS; POWER; old ARM
-_ANOTHER_ARCHITECTURE = re.compile(r"^(?:CPU implementer|Features|features|isa|cpu)\s*:", re.MULTILINE)
-_BLOCK_END = re.compile(r"\n\s*\n")
-_PROCESSOR = re.compile(r"\s*processor\s*:\s*([0-9]{1,5})\b")
-_FLAGS = re.compile(r"^flags\s*:\s*(\S.*)$", re.MULTILINE)
-_PART = re.compile(r"^CPU part\s*:\s*(0x[0-9a-fA-F]{1,3})\s*$", re.MULTILINE)
-_IMPLEMENTER = re.compile(r"^CPU implementer\s*:\s*(0x[0-9a-fA-F]{1,2})\s*$", re.MULTILINE)
+_ANOTHER_ARCHITECTURE = regex(r"^(?:CPU implementer|Features|features|isa|cpu)\s*:", re.MULTILINE)
+_BLOCK_END = regex(r"\n\s*\n")
+_PROCESSOR = regex(r"\s*processor\s*:\s*([0-9]{1,5})\b")
+_FLAGS = regex(r"^flags\s*:\s*(\S.*)$", re.MULTILINE)
+_PART = regex(r"^CPU part\s*:\s*(0x[0-9a-fA-F]{1,3})\s*$", re.MULTILINE)
+_IMPLEMENTER = regex(r"^CPU implementer\s*:\s*(0x[0-9a-fA-F]{1,2})\s*$", re.MULTILINE)
 
 
 def value_of(cpuinfo: str | None, key: str) -> str | None:

@@ -18,10 +18,11 @@ from noisewatch.kernel.cpus.cpu_time import parse_cpu_time
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.numbers import parse_flag
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
-_CPU_FOLDER = re.compile(r"cpu([0-9]{1,5})")
+_CPU_FOLDER = regex(r"cpu([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ acpi_cppc/highest_perf, which says the same, may have to be asked of the CPU its
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -38,12 +37,13 @@ from noisewatch.kernel.cpus.online import read_cpu_folders
 from noisewatch.kernel.frequency.cpufreq import read_cpufreq_folders
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_hexadecimal, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
 _PERFORMANCE, _EFFICIENCY, _ALL_ALIKE = "performance", "efficiency", "none"
-_NODE = re.compile(r"node([0-9]{1,5})")
+_NODE = regex(r"node([0-9]{1,5})")
 _UNDEFINED = -1  # what the kernel shows where the architecture tells no package
 HYBRID = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
 _HOLD_DATA = ("Data", "Unified")

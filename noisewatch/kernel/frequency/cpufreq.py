@@ -22,15 +22,16 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import integer_from, parse_flag, parse_identifier, parse_khz
 from noisewatch.kernel.reader import Reader, may_interrupt
 from noisewatch.kernel.system.release import release_number
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 POLICIES = f"{CPUS}/cpufreq"
-_POLICY = re.compile(r"policy[0-9]{1,5}")
+_POLICY = regex(r"policy[0-9]{1,5}")
 _BOOST = f"{CPUS}/cpufreq/boost"
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
-_PREFERENCE = re.compile(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
+_PREFERENCE = regex(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
 _MOST_PREFERENCE = 255  # a byte of the register
 _MOST_MHZ = 20_000
 

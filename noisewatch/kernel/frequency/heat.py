@@ -24,17 +24,18 @@ from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 COOLING = "/sys/class/thermal"
 _NOT_IN_USE = -1
 MOST_WATCHED = 512  # a file takes some microseconds; servers have one of these for each CPU
-_NAME = re.compile(r"cooling_device(\d{1,6})")
-_SLOWS_THE_PROCESSOR = re.compile(
+_NAME = regex(r"cooling_device(\d{1,6})")
+_SLOWS_THE_PROCESSOR = regex(
     r"Processor|intel_powerclamp|cpufreq-\S+|thermal-cpufreq-\d+|idle-\S+|thermal-idle-\d+", re.ASCII
 )
 # Of the kernel's drivers: fans, screens, radios, chargers, GPUs, ports, and where the processor counts as hot.
-_COOLS_ELSEWHERE = re.compile(
+_COOLS_ELSEWHERE = regex(
     r"\S*[Ff]an\S*|LCD\S*|(iwlwifi|ath\d+k|mt\d+|rtw|BAT|devfreq-gpu|PCIe_Port_)\S*|TCC Offset", re.ASCII
 )
 CPUS = "/sys/devices/system/cpu"

@@ -17,17 +17,18 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.numbers import integer_from, parse_word
 from noisewatch.kernel.reader import NOT_ASKED, Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 FOLDER = "/sys/class/hwmon"
-_CHIP = re.compile(r"hwmon\d{1,6}")
-_OF_PROCESSOR = re.compile(
+_CHIP = regex(r"hwmon\d{1,6}")
+_OF_PROCESSOR = regex(
     r"coretemp|k10temp|k8temp|zenpower|via_cputemp|cpu\d*_thermal|soc_thermal|(big|little)core\d*_thermal", re.ASCII
 )
-_FILE = re.compile(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor whose _input is gone is still there
-_PACKAGE = re.compile(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linux 4.14
-_OF_CORETEMP = re.compile(rf"{_PACKAGE.pattern}|Core \d{{1,5}}", re.ASCII)
+_FILE = regex(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor whose _input is gone is still there
+_PACKAGE = regex(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linux 4.14
+_OF_CORETEMP = regex(rf"{_PACKAGE.pattern}|Core \d{{1,5}}", re.ASCII)
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
 parse_millidegrees = integer_from(-60_000, 200_000)  # silicon works within these, and a broken sensor tells others

@@ -11,7 +11,6 @@ https://docs.kernel.org/admin-guide/pm/cpuidle.html
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping
 
@@ -19,13 +18,14 @@ from noisewatch.cpus import CpuSet
 from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import read_command_line
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 CPUS = "/sys/devices/system/cpu"
 LATENCY_REQUEST = "/dev/cpu_dma_latency"
 NO_LIMIT_US = 2_000_000_000  # the kernel's own way to say it
-_STATE = re.compile(r"state(\d{1,3})")
+_STATE = regex(r"state(\d{1,3})")
 _REQUEST_BYTES = 4
 POLL = "POLL"  # the state in which a CPU spins, always the first
 

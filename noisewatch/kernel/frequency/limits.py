@@ -17,7 +17,6 @@ https://docs.kernel.org/admin-guide/pm/cpufreq.html; acpi-cpufreq shows both, am
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from noisewatch.cpus import CpuSet
@@ -25,10 +24,11 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.frequency.cpufreq import own_folder, read_cpufreq_folders, read_window
 from noisewatch.kernel.numbers import parse_count, parse_khz
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 FOLDER = "/sys/devices/system/cpu/intel_uncore_frequency"
-_DOMAIN = re.compile(r"package_(\d{1,4})_die_\d{1,4}|uncore\d{1,4}")
+_DOMAIN = regex(r"package_(\d{1,4})_die_\d{1,4}|uncore\d{1,4}")
 
 
 @dataclass(frozen=True, slots=True)

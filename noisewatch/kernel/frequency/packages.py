@@ -11,7 +11,6 @@ core on itself: both are left alone where that wakes a target CPU.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -24,14 +23,15 @@ from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
 from noisewatch.kernel.frequency.powercap import parse_microwatts
 from noisewatch.kernel.numbers import parse_count, parse_flag, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
-_ZONE = re.compile(r"intel-rapl(-mmio)?:\d{1,4}")
-_PACKAGE_ZONE = re.compile(r"package-(\d{1,5})(?:-die-\d{1,5})?")
-_CHIP = re.compile(r"hwmon\d{1,6}")
-_LABEL = re.compile(r"temp(\d{1,4})_label")
-_PACKAGE = re.compile(r"(?:Package|Physical) id (\d{1,5})")
-_CORE = re.compile(r"Core (\d{1,5})")
+_ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
+_PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
+_CHIP = regex(r"hwmon\d{1,6}")
+_LABEL = regex(r"temp(\d{1,4})_label")
+_PACKAGE = regex(r"(?:Package|Physical) id (\d{1,5})")
+_CORE = regex(r"Core (\d{1,5})")
 _CONSTRAINTS = 3
 _MOST_CORES = 256
 

@@ -11,16 +11,15 @@ https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of
 
 from __future__ import annotations
 
-import re
-
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import integer_from, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/powercap"
-_ZONE = re.compile(r"intel-rapl(-mmio)?:\d{1,4}")
-_PACKAGE = re.compile(r"package-(\d{1,5})(-die-\d{1,5})?")
+_ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
+_PACKAGE = regex(r"package-(\d{1,5})(-die-\d{1,5})?")
 _OTHERS = ("psys", "core", "uncore", "dram")
 _MOST_CONSTRAINTS = 3
 parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit

@@ -7,17 +7,17 @@ https://docs.kernel.org/admin-guide/pm/cpuidle.html. A sleep is counted when it 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from noisewatch.kernel.frequency.idle import CPUS
 from noisewatch.kernel.numbers import parse_count, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 MOST_CPUS = 128  # a file costs 2 to 10 us, and there are up to ten of a CPU
-_STATE = re.compile(r"state(\d{1,3})")
+_STATE = regex(r"state(\d{1,3})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ empty, but the database can still be asked by modalias. Without it the driver's 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -29,6 +28,7 @@ from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import release_number
 from noisewatch.kinds import Kind
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
@@ -39,7 +39,7 @@ _WRITABLE = 0o200
 # Before the actions stand the chip, its hardware number and the trigger, if it tells them:
 # `PCI-MSIX-0000:00:02.0 1-edge eth0`, `GICv3 27 Level arch_timer`, `MIPS 7 timer`, `xen-percpu -virq timer0`.
 _HARDWARE = tuple(
-    re.compile(rf"(?:^|\s)(?:{form})(?=\s|$)")
+    regex(rf"(?:^|\s)(?:{form})(?=\s|$)")
     for form in (r"\d+\s+(?:Edge|Level|None)", r"\S*-(?:edge|level|fasteoi)", r"\d*-[a-z]+", r"\d+")
 )
 _QUESTION = "devices by irq"

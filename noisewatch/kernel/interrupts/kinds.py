@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from noisewatch.kinds import Kind
+from noisewatch.patterns import regex
 
 # By the file of the kernel's sources that prints the rows; all since they exist, as far as they still meant the same.
 ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
@@ -68,7 +69,7 @@ ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
     "arch/mips/kernel/irq.c": {"ERR": Kind.LOCAL},
 }
 _KIND_BY_LABEL = {label: kind for rows in ROWS_BY_FILE.values() for label, kind in rows.items()}
-_CALL_LABEL = re.compile(r"IPI\d*")
+_CALL_LABEL = regex(r"IPI\d*")
 _TIMER_CALL = "Timer broadcast interrupts"  # of a CPU whose timer sleeps: arch/{arm,arm64,riscv}/kernel/smp.c
 
 # Numbered rows, by chip and action. `drivers/` without more is drivers/clocksource/, where most of the timers are.
@@ -93,16 +94,16 @@ _COUNTERS = (
     r"arm-pmu|armv\d-pmu|riscv-pmu|loongarch-pmu|Perf_PMU|mips_perf_pmu|ARC perf counters",  # drivers/perf, arch/*
     r"arm_spe(?:_\d+)?|arm_trbe",
 )
-_TICK = re.compile(
+_TICK = regex(
     rf"(?:^|\s)(?:{'|'.join(_TICKS)})$"
     r"|^GIC\S*\s.*\s(?:gt|twd)$"  # arm_global_timer.c, arch/arm/kernel/smp_twd.c
     r"|^\S*HPET[-_]MSI\b.*\bhpet\d+$"  # arch/x86/kernel/hpet.c: one for each CPU
     r"|(?:^|\s)ipi tick broadcast$|^xen-percpu\b.*\btimer\d*$",
     re.IGNORECASE,
 )
-_CALLED = re.compile(rf"(?:^|\s)(?:{'|'.join(_CALLS)})$|^LSAPIC\b.*\b(?:resched|tlb_flush)$|^xen-percpu\b.*-ipi\b")
-_COUNTER = re.compile(rf"(?:^|\s)(?:{'|'.join(_COUNTERS)})$")
-_LOCAL = re.compile(rf"{_COUNTER.pattern}|\bvgic$|^xen-percpu\b")
+_CALLED = regex(rf"(?:^|\s)(?:{'|'.join(_CALLS)})$|^LSAPIC\b.*\b(?:resched|tlb_flush)$|^xen-percpu\b.*-ipi\b")
+_COUNTER = regex(rf"(?:^|\s)(?:{'|'.join(_COUNTERS)})$")
+_LOCAL = regex(rf"{_COUNTER.pattern}|\bvgic$|^xen-percpu\b")
 
 
 def is_known(label: str) -> bool:
@@ -133,7 +134,7 @@ def kind_of(label: str, description: str) -> Kind:
 
 # What the row is, and what its parts are, by label and description.
 _PARTS_BY_SUM = tuple(
-    (re.compile(whole), re.compile(part))
+    (regex(whole), regex(part))
     for whole, part in (
         (r"EXT ", r"\S+ \[EXT\]"),
         (r"I/O ", r"\S+ \[I/O\]"),

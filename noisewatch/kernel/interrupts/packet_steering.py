@@ -9,18 +9,18 @@ concerns those who send.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from noisewatch.cpus import CpuSet, parse_cpu_mask
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/net"
 _MOST_QUEUES = 512  # of several network cards with a queue for each CPU; 15 µs each
-_RECEIVES = re.compile(r"rx-\d{1,5}")
+_RECEIVES = regex(r"rx-\d{1,5}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,14 +28,15 @@ from noisewatch.kernel.numbers import are_counts, is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kinds import Kind
 from noisewatch.machine.spinning.loops import load_core
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 PATH = "/proc/interrupts"
 # One count for the whole machine (Err: ARM; BAD: POWER, long ago). Lately ERR and MIS of x86 are rows as all others.
 _TOTALS = frozenset({"ERR", "MIS", "Err", "BAD"})
-_LIKE_A_COUNT = re.compile(r"[-+]?\d")
-_HEADER = re.compile(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
+_LIKE_A_COUNT = regex(r"[-+]?\d")
+_HEADER = regex(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

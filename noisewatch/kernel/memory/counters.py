@@ -21,12 +21,13 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 MEMINFO = "/proc/meminfo"
 VMSTAT = "/proc/vmstat"
-_SIZE = re.compile(r"([^:\s]+):\s+(\d{1,20})(?: kB)?", re.ASCII)
-_COUNTERS = re.compile(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
+_SIZE = regex(r"([^:\s]+):\s+(\d{1,20})(?: kB)?", re.ASCII)
+_COUNTERS = regex(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ def read_memory(reader: Reader) -> Memory:
 
 
 PATH = "/proc/swaps"
-_LINE = re.compile(r"(\S+)\s+\S+\s+\d{1,20}\s+\d{1,20}\s+(-?\d{1,6})\s*", re.ASCII)
-_ESCAPED = re.compile(r"\\([0-3][0-7]{2})")
+_LINE = regex(r"(\S+)\s+\S+\s+\d{1,20}\s+\d{1,20}\s+(-?\d{1,6})\s*", re.ASCII)
+_ESCAPED = regex(r"\\([0-3][0-7]{2})")
 
 
 @dataclass(frozen=True, slots=True)

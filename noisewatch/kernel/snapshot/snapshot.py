@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -36,6 +35,7 @@ from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
 from noisewatch.kernel.tasks.threads import TaskReader, Tasks
 from noisewatch.machine import Machine
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _jobs(reader: Reader, options: SnapshotOptions, previous: Snapshot | None) -
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
     """The failures of this snapshot, and those of the previous one that were not asked again."""
     earlier = previous.reason_by_path if previous is not None else {}
-    of_processes = re.compile(r"/proc/(?!1/)\d")  # which end, but for the first
+    of_processes = regex(r"/proc/(?!1/)\d")  # which end, but for the first
     taken_over = {
         path: reason
         for path, reason in earlier.items()

@@ -17,13 +17,12 @@ from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import parse_command_line, read_command_line
 from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, RELEVANT_OPTIONS
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 Options = Mapping[str, tuple[str, ...]]
 _VALUE = r"""(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'\n#]*))"""
-_ASSIGNMENT = re.compile(
-    rf"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)={_VALUE}[ \t]*(?:#.*)?$", re.MULTILINE
-)
+_ASSIGNMENT = regex(rf"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)={_VALUE}[ \t]*(?:#.*)?$", re.MULTILINE)
 _MOST_FILES = 32
 
 

@@ -23,13 +23,14 @@ from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine.recording.privacy import TELLING_CONFIG, gunzip
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 PACKED = "/proc/config.gz"
 _FILES = ("/boot/config-{}", "/lib/modules/{}/config")
-_RELEASE = re.compile(r"[\w.+~-]+", re.ASCII)
-_OPTION = re.compile(
+_RELEASE = regex(r"[\w.+~-]+", re.ASCII)
+_OPTION = regex(
     rf"^(?:# )?CONFIG_(?P<name>{'|'.join(sorted(TELLING_CONFIG))})(?:=(?P<value>[ymn]|\d{{1,9}})| is not set)$",
     re.MULTILINE,
 )
@@ -94,8 +95,8 @@ def _read(reader: Reader, path: str) -> KernelConfig | None:
 
 
 PATH = "/proc/consoles"
-_CONSOLE = re.compile(r"(?P<name>\S+)\s+[-RWU]{3} \((?P<flags>[ECBpbaN ]*)\).*")
-_SHOWS_OR_STORES = re.compile(r"tty\d+|ttynull-?\d*|pstore-?\d*|ramoops-?\d*")
+_CONSOLE = regex(r"(?P<name>\S+)\s+[-RWU]{3} \((?P<flags>[ECBpbaN ]*)\).*")
+_SHOWS_OR_STORES = regex(r"tty\d+|ttynull-?\d*|pstore-?\d*|ramoops-?\d*")
 
 
 @dataclass(frozen=True, slots=True)

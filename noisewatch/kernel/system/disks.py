@@ -21,16 +21,17 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import are_counts, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 DISKSTATS = "/proc/diskstats"
 MDSTAT = "/proc/mdstat"
 _FEWEST_FIELDS = 14  # Linux 2.6
-_MEMORY = re.compile(r"(loop|ram|zram)\d+")  # a file, or memory: what is behind a loop has a row of its own
-_ARRAY = re.compile(r"(md[\w.-]*) : (.*)", re.ASCII)
-_WORK = re.compile(r"\b(resync|recovery|reshape|check)\s*=\s*(\d{1,3}(?:\.\d+)?)%", re.ASCII)
-_MEMBER = re.compile(r"([\w.!-]+)\[\d+\]", re.ASCII)
+_MEMORY = regex(r"(loop|ram|zram)\d+")  # a file, or memory: what is behind a loop has a row of its own
+_ARRAY = regex(r"(md[\w.-]*) : (.*)", re.ASCII)
+_WORK = regex(r"\b(resync|recovery|reshape|check)\s*=\s*(\d{1,3}(?:\.\d+)?)%", re.ASCII)
+_MEMBER = regex(r"([\w.!-]+)\[\d+\]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

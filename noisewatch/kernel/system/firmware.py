@@ -14,6 +14,7 @@ import re
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
@@ -43,8 +44,8 @@ _HYPERVISOR_BY_NAME = {
     ),
     **dict.fromkeys(("Alibaba Cloud", "DigitalOcean", "Hetzner", "Tencent Cloud", "UpCloud"), "kvm"),
 }
-_METAL_PRODUCT = re.compile(r"\.metal(?:-|$)|Surface")  # of vendors that also make virtual machines
-_NAMES_A_GUEST = re.compile(r"virtual|hypervisor|\bkvm\b|\bvm\b|\bhvm\b|\bLPAR\b", re.IGNORECASE)
+_METAL_PRODUCT = regex(r"\.metal(?:-|$)|Surface")  # of vendors that also make virtual machines
+_NAMES_A_GUEST = regex(r"virtual|hypervisor|\bkvm\b|\bvm\b|\bhvm\b|\bLPAR\b", re.IGNORECASE)
 _MAKERS = (  # of machines alone, so that their name in the firmware means one
     *("ASRock", "ASUS", "AZW", "Acer", "Advantech", "Ampere", "Biostar", "BIOSTAR", "Bull", "Cavium", "Cisco", "Clevo"),
     *("Cray", "Dell", "Dynabook", "FUJITSU", "Fujitsu", "Framework", "GIGABYTE", "Giga Computing", "Gigabyte", "H3C"),

@@ -10,12 +10,12 @@ of its own as well, in hundreds of files; the root ports, through which all thei
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 CONTROLLERS = "/sys/devices/system/edac/mc"
@@ -23,8 +23,8 @@ PORT_SERVICES = "/sys/bus/pci_express/devices"
 DEVICES = "/sys/bus/pci/devices"
 CORRECTED, UNCORRECTED = "ce_count", "ue_count"
 PORT_TOTAL = "aer_rootport_total_err_cor"
-_CONTROLLER = re.compile(r"mc\d{1,3}")
-_AER_OF_ROOT_PORT = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]):pcie[0-9a-f]?02")
+_CONTROLLER = regex(r"mc\d{1,3}")
+_AER_OF_ROOT_PORT = regex(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]):pcie[0-9a-f]?02")
 _MOST_CONTROLLERS = 32
 _MOST_PORTS = 64
 _MOST_MESSAGES = 2**63 - 1

@@ -28,6 +28,7 @@ from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.clock import AVAILABLE
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, Firmware
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
@@ -51,11 +52,9 @@ _HYPERVISOR_BY_PCI_VENDOR = {  # of devices that no machine has, https://pci-ids
 }
 _VIRTIO = "0x1af4"  # also of cards that pretend to be virtio devices, as some clouds have in their bare metal
 _HYPERVISOR_BY_TREE = {"kvm": "kvm", "xen": "xen", "vmware": "vmware", "gunyah": "gunyah"}
-_GUEST_BOARDS = re.compile(r"dummy-virt|virtio|qemu|xen|jailhouse", re.IGNORECASE)
-_GUEST_PROCESSORS = re.compile(r"QEMU|KVM|User Mode Linux")
-_PROCESSORS_OWN_DRIVERS = re.compile(
-    r"intel_pstate|intel_cpufreq|amd[-_]pstate\S*|acpi-cpufreq|pcc-cpufreq|powernow-k8"
-)
+_GUEST_BOARDS = regex(r"dummy-virt|virtio|qemu|xen|jailhouse", re.IGNORECASE)
+_GUEST_PROCESSORS = regex(r"QEMU|KVM|User Mode Linux")
+_PROCESSORS_OWN_DRIVERS = regex(r"intel_pstate|intel_cpufreq|amd[-_]pstate\S*|acpi-cpufreq|pcc-cpufreq|powernow-k8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,18 +18,19 @@ from collections.abc import Iterator, Mapping
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 PATH = "/dev/kmsg"
 QUESTION = "troubles in /dev/kmsg"
 _MOST_RECORDS = 20_000  # a buffer of 1 MiB holds about ten thousand
 _LARGEST_RECORD = 8192
-_RECORD = re.compile(r"\d{1,10},(\d{1,20}),(\d{1,17}),[^;\n]*;", re.ASCII)
-_KERNELS_OWN = re.compile(r"([0-7]),(\d{1,20}),(\d{1,17}),[^;]*;", re.ASCII)
+_RECORD = regex(r"\d{1,10},(\d{1,20}),(\d{1,17}),[^;\n]*;", re.ASCII)
+_KERNELS_OWN = regex(r"([0-7]),(\d{1,20}),(\d{1,17}),[^;]*;", re.ASCII)
 
 # By kind: words to look for, which is quick, and what has to stand there.
 TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
-    kind: {words: re.compile(pattern) for words, pattern in pattern_by_words.items()}
+    kind: {words: regex(pattern) for words, pattern in pattern_by_words.items()}
     for kind, pattern_by_words in {
         "throttling": {"temperature above threshold": "", " clock throttled": ""},
         "machine check": {"[Hardware Error]": ""},

@@ -22,12 +22,13 @@ from noisewatch.kernel.system.hypervisor import NONE, read_hypervisor
 from noisewatch.kernel.system.release import read_command_line, read_release
 from noisewatch.kernel.system.vulnerabilities import Vulnerabilities, read_vulnerabilities
 from noisewatch.machine.recording.privacy import HOST_NAME, RELEVANT_OPTIONS
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 __all__ = ["DMI", "NONE", "UNIDENTIFIED", "Platform", "read_platform"]
 
-_CONTAINER_IN_CGROUP = re.compile(r"/(?P<kind>docker[-/]|libpod[-/]|lxc[./]|kubepods|machine\.slice/machine-)")
+_CONTAINER_IN_CGROUP = regex(r"/(?P<kind>docker[-/]|libpod[-/]|lxc[./]|kubepods|machine\.slice/machine-)")
 _MARKS = (("/run/.containerenv", "podman"), ("/.dockerenv", "docker"))
 _NAMED = "/run/systemd/container"
 _KIND_IN_CGROUP = {"kubepods": "kubernetes", "libpod": "podman"}

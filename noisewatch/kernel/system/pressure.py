@@ -20,11 +20,12 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 FOLDER = "/proc/pressure"
 RESOURCES = ("cpu", "memory", "io")
-_ROW = re.compile(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d{1,20})", re.ASCII)
+_ROW = regex(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d{1,20})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def read_pressure(reader: Reader) -> Pressure:
 
 
 PATH = "/proc/loadavg"
-_LINE = re.compile(r"(\d{1,9}\.\d\d) (\d{1,9}\.\d\d) (\d{1,9}\.\d\d) (\d{1,9})/\d{1,9} \d{1,10}", re.ASCII)
+_LINE = regex(r"(\d{1,9}\.\d\d) (\d{1,9}\.\d\d) (\d{1,9}\.\d\d) (\d{1,9})/\d{1,9} \d{1,10}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

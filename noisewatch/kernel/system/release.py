@@ -19,6 +19,7 @@ from noisewatch.kernel.numbers import parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.machine.recording.privacy import is_command_line
+from noisewatch.patterns import regex
 from noisewatch.text import clean
 
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -69,7 +70,7 @@ def read_command_line(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
 
 
 PATH = "/proc/uptime"
-_UPTIME = re.compile(r"(\d{1,12}\.\d{1,9}) \d{1,15}\.\d{1,9}", re.ASCII)
+_UPTIME = regex(r"(\d{1,12}\.\d{1,9}) \d{1,15}\.\d{1,9}", re.ASCII)
 
 
 def parse_uptime(text: str) -> float:

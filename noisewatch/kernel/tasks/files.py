@@ -18,6 +18,7 @@ from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import are_counts, is_count
 from noisewatch.machine import Machine
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
@@ -25,8 +26,8 @@ _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _SCHED_DEADLINE = 6  # in linux/sched.h
 _ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
-_ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
-_MIGRATIONS = re.compile(r"^se\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n", re.MULTILINE)
+_ALLOWED = regex(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
+_MIGRATIONS = regex(r"^se\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from noisewatch.kernel.numbers import lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.machine.recording.privacy import NOT_UNDERSTOOD, OTHER_ZONE, without_commands
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
@@ -35,7 +36,7 @@ QUESTION = "timers of systemd"
 BOOTED = "/run/systemd/system"  # there where systemd runs: https://man7.org/linux/man-pages/man3/sd_booted.3.html
 _COMMAND = ("systemctl", "list-timers", "--all", "--output=json", "--no-pager")
 _DEADLINE_S = 2.0
-_UNIT = re.compile(r"[\w:.\\@-]{1,255}", re.ASCII)  # of such letters alone, so that it is fit to stand in a command
+_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # of such letters alone, so that it is fit to stand in a command
 _NEVER_US = 1 << 62
 
 

@@ -15,12 +15,13 @@ import re
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import ThreadStat, parse_stat
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 PATH = "/run/lock/noisewatch.lock"
 NAMESPACE = "pid namespace of this process"
-_LINE = re.compile(r"(\d{1,10}) (\d{1,20}) (\d{1,20}) ([^\n]{0,100})\n?", re.ASCII)
+_LINE = regex(r"(\d{1,10}) (\d{1,20}) (\d{1,20}) ([^\n]{0,100})\n?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

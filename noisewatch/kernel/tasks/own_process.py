@@ -31,6 +31,7 @@ from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.machine import Json
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 STAT = "/proc/self/stat"
@@ -53,11 +54,11 @@ TELLING_VARIABLES = frozenset(
     }
 )
 
-_LIMIT = re.compile(r"(Max [a-z ]+?) {2,}(\S+) +(\S+)(?: +\S+)? *")
-_PERSONALITY = re.compile(r"[0-9a-f]{1,16}")
-_TRACER = re.compile(r"^TracerPid:\t(\d{1,10})$", re.MULTILINE | re.ASCII)
-_SECCOMP = re.compile(r"^Seccomp:\s*([012])$", re.MULTILINE)
-_CAPABILITIES = re.compile(r"^CapEff:\t([0-9a-f]{16})$", re.MULTILINE)
+_LIMIT = regex(r"(Max [a-z ]+?) {2,}(\S+) +(\S+)(?: +\S+)? *")
+_PERSONALITY = regex(r"[0-9a-f]{1,16}")
+_TRACER = regex(r"^TracerPid:\t(\d{1,10})$", re.MULTILINE | re.ASCII)
+_SECCOMP = regex(r"^Seccomp:\s*([012])$", re.MULTILINE)
+_CAPABILITIES = regex(r"^CapEff:\t([0-9a-f]{16})$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ def _environment(answer: Json) -> Environment | None:
 
 
 _PROC = ("/proc", "proc")
-_HIDES = re.compile(r"(?:^|,)hidepid=(?!0(?:,|$)|off(?:,|$))(\w+)")
+_HIDES = regex(r"(?:^|,)hidepid=(?!0(?:,|$)|off(?:,|$))(\w+)")
 _MAY_TRACE = 1 << 19  # CAP_SYS_PTRACE, in linux/capability.h
 
 

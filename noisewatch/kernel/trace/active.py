@@ -24,13 +24,14 @@ from dataclasses import replace
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of, parse_flag, parse_identifier
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 FOLDER = "/sys/kernel/tracing"  # Linux 4.1
 _OLD_FOLDER = "/sys/kernel/debug/tracing"
 NO_TRACER = "nop"
 PROFILE = "function_profile_enabled"
-_EVENT = re.compile(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
+_EVENT = regex(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Kind
+from noisewatch.patterns import regex
 
-_ID = re.compile(r"^ID: (\d{1,5})$", re.MULTILINE | re.ASCII)
-_FIELD = re.compile(
+_ID = regex(r"^ID: (\d{1,5})$", re.MULTILINE | re.ASCII)
+_FIELD = regex(
     r"^\tfield:(?P<type>[^;]*?)\s?\b(?P<name>\w+)(?:\[\w*\])?;\toffset:(?P<offset>\d{1,5});\tsize:(?P<size>\d{1,5});",
     re.MULTILINE | re.ASCII,
 )

@@ -16,17 +16,18 @@ import re
 import zlib
 
 from noisewatch.machine import Json
+from noisewatch.patterns import regex
 
 NOT_UNDERSTOOD = "?"
 OTHER_ZONE = "CRON_TZ=?"
 UNNAMED = "a-command"
 
 _PART = r"(?:\*|\d{1,2}(?:[-~]\d{1,2})?|[A-Za-z]{3}(?:-[A-Za-z]{3})?)(?:/\d{1,3})?"
-_FIELD = re.compile(rf"{_PART}(?:,{_PART})*", re.ASCII)
-_NICKNAME = re.compile(r"@(?:reboot|yearly|annually|monthly|weekly|daily|midnight|hourly)")
-_ASSIGNMENT = re.compile(r"[\"']?(\w+)[\"']?\s*=")
-_RUN_PARTS = re.compile(r"\brun-parts\s+(?:-\S+\s+)*/(?:[\w.-]+/)*([\w.-]+)", re.ASCII)
-_PATH = re.compile(r"[\w./+-]*[\w.+-]", re.ASCII)
+_FIELD = regex(rf"{_PART}(?:,{_PART})*", re.ASCII)
+_NICKNAME = regex(r"@(?:reboot|yearly|annually|monthly|weekly|daily|midnight|hourly)")
+_ASSIGNMENT = regex(r"[\"']?(\w+)[\"']?\s*=")
+_RUN_PARTS = regex(r"\brun-parts\s+(?:-\S+\s+)*/(?:[\w.-]+/)*([\w.-]+)", re.ASCII)
+_PATH = regex(r"[\w./+-]*[\w.+-]", re.ASCII)
 _SHELL = frozenset({"[", "cd", "command", "env", "exec", "flock", "if", "ionice", "nice", "sh", "sleep", "test"})
 _LONGEST_LINE = 4096  # cron itself takes 1000 characters of a command
 _MAGIC = b"\x1f\x8b"
@@ -69,18 +70,18 @@ TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells w
 )
 
 
-_GRUB_OPTIONS = re.compile(r"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(.*)$", re.MULTILINE)
-_STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
-_SCHED = re.compile(r"/proc/\d+(?:/task/\d+)?/sched")
-_CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
-_CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
+_GRUB_OPTIONS = regex(r"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(.*)$", re.MULTILINE)
+_STATUS = regex(r"/proc/\d+(?:/task/\d+)?/status")
+_SCHED = regex(r"/proc/\d+(?:/task/\d+)?/sched")
+_CONFIG = regex(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
+_CONFIG_NAME = regex(r"(?:# )?CONFIG_(\w+)")
 
 _LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
 _TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
 _OWN_STATUS = "/proc/self/status"
-_CRONTAB = re.compile(r"/etc/crontab|/etc/cron\.d/[^/]+")
-_MOUNT = (re.compile(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # how each line begins, and one that tells of nothing
-_MOUNT_ROOT = (re.compile(r"(?:[^ ]* ){5}.* - "), "1 1 0:1 / / rw - none none rw\n")
+_CRONTAB = regex(r"/etc/crontab|/etc/cron\.d/[^/]+")
+_MOUNT = (regex(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # how each line begins, and one that tells of nothing
+_MOUNT_ROOT = (regex(r"(?:[^ ]* ){5}.* - "), "1 1 0:1 / / rw - none none rw\n")
 _MOUNTS = {"/proc/mounts": _MOUNT, "/proc/self/mounts": _MOUNT, "/proc/self/mountinfo": _MOUNT_ROOT}
 _DAMAGED = "\0"  # stands for what no kernel says, so that it is no better in the recording than it was
 _LONGEST_COMMAND_LINE = 1 << 16  # characters: 4096 from the boot loader, and 32,768 more from a bootconfig

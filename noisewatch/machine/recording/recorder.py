@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from collections.abc import Callable
 from typing import BinaryIO
@@ -13,11 +12,12 @@ from noisewatch.errors import Absent, Unreadable
 from noisewatch.machine import Json, Machine, T
 from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Failure, Known, RecordedSnapshot, encode
 from noisewatch.machine.recording.privacy import HOST_NAME, Scrubber
+from noisewatch.patterns import regex
 
 KEY_FRAME_EVERY = 60  # at one frame a second, a damaged minute is the most that one loses
 _COMPRESSION = 6
 _GZIP = 31  # zlib's number for its largest window in a gzip file
-_PROCESS = re.compile(r"^\w+ (/proc/\d+)(?:/|$)")
+_PROCESS = regex(r"^\w+ (/proc/\d+)(?:/|$)")
 
 
 class Recorder:

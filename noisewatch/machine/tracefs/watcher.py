@@ -30,14 +30,13 @@ from typing import Self
 
 import noisewatch
 from noisewatch.errors import CannotMeasure
+from noisewatch.patterns import regex
 
 MOUNTS = "/proc/self/mounts"
 WORKLOAD_OFF = "osnoise"  # what an instance is for that has the osnoise tracer's own load switched off
 _WITH_WORKLOAD = "OSNOISE_WORKLOAD"
 _NO_TRACER = "nop"
-_NAME = re.compile(
-    r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-(?P<purpose>\w+)", re.ASCII
-)
+_NAME = regex(r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-(?P<purpose>\w+)", re.ASCII)
 _FIRST_PID_NAMESPACE = 0xEFFF_FFFC  # PROC_PID_INIT_INO in linux/proc_ns.h
 
 

@@ -12,11 +12,12 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.hypervisor import PCI
 from noisewatch.kernel.system.platform import DMI, NONE
 from noisewatch.kernel.tasks.own_process import NAMESPACE, STATUS
+from noisewatch.patterns import regex
 from noisewatch.program import as_root
 
 _AMAZON = "amazon"
-_INSTANCE_TYPE = re.compile(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", re.ASCII)
-_BURSTABLE = re.compile(r"t\d+[a-z]*\.")
+_INSTANCE_TYPE = regex(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", re.ASCII)
+_BURSTABLE = regex(r"t\d+[a-z]*\.")
 
 
 @check(

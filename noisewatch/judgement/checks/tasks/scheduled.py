@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +16,7 @@ from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, CronJob, Jobs, Timer, WallClock
 from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
 from noisewatch.machine.recording.privacy import UNNAMED
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 _AHEAD = Limit(
@@ -38,7 +38,7 @@ _FIELDS_BY_NICKNAME = {
     "@annually": "0 0 1 1 *",
 }
 _AT_BOOT = "@reboot"
-_RANDOM = re.compile(r"(\d)~(\d)")  # cronie: any one of the range, so that it may be each of it
+_RANDOM = regex(r"(\d)~(\d)")  # cronie: any one of the range, so that it may be each of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Sequence
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.machine.words import UNKNOWN, brief, count, grouped, or_dash, yes
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
 
 _MOST_ROWS, _MOST_SILENT = 20, 12
-_NUMBER, _LAST_NUMBER = re.compile(r"\d+"), re.compile(r"\d+(?=\D*$)")
+_NUMBER, _LAST_NUMBER = regex(r"\d+"), regex(r"\d+(?=\D*$)")
 _HEAD = ("IRQ", "COUNT", "DELIVERED TO", "ALLOWED", "MOVABLE", "ACTIONS", "DEVICE")
 
 

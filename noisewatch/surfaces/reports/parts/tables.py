@@ -6,8 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from noisewatch.patterns import regex
+
 # `12`, `41 200/s`, `~0.1%`, `<0.1%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
-_FIGURE = re.compile(r"[~<±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
+_FIGURE = regex(r"[~<±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–")
 _LEAST_NAME = 60  # columns of a name, before others are left out for it
 
@@ -65,7 +67,7 @@ def _cells(text: str) -> int:
 
 
 # Letters and what stands between them in a sentence; a dot or a colon only where it is no part of an address.
-_HARMLESS = re.compile(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=\s|$))*")
+_HARMLESS = regex(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=\s|$))*")
 
 
 def code(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -10,6 +9,7 @@ from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
+from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.parts.colours import Halves, KindStyle, Meaning
 
 # The names of styles; what a terminal makes of them, the widget knows that draws them.
@@ -25,7 +25,7 @@ def fitted(text: str, width: int) -> str:
     return set_cell_size(text, width)
 
 
-one_column_each = re.compile("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # what noisewatch itself writes
+one_column_each = regex("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # what noisewatch itself writes
 
 
 def text_of(row: Row) -> str:

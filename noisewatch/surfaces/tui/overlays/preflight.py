@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
@@ -16,6 +15,7 @@ from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.operations.preflight import preflight
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.live import live_rows
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
@@ -26,7 +26,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
 _STYLES: Mapping[str, Style] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}  # the report begins with one
-_CAUSE = re.compile(r"( *\d+ )(\S)(?= )")
+_CAUSE = regex(r"( *\d+ )(\S)(?= )")
 _STYLE_BY_MARK: Mapping[str, Style] = {
     mark_of(gravity, in_unicode): MEANINGS[gravity] or "plain" for gravity in Gravity for in_unicode in (True, False)
 }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 
 from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.patterns import regex
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut
 from noisewatch.surfaces.tui.events.folds import FoldedEvent, begins
@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_noise
 
 _NAME = 10  # columns of what a row is about
-_IRQ = re.compile(r"IRQ (\d+)")
+_IRQ = regex(r"IRQ (\d+)")
 _OF_CLOCKS = ("governor", "turbo", "frequency", "clock")  # in the ids of checks
 _MOST_CULPRITS, _MOST_BESIDE = 6, 4
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
@@ -10,13 +9,14 @@ from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, CulpritLine
+from noisewatch.patterns import regex
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.folding import cpus_of
 from noisewatch.units import parse_duration
 
-_BOUND = re.compile(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
-_MEANT_AS_BOUND = re.compile(r"[<>]=?[\d.]")
+_BOUND = regex(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
+_MEANT_AS_BOUND = regex(r"[<>]=?[\d.]")
 
 Test = Callable[[CulpritLine], bool]
 

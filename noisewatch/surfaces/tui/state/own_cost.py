@@ -6,9 +6,10 @@ import re
 import resource
 import time
 
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
-_WRITTEN = re.compile(rb"^wchar: (\d+)$", re.MULTILINE)
+_WRITTEN = regex(rb"^wchar: (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

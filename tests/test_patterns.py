@@ -1,0 +1,56 @@
+"""Patterns that are compiled when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import noisewatch
+from noisewatch import patterns
+from noisewatch.patterns import regex
+
+
+def _modules() -> Iterator[str]:
+    for found in pkgutil.walk_packages(noisewatch.__path__, "noisewatch."):
+        if not found.name.endswith("__main__") and "._native" not in found.name:
+            yield found.name
+
+
+def _patterns_in(value: object) -> Iterator[object]:
+    if isinstance(value, patterns._Later):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ():
+        yield from _patterns_in(each)
+
+
+def test_a_pattern_does_what_a_compiled_one_does() -> None:
+    ours, compiled = (
+        regex(r"(\d+) (?P<word>[a-z]+)", re.IGNORECASE),
+        re.compile(r"(\d+) (?P<word>[a-z]+)", re.IGNORECASE),
+    )
+    text = "1 One, 2 TWO"
+    assert ours.findall(text) == compiled.findall(text)
+    assert [match["word"] for match in ours.finditer(text)] == ["One", "TWO"]
+    assert ours.sub("x", text) == compiled.sub("x", text)
+    assert ours.split(text) == compiled.split(text)
+    assert (ours.match("x"), ours.fullmatch("1 a "), ours.search("x 1 a") is not None) == (None, None, True)
+    assert (ours.pattern, ours.flags, ours.groups) == (compiled.pattern, compiled.flags, compiled.groups)
+
+
+def test_nothing_is_compiled_before_the_first_use() -> None:
+    broken = regex("(")
+    with pytest.raises(re.error):
+        broken.match("")
+
+
+def test_each_pattern_of_the_program_compiles() -> None:
+    found = [each for name in _modules() for value in vars(importlib.import_module(name)).values()
+             for each in _patterns_in(value)]  # fmt: skip
+    assert len(found) > 100
+    for each in found:
+        assert isinstance(each, patterns._Later)
+        assert isinstance(re.compile(each._text, each._flags), re.Pattern)
