@@ -8,7 +8,6 @@ the rest goes on. In the tests faults are raised: what is contained there would 
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import TypeVar
@@ -34,6 +33,8 @@ _INSTALLED_AT_START = _installed()
 
 def describe_fault(error: BaseException) -> str:
     """In one line, with the place: `internal error: KeyError: 7 (idle.py:43)`."""
+    import traceback  # faults are rare
+
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" ({os.path.basename(each.filename)}:{each.lineno})" for each in frame)
     return f"internal error: {type(error).__name__}: {' '.join(str(error).split())}{place}"

@@ -41,7 +41,7 @@ class Machine(Protocol):
         """The permission bits of `path`. Raises Unreadable or Absent."""
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        """What no file says (a system call, psutil, udev): JSON from `answer`, which only a live machine calls.
+        """What no file says (a system call, udev): JSON from `answer`, which only a live machine calls.
 
         Raises Unreadable where it cannot be asked.
         """

@@ -7,8 +7,6 @@ without one is somebody else's.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
 import stat
@@ -48,6 +46,9 @@ def machine_key() -> str:
 
     Keyed, as the identity itself is not to be told: machine-id(5). All machines without one have the same key.
     """
+    import hashlib  # only for those who keep a history
+    import hmac
+
     try:
         identity = Path("/etc/machine-id").read_bytes().strip()
     except OSError:

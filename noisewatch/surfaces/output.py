@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -52,6 +50,8 @@ def _is_special(path: str) -> bool:
 
 
 def _replaced(path: str) -> Iterator[BinaryIO]:
+    import tempfile  # most answers go to standard output
+
     target = os.path.realpath(path)
     descriptor, temporary = tempfile.mkstemp(prefix=".noisewatch-", dir=os.path.dirname(target))
     try:
@@ -86,6 +86,8 @@ def _reported(path: str) -> Iterator[None]:
 
 def width() -> int:
     """The columns to wrap text at."""
+    import shutil  # most of it deals with archives
+
     return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
 
 

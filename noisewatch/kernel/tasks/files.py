@@ -1,4 +1,4 @@
-"""The files of one thread: /proc/PID/task/TID/{stat,schedstat,status,sched}.
+"""The files of one thread: /proc/PID/task/TID/{stat,schedstat,status,sched}, and /proc/PID/cmdline of its process.
 
     stat       4711 (python3) R 1 … utime stime … processor …
     schedstat  177645329 16002335 366        ns on a CPU, ns waiting for one, times it was put on one
@@ -11,6 +11,7 @@ Without schedstat (CONFIG_SCHED_INFO), time is known in ticks of 10 ms only.
 
 from __future__ import annotations
 
+import os
 import re
 
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
@@ -25,6 +26,7 @@ from noisewatch.text import clean
 _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _SCHED_DEADLINE = 6  # in linux/sched.h
+_LONGEST_COMMAND = 4096  # bytes; a path is never longer
 _ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
 _ALLOWED = regex(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
 _MIGRATIONS = regex(r"^se\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n", re.MULTILINE)
@@ -158,3 +160,21 @@ def read_migrations(machine: Machine, folder: str) -> int | None:
         return parse_migrations(machine.read_bytes(f"{folder}/sched").decode("utf-8", "replace"))
     except (Unreadable, Malformed):
         return None
+
+
+def read_program(pid: int) -> str | None:
+    """The file name of the program that the process of this host was started as. None where that cannot be read."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return program_in(file.read(_LONGEST_COMMAND))
+    except OSError:
+        return None
+
+
+def program_in(command: bytes) -> str:
+    """The file name at the beginning of a cmdline; a process that wrote its own title there may end no word with NUL.
+
+    https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html
+    """
+    first = command.split(b"\0" if b"\0" in command else b" ")[0]
+    return os.path.basename(first.decode("utf-8", "replace"))

@@ -17,10 +17,8 @@ https://www.freedesktop.org/software/systemd/man/latest/systemctl.html. The time
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
 import time
 
 from noisewatch.errors import Absent, Malformed, Unreadable
@@ -68,6 +66,8 @@ def read_timers(reader: Reader) -> tuple[Timer, ...] | None:
 
 def ask_timers() -> Json:
     """Unit and time of each timer. Raises Unreadable; OSError where there is no such program."""
+    import subprocess  # most snapshots ask for no timers
+
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         ran = subprocess.run(
@@ -85,6 +85,8 @@ def ask_timers() -> Json:
 
 def parse_timers(text: str) -> list[tuple[str, int]]:
     """Unit and time of those that will go off. Raises Malformed."""
+    import json
+
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:

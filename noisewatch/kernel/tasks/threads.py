@@ -1,7 +1,4 @@
-"""Which threads there are, and how much CPU time each has had, read at a bounded cost.
-
-The only user of psutil for processes.
-"""
+"""Which threads there are, and how much CPU time each has had, read at a bounded cost."""
 
 from __future__ import annotations
 
@@ -15,7 +12,14 @@ from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.files import read_allowed, read_migrations, read_schedstat, read_stat, thread_times
+from noisewatch.kernel.tasks.files import (
+    read_allowed,
+    read_migrations,
+    read_program,
+    read_schedstat,
+    read_stat,
+    thread_times,
+)
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
@@ -287,14 +291,8 @@ def _is_cut_from(whole: str, name: str) -> bool:
 
 
 def _whole_name(reader: Reader, task: Task) -> str:
-    """psutil looks at the program's file name where the kernel's was cut; it must begin with the kernel's."""
-
-    def ask() -> str | None:
-        import psutil
-
-        with contextlib.suppress(psutil.Error):
-            return str(psutil.Process(task.pid).name())
-        return None
-
-    name = reader.ask(f"name of process {task.pid}", ask) if task.tid == task.pid else None
+    """The program's file name where the kernel's was cut; it must begin with the kernel's."""
+    if task.tid != task.pid:
+        return task.name
+    name = reader.ask(f"name of process {task.pid}", lambda: read_program(task.pid))
     return clean(name) if isinstance(name, str) and name.startswith(task.name) else task.name

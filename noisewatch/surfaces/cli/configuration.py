@@ -13,10 +13,8 @@ to lists, and outranks everything else.
 from __future__ import annotations
 
 import os
-import tomllib
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +87,8 @@ def _text(file: Path, key: str, value: Any) -> str:
 
 
 def _hint(key: str) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(key, KEYS, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; there is {', '.join(KEYS)}"
 
@@ -116,10 +116,15 @@ def _places() -> list[Path]:
 def _read(file: Path) -> tuple[Path, dict[str, Any]] | None:
     """The table that is ours; None where another tool's file has none. Raises UsageError."""
     try:
-        with open(file, "rb") as opened:
-            whole = tomllib.load(opened)
+        text = file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file}: {(error.strerror or os.strerror(error.errno or 0)).lower()}") from error
+    if file.name == _PROJECT and b"noisewatch" not in text:
+        return None
+    import tomllib  # most folders have no such file
+
+    try:
+        whole = tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: {error}") from error
     if file.name != _PROJECT:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import TypeVar
 
 from noisewatch.errors import UsageError
@@ -133,6 +132,8 @@ def _unknown(option: str, name: str, kind: str, known: Iterable[str]) -> str:
 
 def _near(name: str, known: list[str]) -> list[str]:
     """Those that may have been meant: the area that is called otherwise, names that hold it, and similar ones."""
+    from difflib import get_close_matches  # for names that are written wrongly
+
     word = name.lower()
     meant = [_AREA_BY_WORD[word]] if _AREA_BY_WORD.get(word) in known else []
     holding = [each for each in known if word and word in each]

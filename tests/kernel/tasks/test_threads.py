@@ -7,7 +7,7 @@ import pytest
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.files import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.kernel.tasks.files import parse_allowed, parse_schedstat, parse_stat, program_in
 from noisewatch.kernel.tasks.threads import Task, TaskReader, Tasks
 from tests.written import Files, WrittenMachine, reading, without
 from tests.written.quiet_machine import SCHEDSTAT, crowd, process, stat_line
@@ -218,6 +218,21 @@ def test_a_whole_name_is_asked_for_again_only_when_the_kernel_calls_the_thread_o
         if at + 1 < len(cut):
             machine.advance()
     assert asked == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        (b"/usr/lib/a-very-long-program\0--all\0", "a-very-long-program"),
+        (b"a-very-long-program\0/etc/other\0", "a-very-long-program"),
+        (b"/opt/My App/a-very-long-program\0", "a-very-long-program"),
+        (b"a-very-long-program of a title", "a-very-long-program"),
+        (b"/usr/bin/\xff\0", "\ufffd"),
+        (b"", ""),
+    ],
+)
+def test_a_program_is_called_as_the_file_that_was_started(command: bytes, program: str) -> None:
+    assert program_in(command) == program
 
 
 @pytest.mark.parametrize("text", ["", "9", "9 (x", "9 x) S", "x (x) S " + "1 " * 50, "9 (x) S " + "1 " * 35])
