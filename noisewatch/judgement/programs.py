@@ -100,10 +100,13 @@ def ancestors(case: Case) -> set[int]:
 
 def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
     """The processes and threads that a fix names by number, each with the name that the kernel gives it then."""
-    snapshots = [case.snapshot] if case.interval is None else [case.snapshot, case.interval.after]
-    tasks = {tid: task for each in snapshots if each.tasks is not None for tid, task in each.tasks.by_tid.items()}
     pids = {pid for action in (fix.actions if fix is not None else ()) for pid in pids_of(action)}
-    return tuple((pid, _kernels_name(tasks[pid].name)) for pid in sorted(pids & tasks.keys()))
+    if not pids:
+        return ()
+    snapshots = [case.snapshot] if case.interval is None else [case.interval.after, case.snapshot]
+    seen = [each.tasks.by_tid for each in snapshots if each.tasks is not None]
+    found = {pid: next((tasks[pid] for tasks in seen if pid in tasks), None) for pid in sorted(pids)}
+    return tuple((pid, _kernels_name(task.name)) for pid, task in found.items() if task is not None)
 
 
 def _kernels_name(name: str) -> str:

@@ -7,15 +7,13 @@ value that is asked for. Nothing gets old: in each case all these values are com
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from operator import attrgetter
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from operator import is_
 from types import FunctionType, MethodType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, Check
 from noisewatch.kernel.cgroup.bandwidth import Cgroup
 from noisewatch.kernel.frequency.cpufreq import Frequency
 from noisewatch.kernel.memory.counters import Memory
@@ -24,68 +22,83 @@ from noisewatch.kernel.snapshot.settings import Settings
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.threads import Tasks
 from noisewatch.model.interval.interval import Interval
+from noisewatch.records import dataclass
 
-_LOOKED_INTO = (Case, Snapshot, Settings, Hardware, Background, Frequency, Memory, Cgroup)
-_NEVER_THE_SAME = (Interval, Calibrated, Tasks)  # and costly to compare
+_LOOKED_INTO = {Case, Snapshot, Settings, Hardware, Background, Frequency, Memory, Cgroup, Interval}
+_NEVER_THE_SAME = {Calibrated, Tasks, MethodType}  # or costly to compare
+_ALTERED = "without_own_process"  # the case with some values replaced by others that never change
+_PATIENCE, _TRIED_EVERY = 3, 16  # a view is slow: what is different case after case is seldom looked at through one
+
+T = TypeVar("T")
+_Names = dict[str, "_Names"]  # of attributes, with those of the records that they are
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    answer: Answer
-    asked: frozenset[str]  # for these values, by their paths from the case
+    value: Any
+    of: tuple[object, ...]  # what else it was made of, which has to be the same objects
+    asked: frozenset[str]  # the values that were asked for, by their paths from the case
 
 
 class Remembered:
-    """The answers on one machine, of which case after case is judged."""
+    """What was made of the last case on one machine, of which case after case is judged."""
 
     def __init__(self) -> None:
         self._case: Case | None = None
-        self._kept: dict[str, _Kept] = {}
-        self._restless: set[str] = set()  # checks that asked for what is never the same
+        self._known: dict[Hashable, _Kept] = {}
+        self._kept: dict[Hashable, _Kept] = {}
+        self._names: _Names = {}  # that anything kept has asked for
+        self._changed: frozenset[str] = frozenset()
+        self._misses: Counter[Hashable] = Counter()
 
-    def next(self, case: Case, ask: Callable[[Check, Case], Answer]) -> Callable[[Check], Answer]:
-        """What answers each check on the next case: as `ask` does, which is called where it may answer otherwise."""
-        before, self._case = self._case, case
-        kept, self._kept = self._kept, {}  # what is not asked this time was not compared either
+    def turn_to(self, case: Case) -> None:
+        """The next case. What was not asked of the last one was not compared either, and is forgotten."""
+        if self._case is not None:
+            self._changed = frozenset(_changed(self._case, case, self._names))
+        self._case, self._known, self._kept = case, self._kept, {}
 
-        @cache
-        def is_same(path: str) -> bool:
-            return before is not None and _is_same(_value(before, path), _value(case, path))
+    def get(
+        self,
+        key: Hashable,
+        work: Callable[[Case], T],
+        of: tuple[object, ...] = (),
+        is_fault: Callable[[T], bool] = lambda _: False,
+    ) -> T:
+        """What `work` makes of the present case, and of what else it is made `of`.
 
-        def answer(each: Check) -> Answer:
-            if each.id in self._restless or case.rules.value_by_limit:  # by which a case is altered for its check
-                return ask(each, case)
-            known = kept.get(each.id)
-            if known is None or not all(map(is_same, known.asked)):
-                return self._ask(each, case, ask)
-            self._kept[each.id] = known
-            return known.answer
-
-        return answer
-
-    def _ask(self, each: Check, case: Case, ask: Callable[[Check, Case], Answer]) -> Answer:
-        """An answer that was not come by through the view, as that is no case, is given as if there were none."""
+        Where it fails, be it only as a view is no case, it is given the case itself.
+        """
+        assert self._case is not None
+        known = self._known.get(key)
+        if known is not None and known.asked.isdisjoint(self._changed) and all(map(is_, known.of, of)):
+            self._kept[key] = known
+            self._misses.pop(key, None)
+            value: T = known.value
+            return value
+        self._misses[key] += 1
+        if self._misses[key] > _PATIENCE and self._misses[key] % _TRIED_EVERY:
+            return work(self._case)
         asked: set[str] = set()
-        answer = ask(each, cast(Case, _View(case, "", asked)))
-        if answer.is_fault or any(isinstance(_value(case, path), _NEVER_THE_SAME) for path in asked):
-            self._restless.add(each.id)
-            return ask(each, case) if answer.is_fault else answer
-        self._kept[each.id] = _Kept(answer, frozenset(asked))
-        return answer
+        try:
+            value = work(cast(Case, _View(self._case, "", self._names, asked)))
+        except (TypeError, AttributeError):
+            return work(self._case)
+        if is_fault(value):
+            return work(self._case)
+        self._kept[key] = _Kept(value, of, frozenset(asked))
+        return value
 
 
-def _value(case: Case, path: str) -> object:
-    try:
-        return attrgetter(path)(case)
-    except AttributeError:  # of a record that is not there now
-        return None
-
-
-def _is_same(before: object, now: object) -> bool:
-    """Of a record that is looked into it counts here only that it is there: its parts have paths of their own."""
-    if isinstance(now, _LOOKED_INTO):
-        return isinstance(before, _LOOKED_INTO)
-    return before is now or (not isinstance(now, _NEVER_THE_SAME) and before == now)
+def _changed(before: object, now: object, names: _Names, path: str = "") -> Iterator[str]:
+    """The paths below the record whose values are different; of a record in it that was replaced, only of its parts."""
+    for name, below in names.items():
+        old, new = getattr(before, name), getattr(now, name)
+        if old is new:
+            continue
+        if type(new) in _LOOKED_INTO and type(old) in _LOOKED_INTO:
+            yield from _changed(old, new, below, f"{path}{name}.")
+        elif type(new) in _NEVER_THE_SAME or old != new:
+            yield path + name
 
 
 class _View:
@@ -95,21 +108,24 @@ class _View:
     to nothing, has no copy, and is in no set.
     """
 
-    __slots__ = ("_asked", "_of", "_path")
+    __slots__ = ("_asked", "_names", "_of", "_path")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, of: object, path: str, asked: set[str]) -> None:
-        self._of, self._path, self._asked = of, path, asked
+    def __init__(self, of: object, path: str, names: _Names, asked: set[str]) -> None:
+        self._of, self._path, self._names, self._asked = of, path, names, asked
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(type(self._of), name, None)
-        if isinstance(found, FunctionType):
-            return MethodType(found, self)
         if isinstance(found, property):
             return found.__get__(self)
-        value, path = getattr(self._of, name), f"{self._path}{name}"
-        self._asked.add(path)
-        return _View(value, f"{path}.", self._asked) if isinstance(value, _LOOKED_INTO) else value
+        if isinstance(found, FunctionType) and type(self._of) is not Interval:  # which keeps what it works out
+            return MethodType(found, self)
+        value = getattr(self._of, name)
+        if name == _ALTERED:
+            return _View(value, self._path, self._names, self._asked)
+        self._asked.add(self._path + name)
+        below = self._names.setdefault(name, {})
+        return _View(value, f"{self._path}{name}.", below, self._asked) if type(value) in _LOOKED_INTO else value
 
     def __eq__(self, other: object) -> bool:
         raise TypeError("compared as a whole")

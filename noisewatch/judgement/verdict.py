@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 
 from noisewatch.faults import contained
@@ -34,18 +34,20 @@ class Finding:
     answer: Answer
     answered_by: str | None = None
     rules: Rules = DEFAULT
+    status: Status = field(init=False, repr=False, compare=False)
+    severity: Severity = field(init=False, repr=False, compare=False)
 
-    @property
-    def severity(self) -> Severity:
+    def __post_init__(self) -> None:
+        """Works out what is asked for many times, of which a finding that stays what it was needs nothing again."""
+        object.__setattr__(self, "status", self.answer.status)
+        object.__setattr__(self, "severity", self._severity())
+
+    def _severity(self) -> Severity:
         """The user's, else what this answer weighs, else what the check does under the profile."""
         if self.check.id in self.rules.required:
             return Severity.BLOCKING
         given = self.rules.severity_by_id.get(self.check.id)
         return given or self.answer.severity or self.check.severity_under(self.rules.profile)
-
-    @property
-    def status(self) -> Status:
-        return self.answer.status
 
     @property
     def weight(self) -> str:
@@ -140,13 +142,13 @@ class Verdict:
 
 
 def _count(findings: tuple[Finding, ...]) -> Counts:
-    by_status = Counter(finding.status for finding in findings)
+    by_status = Counter([finding.status for finding in findings])
     return Counts(
         fail=by_status[Status.FAIL],
-        blocking_fail=sum(finding.is_blocking_failure for finding in findings),
+        blocking_fail=sum([finding.is_blocking_failure for finding in findings if finding.status == Status.FAIL]),
         warn=by_status[Status.WARN],
         unknown=by_status[Status.UNKNOWN],
-        blocking_unknown=sum(finding.is_blocking_unknown for finding in findings),
+        blocking_unknown=sum([finding.is_blocking_unknown for finding in findings if finding.status == Status.UNKNOWN]),
         passed=by_status[Status.PASS],
         not_applicable=by_status[Status.NOT_APPLICABLE],
         ignored=by_status[Status.IGNORED],
@@ -160,10 +162,21 @@ def judge(
 
     `remembered` spares asking what was answered of the case before, and cannot be answered otherwise.
     """
-    answer = remembered.next(case, _over_calibration) if remembered else partial(_over_calibration, case=case)
-    asked = [Finding(each, answer(each), None, case.rules) for each in checks]
-    findings = [_excused(finding, case) for finding in link_measurements([*map(_undecided, asked)])]
+    if remembered is None or case.rules.value_by_limit:  # these alter the case for their checks, which a view is not
+        asked = [_found(each, case) for each in checks]
+    else:
+        remembered.turn_to(case)
+        asked = [remembered.get(each.id, partial(_found, each), is_fault=_is_fault) for each in checks]
+    findings = [_excused(finding, case) for finding in link_measurements(asked)]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
+
+
+def _found(each: Check, case: Case) -> Finding:
+    return _undecided(Finding(each, _over_calibration(each, case), None, case.rules))
+
+
+def _is_fault(finding: Finding) -> bool:
+    return finding.answer.is_fault
 
 
 def _answer(each: Check, case: Case) -> Answer:
@@ -249,11 +262,9 @@ def compose(findings: Iterable[Finding], strict: bool = False) -> Outcome:
         return Outcome.UNSTABLE
     if strict and any(finding.is_warning or finding.is_unknown for finding in findings):
         return Outcome.UNSTABLE
-    answered = [
-        finding
-        for finding in findings
-        if finding.status in (Status.PASS, Status.WARN, Status.FAIL) or finding.answered_by
-    ]
-    if not answered or any(finding.is_blocking_unknown for finding in findings):
+    is_answered = any(
+        finding.status in (Status.PASS, Status.WARN, Status.FAIL) or finding.answered_by for finding in findings
+    )
+    if not is_answered or any(finding.is_blocking_unknown for finding in findings):
         return Outcome.UNKNOWN
     return Outcome.STABLE

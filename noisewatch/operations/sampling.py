@@ -134,7 +134,13 @@ class _Sampler:
         if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
             self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
             verdict = (
-                judge(Case(snapshot, no_sample_reason=_NO_RATES, starts_benchmark=False), _SHOWN) if is_last else None
+                judge(
+                    Case(snapshot, no_sample_reason=_NO_RATES, starts_benchmark=False),
+                    _SHOWN,
+                    remembered=self._remembered,
+                )
+                if is_last
+                else None
             )
             return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(snapshot, is_last)))
         first, *between, _ = self._recent
@@ -162,6 +168,7 @@ class _Sampler:
     def _rest(self, snapshot: Snapshot, is_last: bool) -> dict[str, Any]:
         return {
             **self._news.of(snapshot),
+            "remembered": self._remembered,
             "tells_all": self._answers.is_wanted or not self._machine.is_live,
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
             "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
@@ -33,10 +34,19 @@ _ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
 
 
 def frame_of(
-    snapshot: Snapshot, interval: Interval | None, verdict: Verdict | None, *, tells_all: bool = False, **rest: Any
+    snapshot: Snapshot,
+    interval: Interval | None,
+    verdict: Verdict | None,
+    *,
+    tells_all: bool = False,
+    remembered: Remembered | None = None,
+    **rest: Any,
 ) -> Frame:
-    """The frame of one interval; `rest` is what only the sampler knows. `tells_all`: of checks that pass as well."""
-    case = Case(snapshot, interval)
+    """The frame of one interval; `rest` is what only the sampler knows. `tells_all`: of checks that pass as well.
+
+    `remembered` is that with which the verdict was judged, where it was.
+    """
+    case = verdict.case if verdict is not None else Case(snapshot)
     roles = _roles(snapshot, case)
     lines: list[CpuLine] = []
     culprits: list[Disturbance] = []
@@ -67,7 +77,7 @@ def frame_of(
         clock=clock_figures(snapshot, interval),
         no_irqs_reason=interval.interrupts.reason if interval is not None else None,
         ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
-        **told_of(verdict, tells_all),
+        **told_of(verdict, tells_all, remembered),
         **rest,
     )
 

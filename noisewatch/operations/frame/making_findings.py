@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any
 
 from noisewatch.judgement.case import Case
@@ -13,6 +14,7 @@ from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.finding_words import commands_of, left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import named_by
+from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.operations.frame.causes import CauseLine
@@ -24,25 +26,39 @@ _GRAVITIES = list(Gravity)
 _PLACES = {gravity: str(place) for place, gravity in enumerate(_GRAVITIES)}
 
 
-def told_of(verdict: Verdict | None, tells_all: bool = False) -> dict[str, Any]:
-    """The fields of a frame, by their names; nothing without a verdict. `tells_all`: of what passes, too."""
+def told_of(verdict: Verdict | None, tells_all: bool = False, remembered: Remembered | None = None) -> dict[str, Any]:
+    """The fields of a frame, by their names; nothing without a verdict. `tells_all`: of what passes, too.
+
+    `remembered` is that with which the verdict was judged: of findings that are still the same ones it knows the words.
+    """
     if verdict is None:
         return {}
+    if remembered is None:
+        remembered = Remembered()
+        remembered.turn_to(verdict.case)
+    judged = [(each, each.gravity(verdict.is_strict)) for each in verdict.findings]
+    telling = tuple([each for each in judged if each[1] in _TELLING])
+    said = remembered.get(
+        "telling", lambda case: _telling(replace(verdict, case=case), telling), tuple([each for each, _ in telling])
+    )
+    answers = {
+        each.check.id: remembered.get(("said", each.check.id), partial(_said, each), (each,))
+        for each, gravity in (judged if tells_all else ())
+        if gravity not in _TELLING
+    }
+    gravities = _gravities({each.check.id: gravity for each, gravity in judged})
+    return {**said, "answers": answers or None, "gravities": gravities}
+
+
+def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]]) -> dict[str, Any]:
+    """Those that did not pass, and what is behind them."""
     causes = causes_of(verdict)
     number_by_id = {each.check.id: number for number, cause in enumerate(causes, 1) for each in cause.findings}
-    judged = [(each, each.gravity(verdict.is_strict)) for each in verdict.findings]
-    telling = [
-        (_PLACES[gravity], number_by_id.get(each.check.id), each) for each, gravity in judged if gravity in _TELLING
-    ]
-    telling.sort(key=lambda each: (each[0], each[1] or len(causes) + 1))
+    placed = [(_PLACES[gravity], number_by_id.get(each.check.id), each) for each, gravity in telling]
+    placed.sort(key=lambda each: (each[0], each[1] or len(causes) + 1))
     return {
-        "findings": tuple(_finding_line(each, _GRAVITIES[int(place)], number) for place, number, each in telling),
+        "findings": tuple(_finding_line(each, _GRAVITIES[int(place)], number) for place, number, each in placed),
         "causes": tuple(_cause_line(cause, verdict.case) for cause in causes),
-        "answers": {
-            each.check.id: _short(sentence(each)) for each, gravity in judged if tells_all and gravity not in _TELLING
-        }
-        or None,
-        "gravities": _gravities({each.check.id: gravity for each, gravity in judged}),
     }
 
 
@@ -68,6 +84,10 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
 @lru_cache(maxsize=64)  # the same ones every second
 def _first_command(fix: Fix) -> str | None:
     return next((command for _, command in commands_of(fix)), None)
+
+
+def _said(finding: Finding, _: Case) -> str:
+    return _short(sentence(finding))
 
 
 def _short(said: str) -> str:
