@@ -25,6 +25,7 @@ BESIDE_FAMILIES = {"kernel": {"snapshot"}, "judgement/checks": {"calibration"}}
 LONGEST_FILE, MOST_MODULES = 300, 20
 TESTS = Path(__file__).parent
 MEASURING = {"sched_setaffinity", "sleep", "fork", "SharedBuffer"}
+_DRIVEN_BY_TEXTUAL = ("actions", "calm_driver", "keyed_app", "monitor", "keys", "palette", "player")
 _DRAWN_WITH_RICH = ("tui/draw/line_view", "tui/draw/text_row")
 FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither makes anything spin
 
@@ -230,12 +231,7 @@ def test_what_breaks_a_rule_is_found(
             {
                 f"surfaces/tui/{name}.py"
                 for name in (
-                    "app/actions",
-                    "app/keyed_app",
-                    "app/monitor",
-                    "app/keys",
-                    "app/palette",
-                    "app/player",
+                    *(f"app/{each}" for each in _DRIVEN_BY_TEXTUAL),
                     "draw/line_view",
                     "overlays/host",
                 )

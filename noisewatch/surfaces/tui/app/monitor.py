@@ -17,6 +17,7 @@ from noisewatch.kernel.device_events import DeviceListener, listen
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.pinning import pin_all_threads
 from noisewatch.surfaces.tui.app.actions import ActingApp
+from noisewatch.surfaces.tui.app.calm_driver import CalmDriver
 from noisewatch.surfaces.tui.app.help import help_rows
 from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
 from noisewatch.surfaces.tui.app.player import Player
@@ -34,7 +35,7 @@ from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line
 
-_CHECK_S = 2.0  # between two looks whether the terminal and the sampler are still there
+_CHECK_S = 2.0  # between two looks whether frames still come
 _AWAY_S = 5.0  # between two pictures while nobody looks
 _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
@@ -52,7 +53,7 @@ class MonitorApp(ActingApp):
         access: MachineAccess | None = None,
         pace_s: float = 1.0,
     ) -> None:
-        super().__init__(ansi_color=True)
+        super().__init__(driver_class=CalmDriver, ansi_color=True)
         self.animation_level = "none"
         self.model = ScreenModel(pace_s=pace_s)
         self._sampler = sampler
@@ -125,16 +126,13 @@ class MonitorApp(ActingApp):
             await asyncio.to_thread(process.wait)
 
     def _check(self) -> None:
-        self._leave_without_terminal()
         if self._overlays.shown is None:  # a calibration pauses the sampler
             self.model.notice_silence(time.monotonic() - self._framed_s)
             if self.model.silence is not None:
                 self.draw()
 
-    def _leave_without_terminal(self) -> None:
-        """A terminal that is gone without a hang-up signal would be read from for ever, at full speed."""
-        if os.isatty(0):
-            return
+    def on_hung_up(self) -> None:
+        """The terminal is gone; a shell's hang-up signal may have been ignored."""
         if self._sampler is not None:
             self._sampler.stop()
         os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on

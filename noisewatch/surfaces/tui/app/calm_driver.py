@@ -1,0 +1,78 @@
+"""The terminal, read and written by the loop itself: Textual's threads wake ten times a second, and thrice a draw."""
+
+from __future__ import annotations
+
+import os
+import select
+from asyncio import TimerHandle
+from codecs import getincrementaldecoder
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import Any
+
+from textual._xterm_parser import XTermParser
+from textual.constants import ESCAPE_DELAY
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+_CHUNK = 4096  # bytes, as much as a terminal holds
+
+
+class HungUp(Message):
+    """The terminal is gone: nothing more can be read from it, or drawn on it."""
+
+
+class CalmDriver(LinuxDriver):
+    """As Textual's driver, which starts and ends the terminal's modes, but for who waits."""
+
+    _file: TextIOWrapper  # a terminal, or there would be no screen
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._parser = XTermParser(self._debug)
+        self._decode = getincrementaldecoder("utf-8")("replace").decode
+        self._tick: TimerHandle | None = None
+
+    def run_input_thread(self) -> None:
+        """Ends the thread that Textual starts for it: the loop waits for the terminal as for all else."""
+        self._loop.call_soon_threadsafe(self._loop.add_reader, self.fileno, self._read)
+
+    def disable_input(self) -> None:
+        """Reads no more."""
+        self._loop.remove_reader(self.fileno)
+        super().disable_input()
+
+    def _read(self) -> None:
+        typed = b""  # also where reading fails: the terminal is gone
+        with suppress(OSError):
+            typed = os.read(self.fileno, _CHUNK)
+        if not typed:
+            self._loop.remove_reader(self.fileno)  # it would be ready for ever
+            self.process_message(HungUp())
+            return
+        if text := self._decode(typed):
+            for message in self._parser.feed(text):
+                self.process_message(message)
+        if self._tick is not None:
+            self._tick.cancel()
+        self._tick = self._loop.call_later(ESCAPE_DELAY, self._end_escape)
+
+    def _end_escape(self) -> None:
+        """An escape that nothing followed was that key."""
+        for message in self._parser.tick():
+            self.process_message(message)
+
+    def write(self, data: str) -> None:
+        """Sends it at once, waiting for a terminal that is slow. On one that is gone nothing is: its reader tells."""
+        rest = memoryview(data.encode(self._file.encoding, self._file.errors or "replace"))
+        with suppress(OSError):
+            while rest:
+                rest = rest[self._sent(rest) :]
+
+    def _sent(self, data: memoryview) -> int:
+        """So many bytes; others may have told the terminal not to wait."""
+        try:
+            return os.write(self._file.fileno(), data)
+        except BlockingIOError:
+            select.select([], [self._file.fileno()], [])
+            return 0
