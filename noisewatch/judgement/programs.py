@@ -118,11 +118,11 @@ Members = tuple[Disturbance, ...]
 
 def many_threads(found: Iterable[Disturbance], tasks: Tasks | None, most: float) -> dict[Disturbance, Members]:
     """Those of one process name on one CPU, as one, that had more than `most` of it; none that had so much alone."""
-    names = {} if tasks is None else {pid: tasks.by_tid[pid].name for pid in tasks.pids & tasks.by_tid.keys()}
     alike: dict[tuple[int, str, str], list[Disturbance]] = defaultdict(list)
     for each in found:
         if each.pid is not None and each.tid is not None and (each.share or 0.0) <= most:
-            alike[each.cpu, each.kind, names.get(each.pid, each.name)].append(each)
+            first = tasks.by_tid.get(each.pid) if tasks is not None and each.pid in tasks.pids else None
+            alike[each.cpu, each.kind, each.name if first is None else first.name].append(each)
     together = {_as_one(name, members): tuple(members) for (_, _, name), members in alike.items() if len(members) > 1}
     return {one: members for one, members in together.items() if (one.share or 0.0) > most}
 

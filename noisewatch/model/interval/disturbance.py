@@ -11,7 +11,7 @@ and counts in the same row of /proc/interrupts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
@@ -90,16 +90,28 @@ def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     return interval.cached((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
 
 
+def threads_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
+    """The threads, and time that none of them had, the costliest first."""
+    return interval.cached(
+        (threads_of, cpu), lambda: _ordered([*_threads(interval, cpu), *_unexplained(interval, cpu)])
+    )
+
+
 def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
-    culprits = [
-        *_threads(interval, cpu),
-        *_unexplained(interval, cpu),
-        *_steal(interval, cpu),
-        *_quotas(interval, cpu),
-        *_interrupts(interval, cpu),
-        *_softirqs(interval, cpu),
-    ]
-    return tuple(sorted(culprits, key=lambda disturbance: -(disturbance.stolen_ns or 0)))
+    """On most CPUs of a large machine there is next to nothing, which is not to cost much."""
+    culprits = list(threads_of(interval, cpu))
+    culprits += _steal(interval, cpu)
+    if interval.worker_throttles:
+        culprits += _quotas(interval, cpu)
+    if interval.interrupts.on_cpu(cpu):
+        culprits += _interrupts(interval, cpu)
+    if interval.softirqs.on_cpu(cpu):
+        culprits += _softirqs(interval, cpu)
+    return _ordered(culprits)
+
+
+def _ordered(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
+    return tuple(sorted(culprits, key=lambda each: -(each.stolen_ns or 0)) if len(culprits) > 1 else culprits)
 
 
 def kind_of_row(row: RowCount | InterruptRow) -> Kind:
@@ -158,27 +170,27 @@ def _unexplained(interval: Interval, cpu: int) -> Iterator[Disturbance]:
         )
 
 
-def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+def _steal(interval: Interval, cpu: int) -> Sequence[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
-    if load is not None and load.steal_ns:
-        share = load.steal_ns / interval.length_ns
-        yield Disturbance(
-            kind=Kind.OUTSIDE,
-            name="hypervisor (steal time)",
-            cpu=cpu,
-            stolen_ns=load.steal_ns,
-            share=share,
-            rate_per_s=None,
-        )
+    if load is None or not load.steal_ns:
+        return ()
+    steal = Disturbance(
+        kind=Kind.OUTSIDE,
+        name="hypervisor (steal time)",
+        cpu=cpu,
+        stolen_ns=load.steal_ns,
+        share=load.steal_ns / interval.length_ns,
+        rate_per_s=None,
+    )
+    return (steal,)
 
 
 def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
     """How often the CPU's timer interrupted it, the tick included; None is unknown."""
     if interval is None or not interval.interrupts.is_known(cpu):
         return None
-    return (
-        sum(count for row, count in interval.interrupts.on_cpu(cpu) if kind_of_row(row) == Kind.TICK) / interval.seconds
-    )
+    rows = interval.interrupts.on_cpu(cpu)
+    return sum([count for row, count in rows if kind_of_row(row) == Kind.TICK]) / interval.seconds
 
 
 def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[Kind, str]:
@@ -214,8 +226,6 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     measured_ns = load.irq_ns if load is not None else None
     rows = interval.interrupts.on_cpu(cpu)
-    if not rows:
-        return
     estimates = [(row, count, count * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count in rows]
     scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
     hz = interval.after.platform.tick_hz
@@ -238,8 +248,6 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     rows = interval.softirqs.on_cpu(cpu)
-    if not rows:
-        return
     expected_ns = sum(count for _, count in rows) * _TYPICAL_COST_NS[Kind.SOFTIRQ]
     scale = _scale(load.softirq_ns if load is not None else None, expected_ns)
     for row, count in rows:

@@ -134,8 +134,10 @@ class Interval:
         load = self.load_by_cpu.get(cpu)
         if load is None:
             return None
-        others_ns = sum(run.ran_ns for run in self.runs_on(cpu))
-        busy_ns = max(load.busy_ns - self.own_ns(cpu), others_ns)
+        there = self._all_on_cpu.get(cpu, ())
+        own_ns = sum([run.ran_ns for run in there if run.is_own])
+        others_ns = sum([run.ran_ns for run in there if not run.is_own])
+        busy_ns = max(load.busy_ns - own_ns, others_ns)
         return min(max(busy_ns / self.length_ns, 0.0), 1.0)
 
     def unexplained_ns(self, cpu: int) -> int | None:

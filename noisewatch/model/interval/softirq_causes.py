@@ -29,6 +29,8 @@ def device_work(interval: Interval, cpu: int) -> int:
 def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
     """Those, by label, that the CPU's own interrupts of such devices, which another check blames, do not explain."""
     counts = _counts(interval, cpu)
+    if not counts:
+        return Counter()
     by_kind = _work(counts)
     own = {kind: _interrupts(interval, cpu, kind) * _ROUNDS_PER_INTERRUPT for kind in by_kind}
     return Counter({label: n for label, n in counts.items() if by_kind[kind := _KIND_BY_LABEL[label]] > own[kind]})

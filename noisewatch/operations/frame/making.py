@@ -31,6 +31,7 @@ from noisewatch.operations.frame.making_findings import told_of
 from noisewatch.operations.frame.making_irqs import irq_lines
 
 _ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
+_NOTHING_TAKEN = (0,) * len(KINDS)
 
 
 def frame_of(
@@ -100,8 +101,11 @@ def _cpu_line(
     current_khz = clock.current_khz if clock is not None else None
     if interval is None or role == Role.OFFLINE:
         return CpuLine(cpu, role, current_khz=current_khz, governor=governor)
-    estimated_ns = sum(each.stolen_ns or 0 for each in found if each.kind in _ESTIMATED)
-    stolen_ns = min(sum(each.stolen_ns or 0 for each in found), interval.length_ns)  # a quota's beside others' time
+    taken_ns, estimated_ns = 0, 0
+    for each in found:
+        taken_ns += each.stolen_ns or 0
+        estimated_ns += each.stolen_ns or 0 if each.kind in _ESTIMATED else 0
+    stolen_ns = min(taken_ns, interval.length_ns)  # a quota's beside others' time
     counts = (interval.interrupts.of_cpu(cpu), interval.softirqs.of_cpu(cpu))
     is_known = cpu in interval.load_by_cpu and None not in counts
     return CpuLine(
@@ -120,11 +124,13 @@ def _cpu_line(
 
 def _taken(found: Sequence[Disturbance], seconds: float) -> tuple[int, ...]:
     """By kind, in the order of KINDS."""
-    taken = dict.fromkeys(KINDS, 0.0)
+    if not found:
+        return _NOTHING_TAKEN
+    taken = dict.fromkeys(KINDS, 0)
     for each in found:
         if each.kind in taken:
             taken[each.kind] += each.stolen_ns or 0
-    return tuple(round(ns / seconds) for ns in taken.values())
+    return tuple([round(ns / seconds) if ns else 0 for ns in taken.values()])
 
 
 def _per_s(count: int | None, interval: Interval) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
@@ -19,8 +19,8 @@ from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrati
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.release import release_number
 from noisewatch.kernel.tasks.threads import Task
-from noisewatch.kinds import THREADS, Kind
-from noisewatch.model.interval.disturbance import Culprit, Disturbance, disturbances_of
+from noisewatch.kinds import THREADS
+from noisewatch.model.interval.disturbance import Culprit, Disturbance, threads_of
 from noisewatch.model.interval.interval import Interval
 
 
@@ -131,8 +131,7 @@ _TASK_SHARE = Limit(
 )
 def tasks_on_target(case: Case) -> Answer:
     interval = case.interval
-    found = [each for cpu in sorted(case.target) for each in disturbances_of(interval, cpu)] if interval else []
-    tasks = [each for each in found if each.kind in (*THREADS, Kind.UNATTRIBUTED)]
+    tasks = [each for cpu in sorted(case.target) for each in threads_of(interval, cpu)] if interval else []
     later = threads_while_calibrating(case)
     many_sampled, many_later = _many(case, interval, tasks), _many(case, case.under_load, later)
     had_more = _in_the_worse((*tasks, *many_sampled), (*later, *many_later))
@@ -167,7 +166,7 @@ def tasks_on_target(case: Case) -> Answer:
     why_untold = why_untimed(case, interval, case.target)
     if why_untold is not None:
         return unknown(why_untold)
-    return _nobody_ran(case, tasks, list(interval.after.tasks.by_tid.values()))
+    return _nobody_ran(case, tasks, interval.after.tasks.by_tid.values())
 
 
 def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -> dict[Disturbance, Members]:
@@ -197,7 +196,7 @@ def _crowd(name: str) -> str:
     return of_whom[1] if of_whom is not None else re.sub(r" \(\d+ ", " (", name)
 
 
-def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answer:
+def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -> Answer:
     """Nothing to speak of ran there; whether something may is the lesser question."""
     largest = max(found, key=lambda each: each.share or 0.0, default=None)
     share = largest.share or 0.0 if largest is not None else 0.0
@@ -206,17 +205,19 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
         if largest is not None
         else "no task ran there"
     )
-    own = case.snapshot.own_pids
-    others = [task for task in tasks if task.pid not in own and not task.is_bound]
-    allowed = [task for task in others if task.allowed is not None and task.allowed & case.target]
-    unasked = [task for task in others if task.allowed is None]
-    evidence = {"tasks_allowed": len(allowed), "tasks_not_asked": len(unasked)}
+    own, target, allowed, unasked = case.snapshot.own_pids, case.target, 0, 0
+    for task in tasks:  # of which there may be thousands
+        if task.allowed is not None and target.isdisjoint(task.allowed):
+            continue
+        if task.pid not in own and not task.is_bound:
+            allowed, unasked = allowed + (task.allowed is not None), unasked + (task.allowed is None)
+    evidence = {"tasks_allowed": allowed, "tasks_not_asked": unasked}
     unseen = why_unseen(case)
     if unseen is not None:
         said = f"{ran}, but not all is visible: {unseen}"
         return Answer(Status.WARN, said, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
     if allowed or unasked:
-        count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"
+        count = f"{allowed}" if not unasked else f"at least {allowed}"
         said = f"{ran}, but {count} of {len(tasks)} tasks may run there"
         return Answer(Status.WARN, said, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
     return Answer(
@@ -261,6 +262,7 @@ def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
 def _blamed(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """By thread. Those that are there still, and may be moved; who has started others that ended is not one of them."""
     looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
-    tasks = {tid: task for look in looks if look is not None for tid, task in look.by_tid.items()}
-    blamed = {each.tid: tasks[each.tid] for each in culprits if each.tid is not None and each.tid in tasks}
+    known = [look.by_tid for look in reversed(looks) if look is not None]
+    tids = {each.tid: None for each in culprits if each.tid is not None}
+    blamed = {tid: tasks[tid] for tid in tids if (tasks := next((each for each in known if tid in each), None))}
     return {tid: task for tid, task in blamed.items() if not task.is_bound and task.pid not in INIT}

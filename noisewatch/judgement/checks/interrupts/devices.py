@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
@@ -49,17 +49,16 @@ def irq_routed_to_target(case: Case) -> Answer:
         return unknown(case.why_unknown(FOLDER))
     if interrupts is None:
         return unknown(case.why_unknown("/proc/interrupts"))
-    count_by_irq = _device_counts(interrupts)
-    unlisted = count_by_irq.keys() - irqs.by_number.keys()
-    by_count = sorted(count_by_irq.keys() - unlisted, key=lambda number: -count_by_irq[number])
-    used = [irqs.by_number[number] for number in by_count]
-    delivered = [irq for irq in used if _delivered(irq) & case.target]
+    counts_by_irq = _device_counts(interrupts)
+    unlisted = counts_by_irq.keys() - irqs.by_number.keys()
+    used = [irqs.by_number[number] for number in counts_by_irq if number not in unlisted]
+    delivered = _by_count([irq for irq in used if _delivered(irq) & case.target], counts_by_irq)
     fired = _fired_on_target(case)
     leaving = [irq for irq in delivered if fired is not None and irq.irq not in fired and _is_sent_away(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
     # What only the kernel moves stays where it is, but for hot-plug; if that is known.
     may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
-    asked_for = [irq for irq in may_come if irq.movable is not False or not irq.effective]
+    asked_for = [irq for irq in _by_count(may_come, counts_by_irq) if irq.movable is not False or not irq.effective]
     evidence = {
         "routed": [irq.irq for irq in routed],
         "allowed_only": [irq.irq for irq in asked_for],
@@ -132,12 +131,11 @@ def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
 
     Those of s390's classes and of a hypervisor's one vector, less what rows with a number tell of the same.
     """
-    parts_by_label = {row.label: parts for row, parts in sums_with_parts(interrupts.rows)}
-    for row in interrupts.rows:
-        if row.irq is not None or row.counts is None or not is_of_a_device(row):
-            continue
+    unnumbered = [row for row in interrupts.rows if row.counts is not None and row.irq is None and is_of_a_device(row)]
+    parts_by_label = {row.label: parts for row, parts in sums_with_parts(interrupts.rows if unnumbered else ())}
+    for row in unnumbered:
         numbered = [part.counts for part in parts_by_label.get(row.label, ()) if part.irq is not None and part.counts]
-        rest = (count - sum(told) for count, *told in zip(row.counts, *numbered, strict=True))
+        rest = (count - sum(told) for count, *told in zip(row.counts or (), *numbered, strict=True))
         came = case.target & {cpu for cpu, count in zip(interrupts.cpus, rest, strict=True) if count > 0}
         if came:
             return f"{PATH}: {row.label} interrupted {name_cpus(came)}, and no file says where such interrupts may go"
@@ -157,13 +155,18 @@ def _is_sent_away(case: Case, irq: Irq) -> bool:
     return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
 
 
-def _device_counts(interrupts: Interrupts) -> dict[int, int]:
+def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
     """How often each IRQ was delivered since boot, if at all; those of the CPUs themselves are routed nowhere."""
     return {
-        row.irq: sum(row.counts)
+        row.irq: row.counts
         for row in interrupts.rows
-        if row.irq is not None and row.counts is not None and any(row.counts) and is_of_a_device(row)
+        if row.counts is not None and row.irq is not None and any(row.counts) and is_of_a_device(row)
     }
+
+
+def _by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> list[Irq]:
+    """The busiest first. Sums are made of these alone: a large machine has a thousand more, of a thousand CPUs."""
+    return sorted(irqs, key=lambda irq: -sum(counts_by_irq[irq.irq]))
 
 
 def _delivered(irq: Irq) -> CpuSet:
