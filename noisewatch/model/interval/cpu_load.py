@@ -70,21 +70,23 @@ def _load(
     before: CpuTime, after: CpuTime, ran_before: RunTime | None, ran_after: RunTime | None, interval_ns: int
 ) -> CpuLoad | None:
     tasks_ns = after.user_ns + after.nice_ns + after.system_ns - before.user_ns - before.nice_ns - before.system_ns
-    parts = [_difference(getattr(before, name), getattr(after, name)) for name in ("irq_ns", "softirq_ns", "steal_ns")]
-    known = [part for part in parts if part is not None]
+    irq_ns = _difference(before.irq_ns, after.irq_ns)
+    softirq_ns = _difference(before.softirq_ns, after.softirq_ns)
+    steal_ns = _difference(before.steal_ns, after.steal_ns)
+    known_ns = tasks_ns + (irq_ns or 0) + (softirq_ns or 0) + (steal_ns or 0)
     accounted_ns = after.total_ns - before.total_ns
-    if min(tasks_ns, *known, 0) < 0 or accounted_ns < interval_ns * _TRUSTED_SHARE:
+    if min(tasks_ns, irq_ns or 0, softirq_ns or 0, steal_ns or 0) < 0 or accounted_ns < interval_ns * _TRUSTED_SHARE:
         return None
-    exact_ns = _exact_ns(ran_before, ran_after, tasks_ns + sum(known), interval_ns)
+    exact_ns = _exact_ns(ran_before, ran_after, known_ns, interval_ns)
     missing_ns = interval_ns - accounted_ns
     if exact_ns is None and missing_ns > _SLACK_NS:
-        exact_ns = tasks_ns + sum(known) + missing_ns
+        exact_ns = known_ns + missing_ns
     return CpuLoad(
         tasks_ns=tasks_ns,
         exact_tasks_ns=exact_ns,
-        irq_ns=parts[0],
-        softirq_ns=parts[1],
-        steal_ns=parts[2],
+        irq_ns=irq_ns,
+        softirq_ns=softirq_ns,
+        steal_ns=steal_ns,
         steal_since_boot_ns=after.steal_ns,
     )
 

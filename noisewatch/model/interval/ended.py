@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.cpu_load import CpuLoad
 
 
+_Firsts = Sequence["tuple[Task, Task | None]"]
+
+
 @dataclass(slots=True)
 class _Claim:
     """Time to be placed: a run without a CPU. `cpus` are where its kind was seen, the likeliest first; `reach` is where
@@ -56,7 +59,10 @@ def ended_runs(
 
     Those that may have been on the fewest CPUs come first: the others find room elsewhere.
     """
-    claims = [*_children(looks, own_pids), *_threads(looks, own_pids)]
+    firsts = _first_threads(looks[0], looks[-1])
+    claims = [*_children(looks, firsts, own_pids), *_threads(looks, firsts, own_pids)]
+    if not claims:
+        return []
     if any(run.is_own and run.are_children for run in runs):  # what our own children had is known
         claims = [claim for claim in claims if not claim.run.is_own]
     claims.sort(key=lambda claim: len(claim.reach) or len(load_by_cpu))
@@ -130,18 +136,19 @@ def _hidden(
     return found
 
 
-def _children(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
+def _children(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
     """Children that came and went, less what they had when they were seen last.
 
     A child that nobody had looked at before may bring the time of hours.
     """
-    before, after = looks[0], looks[-1]
+    before = looks[0]
+    waited = [(task, known) for task, known in firsts if known is not None and task.children_ns > known.children_ns]
+    if not waited:
+        return []
     ended_ns = _seen_of_ended(looks)
     kin = _kin(looks)
     claims = []
-    for task, known in _first_threads(before, after):
-        if known is None:
-            continue
+    for task, known in waited:
         spent_ns = task.children_ns - known.children_ns - ended_ns[task.pid]
         if spent_ns > 0:
             run = replace(run_of(task, spent_ns, own_pids), are_children=True, is_inferred=True)
@@ -177,7 +184,8 @@ def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
     """By process that goes on: what its ended children, and theirs, had when they were seen last."""
     after = looks[-1]
     ended: dict[int, list[Task]] = defaultdict(list)
-    gone = ((tid, task) for tasks in looks for tid, task in tasks.by_tid.items() if task.pid not in after.pids)
+    fewer = [tasks.by_tid for tasks in looks if not tasks.pids <= after.pids]
+    gone = ((tid, task) for by_tid in fewer for tid, task in by_tid.items() if task.pid not in after.pids)
     for task in dict(gone).values():
         ended[task.pid].append(task)
     had_ns: dict[int, int] = defaultdict(int)
@@ -190,12 +198,12 @@ def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
     return had_ns
 
 
-def _threads(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
+def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
     """Threads that came and went while their process goes on: what it had, and none of those that were seen."""
     before = looks[0]
     spent_ns = {
         task.pid: task.process_ns - (known.process_ns or 0 if known is not None else 0)
-        for task, known in _first_threads(before, looks[-1])
+        for task, known in firsts
         if task.process_ns is not None and (known is None or known.process_ns is not None)
         if task.waited_ns is not None  # else the threads' own times are in ticks, too
     }
@@ -220,13 +228,16 @@ def _where(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
     return tuple(sorted(cpus - {first.cpu}))
 
 
-def _first_threads(before: Tasks, after: Tasks) -> Iterable[tuple[Task, Task | None]]:
+def _first_threads(before: Tasks, after: Tasks) -> _Firsts:
     """The first thread of each process that is known now, and as it was before; None where it is younger."""
+    known_of = before.by_tid.get
+    found: list[tuple[Task, Task | None]] = []
     for tid, task in after.by_tid.items():
-        known = before.by_tid.get(tid)
-        if tid != task.pid or known is task:  # of one that has not run since, nothing was read anew
+        known = known_of(tid)
+        if known is task or tid != task.pid:  # of one that has not run since, nothing was read anew
             continue
         if known is not None and known.started_ticks != task.started_ticks:
             known = None
         if known is not None or is_newborn(task, before):
-            yield task, known
+            found.append((task, known))
+    return found

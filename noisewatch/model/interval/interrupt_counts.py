@@ -77,22 +77,18 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
     uncounted = before.uncounted or after.uncounted
     if uncounted:
         return InterruptCounts(None, f"{INTERRUPTS}: no counts in row {', '.join(uncounted)}")
-    old_rows = _numbered(before.rows)
-    new_rows = _numbered(after.rows)
-    came = [row for key, row in new_rows.items() if key not in old_rows and row.label not in _SHOWN_LATE]
-    went = [row for key, row in old_rows.items() if key not in new_rows]
-    missing = [row for row in came + went if row.irq is None]
-    if missing:
-        return InterruptCounts(None, f"{INTERRUPTS} was incomplete: row {missing[0].label} is missing")
+    pairs = _pairs(before.rows, after.rows)
+    missing = next((row for pair in pairs if (row := _missing(*pair)) is not None), None)
+    if missing is not None:
+        return InterruptCounts(None, f"{INTERRUPTS} was incomplete: row {missing.label} is missing")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
-    for key, row in new_rows.items():
-        old = old_rows.get(key)
-        if row is old or row.counts is None:
+    for old, row in pairs:
+        if row is None or row.counts is None:
             continue
         old_counts = before_of(old.counts) if old is not None and old.counts is not None else None
         count_by_cpu = _difference(shared, old_counts, after_of(row.counts), row.irq is not None)
-        if any(count < 0 for count in count_by_cpu.values()):
+        if min(count_by_cpu.values(), default=0) < 0:
             return InterruptCounts(None, f"{INTERRUPTS} was incomplete: row {row.label} ran backwards")
         if count_by_cpu:
             counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
@@ -115,7 +111,31 @@ def _each_once(rows: Sequence[RowCount]) -> Iterator[RowCount]:
             yield replace(row, count_by_cpu={cpu: count for cpu, count in rest.items() if count > 0})
 
 
-def _numbered(rows: tuple[InterruptRow, ...]) -> dict[tuple[str, int], InterruptRow]:
+_Pair = tuple[InterruptRow | None, InterruptRow | None]
+
+
+def _pairs(before: Sequence[InterruptRow], after: Sequence[InterruptRow]) -> Sequence[_Pair]:
+    """The rows as they were and as they are, None where there was or is none; less those that are the same object.
+
+    Mostly none came or went, and each is where it was.
+    """
+    moved = [pair for pair in zip(before, after, strict=False) if pair[0] is not pair[1]]
+    if len(before) == len(after) and all(old.label == new.label for old, new in moved):
+        return moved
+    old_rows, new_rows = _numbered(before), _numbered(after)
+    pairs = [(old_rows.get(key), row) for key, row in new_rows.items()]
+    went = [(row, None) for key, row in old_rows.items() if key not in new_rows]
+    return [*(pair for pair in pairs if pair[0] is not pair[1]), *went]
+
+
+def _missing(old: InterruptRow | None, new: InterruptRow | None) -> InterruptRow | None:
+    """The row that is in one table only, where it cannot have come or gone: an architecture's own."""
+    if old is None and new is not None:
+        return new if new.irq is None and new.label not in _SHOWN_LATE else None
+    return old if new is None and old is not None and old.irq is None else None
+
+
+def _numbered(rows: Sequence[InterruptRow]) -> dict[tuple[str, int], InterruptRow]:
     """The rows by label; two rows with one label stay two rows."""
     numbered = {(row.label, 0): row for row in rows}
     if len(numbered) == len(rows):
@@ -135,15 +155,21 @@ def _grown(old: int, new: int) -> int:
 
 def _shared_columns(before: Sequence[int], after: Sequence[int]) -> tuple[Sequence[int], _Pick, _Pick]:
     """The CPUs that are in both tables, and what takes their counts from a row of either."""
+    if before == after:
+        return after, _as_they_are, _as_they_are
     known = frozenset(before)
     shared = tuple(cpu for cpu in after if cpu in known)
     return shared, _picker(before, shared), _picker(after, shared)
 
 
+def _as_they_are(counts: Sequence[int]) -> Sequence[int]:
+    return counts
+
+
 def _picker(columns: Sequence[int], cpus: Sequence[int]) -> _Pick:
     """What takes the counts of those CPUs from a row that has a count for each of `columns`."""
     if columns == cpus:
-        return lambda counts: counts
+        return _as_they_are
     column_of = {cpu: column for column, cpu in enumerate(columns)}
     return lambda counts: [counts[column_of[cpu]] for cpu in cpus]
 
@@ -154,7 +180,7 @@ def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[in
         return {cpu: count for cpu, count in zip(cpus, new, strict=True) if count}
     moved = compress(zip(cpus, old, new, strict=True), map(ne, old, new))
     difference = {cpu: _grown(was, count) for cpu, was, count in moved}
-    if is_device and any(count < 0 for count in difference.values()):
+    if is_device and min(difference.values(), default=0) < 0:
         return _difference(cpus, None, new, is_device)
     return difference
 
@@ -168,9 +194,10 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for old, new in zip(before.rows, after.rows, strict=True):
-        moved = zip(shared, before_of(old.counts), after_of(new.counts), strict=True)
-        difference = {cpu: count - was for cpu, was, count in moved if count != was}
-        if any(count < 0 for count in difference.values()):
+        counts = before_of(old.counts), after_of(new.counts)
+        moved = compress(zip(shared, *counts, strict=True), map(ne, *counts))
+        difference = {cpu: count - was for cpu, was, count in moved}
+        if min(difference.values(), default=0) < 0:
             return InterruptCounts(None, f"{SOFTIRQS} was incomplete: row {new.label} ran backwards")
         if difference:
             counted.append(RowCount(new.label, new.label, None, difference))

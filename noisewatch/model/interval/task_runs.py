@@ -54,17 +54,11 @@ def own_loops(
     lost_share_by_cpu: Mapping[int, float], load_by_cpu: Mapping[int, CpuLoad], interval_ns: int
 ) -> list[TaskRun]:
     """Our own loops, which have ended: each had all that tasks had of its CPU, less the noise that it measured."""
-    had_ns = {
-        cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns)
-        for cpu, share in lost_share_by_cpu.items()
-        if cpu in load_by_cpu
-    }
+    known = {cpu: share for cpu, share in lost_share_by_cpu.items() if cpu in load_by_cpu}
+    had_ns = {cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns) for cpu, share in known.items()}
     return [
         TaskRun(
-            cpu=cpu,
-            tid=0,
-            pid=0,
-            name="noisewatch",
+            *(cpu, 0, 0, "noisewatch"),
             is_kernel=False,
             is_bound=False,
             is_own=True,
@@ -88,12 +82,11 @@ def run_tasks(
     Time is only counted for threads whose time was known at both ends, or that were born in between. One that has
     ended had what it had when it was seen last.
     """
-    before, *later = looks
-    seen_last = {tid: task for tasks in later for tid, task in tasks.by_tid.items()}
+    before = looks[0]
     settled: list[TaskRun] = []
     wanderers: list[_Wanderer] = []
-    for tid, task in seen_last.items():
-        known = before.by_tid.get(tid)
+    for task in _read_anew(looks):
+        known = before.by_tid.get(task.tid)
         if known is not None and known.started_ticks != task.started_ticks:
             known = None
         if known is None and not is_newborn(task, before):
@@ -113,6 +106,14 @@ def run_tasks(
             wanderers.append(_Wanderer(run, seen, beyond))
     shared = _shared_out(wanderers, [*known_runs, *settled], load_by_cpu)
     return _within_load(settled + shared, known_runs, load_by_cpu)
+
+
+def _read_anew(looks: Sequence[Tasks]) -> list[Task]:
+    """As they were seen last; less those that have not run since the first look, of which nothing was read again."""
+    seen_last: dict[int, Task] = {}
+    for tasks in looks[1:]:
+        seen_last.update(tasks.by_tid)
+    return [task for tid, task in seen_last.items() if looks[0].by_tid.get(tid) is not task]
 
 
 def _path(task: Task, looks: Sequence[Tasks]) -> list[int]:
