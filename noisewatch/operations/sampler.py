@@ -12,9 +12,10 @@ import os
 import select
 import signal
 import stat
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -54,6 +55,12 @@ class SamplerOptions:
         options["machine"] = MachineOptions(**options["machine"])
         options["allowed"] = frozenset(options["allowed"])
         return cls(**options)
+
+
+def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """The command of a sampler as a process that is heard and asked by pipes."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 class Inbox:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now
-from noisewatch.operations.sampler import SamplerOptions
+from noisewatch.operations.sampler import SamplerOptions, start
 from noisewatch.surfaces.cli.common import machine_options
 from noisewatch.surfaces.output import is_interactive, print_answer, width
 
 if TYPE_CHECKING:
     from noisewatch.machine import Machine
     from noisewatch.operations.preflight import PreflightOptions
+    from noisewatch.surfaces.tui.draw.glyphs import Glyphs
     from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -37,8 +38,6 @@ def run(arguments: Namespace) -> int:
                 "--idle-probe: a single picture is too short for it; use a terminal, or `noisewatch calibrate`"
             )
         return _print_once(arguments)
-    from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
-
     options = SamplerOptions(
         machine=machine_options(arguments),
         interval_s=arguments.interval,
@@ -46,19 +45,28 @@ def run(arguments: Namespace) -> int:
         allowed=allowed_now(),
         observer=os.getpid(),
     )
-    sampler = SamplerProcess(options.command())
-    sampler.begin()  # it gets ready while Textual is imported
-    from rich.console import Console  # after the sampler was started, as Textual, which needs it as well
+    process = start(options.command())  # it gets ready while all else is imported
+    from noisewatch.surfaces.tui.first_picture import FirstPicture
 
-    from noisewatch.surfaces.tui.app.monitor import MonitorApp
+    with FirstPicture(_glyphs(arguments), arguments.interval) as picture:
+        from rich.console import Console  # Textual needs it as well
+
+        from noisewatch.surfaces.tui.app.calm_driver import taking_over
+        from noisewatch.surfaces.tui.app.monitor import MonitorApp
+        from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
+
+        terminal = Console(stderr=True)
+        glyphs = _glyphs(arguments, None if terminal.no_color else terminal.color_system)
+        sampler = SamplerProcess(options.command(), process)
+        app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval, taking_over(picture))
+        app.run(mouse=not arguments.no_mouse)
+    return 0
+
+
+def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
     from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
 
-    terminal = Console(stderr=True)
-    colours = None if terminal.no_color else terminal.color_system
-    glyphs = ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""), colours)
-    app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval)
-    app.run(mouse=not arguments.no_mouse)
-    return 0
+    return ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""), colours)
 
 
 def machine_access(arguments: Namespace) -> MachineAccess:

@@ -75,6 +75,7 @@ ROW_STYLES: Mapping[str, str] = {
     **KIND_STYLES,
     **{halves: halves for halves in (f"{upper} on {lower}" for upper in _HALVES for lower in _HALVES)},
 }
+_WITHOUT_COLOUR = ("bold", "dim", "underline", "reverse")
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -90,15 +91,15 @@ _CODES = {
 }
 
 
-def painted(text: str, style: str) -> str:
+def painted(text: str, style: str, in_colour: bool = True) -> str:
     """The text between the escape sequences of a terminal; `style` is a name of ROW_STYLES."""
-    codes = ";".join(_CODES[word] for word in ROW_STYLES[style].split())
+    codes = ";".join(_CODES[word] for word in ROW_STYLES[style].split() if in_colour or word in _WITHOUT_COLOUR)
     return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
 
 
-def painted_row(row: Iterable[tuple[str, str]]) -> str:
-    """A row of pieces, each with the name of its style, for a terminal that shows colour."""
-    return "".join(painted(text, style) for text, style in row)
+def painted_row(row: Iterable[tuple[str, str]], in_colour: bool = True) -> str:
+    """A row of pieces, each with the name of its style, for a terminal."""
+    return "".join(painted(text, style, in_colour) for text, style in row)
 
 
 def plain_row(row: Iterable[tuple[str, str]]) -> str:

@@ -15,6 +15,8 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture
+
 _CHUNK = 4096  # bytes, as much as a terminal holds
 
 
@@ -76,3 +78,18 @@ class CalmDriver(LinuxDriver):
         except BlockingIOError:
             select.select([], [self._file.fileno()], [])
             return 0
+
+
+def taking_over(picture: FirstPicture) -> type[CalmDriver]:
+    """The driver of a terminal on which the first picture stands: it stays there, until something else is drawn."""
+
+    class TakingOver(CalmDriver):
+        def start_application_mode(self) -> None:
+            super().start_application_mode()  # type: ignore[no-untyped-call]
+            self.attrs_before = picture.attributes
+
+        def write(self, data: str) -> None:
+            if data != TO_ALTERNATE or not picture.take_over():
+                super().write(data)
+
+    return TakingOver

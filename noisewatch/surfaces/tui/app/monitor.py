@@ -52,8 +52,9 @@ class MonitorApp(ActingApp):
         glyphs: Glyphs = UNICODE,
         access: MachineAccess | None = None,
         pace_s: float = 1.0,
+        driver: type[CalmDriver] = CalmDriver,
     ) -> None:
-        super().__init__(driver_class=CalmDriver, ansi_color=True)
+        super().__init__(driver_class=driver, ansi_color=True)
         self.animation_level = "none"
         self.model = ScreenModel(pace_s=pace_s)
         self._sampler = sampler

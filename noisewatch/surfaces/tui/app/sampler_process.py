@@ -10,6 +10,7 @@ from typing import IO
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, standing_of
+from noisewatch.operations.sampler import start
 from noisewatch.text import printable
 
 _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
@@ -18,18 +19,14 @@ _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
 class SamplerProcess:
     """Runs the command, which writes a frame a line to standard output, and takes a request a line on its input."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], process: subprocess.Popen[bytes] | None = None) -> None:
+        """With a `process` the command was started already."""
         self._command = command
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = process
         self._requests: asyncio.WriteTransport | None = None
         self._may_read = asyncio.Event()
         self._may_read.set()
         self.asked: dict[str, object] = {}
-
-    def begin(self) -> None:
-        """Starts it, so that it gets ready while the screen does too."""
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe)
 
     def read_on(self, wanted: bool) -> None:
         """Whether frames are taken in; where they are not, the sampler waits."""
@@ -50,10 +47,8 @@ class SamplerProcess:
 
     async def follow(self, show: Callable[[Frame, bytes], None]) -> str | None:
         """Shows the frames until there are no more; why, or None where it was stopped or there were to be no more."""
-        if self._process is None:
-            self.begin()
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None or process.stderr is None:
+        process = self._process = self._process or start(self._command)
+        if process.stdin is None or process.stdout is None or process.stderr is None:
             raise AssertionError("a sampler that has begun has its pipes")
         frames, errors = await _reader_of(process.stdout), await _reader_of(process.stderr)
         self._requests = requests = await _writer_to(process.stdin)

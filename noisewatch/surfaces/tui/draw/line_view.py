@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style as TerminalStyle
 from textual._compositor import Compositor, CompositorUpdate
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -90,11 +90,12 @@ class LineView(Widget):
         self._rows_of = rows_of
         self._rows_of_fault = rows_of_fault
         self._rows: list[Row] = []
+        self._size_drawn: Size | None = None
         self._strips: dict[int, Strip] = {}  # of the rows that are as they were when somebody asked for them
 
     def update(self) -> None:
         """Redraws what has changed."""
-        width, height = self.size
+        width, height = self._size_drawn = self.size
         self._rows, changed = contained(
             lambda: self._compared(self._rows_of(width, height), width),
             lambda reason: self._compared(self._rows_of_fault(reason, width, height), width),
@@ -132,6 +133,8 @@ class LineView(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows as they are: there are no borders, paddings and tints, for which Textual would look in each."""
+        if self._size_drawn != self.size:  # Textual asks before it tells of a size: another picture would be seen
+            self.on_resize()
         strips = [self._strip(y) for y in crop.line_range]
         for line_filter in self.get_line_filters():
             strips = [strip.apply_filter(line_filter, self.background_colors[1]) for strip in strips]

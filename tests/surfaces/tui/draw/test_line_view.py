@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
 from itertools import chain
 
 import pytest
@@ -26,12 +25,12 @@ _MOVE = re.compile(r"\x1b\[(\d+);(\d+)H([^\x1b]*(?:\x1b\[[0-9;]*m[^\x1b]*)*)")
 
 
 class _Pictures(App[None]):
-    """Shows one picture after the other."""
+    """Shows the picture that it has now."""
 
-    def __init__(self, pictures: Sequence[list[Row]]) -> None:
+    def __init__(self, picture: list[Row]) -> None:
         super().__init__(ansi_color=True)
-        self._pictures = iter(pictures)
-        self.view = LineView(lambda _width, _height: next(self._pictures), lambda reason, _width, _height: [])
+        self.picture = picture
+        self.view = LineView(lambda _width, _height: self.picture, lambda reason, _width, _height: [])
 
     def get_default_screen(self) -> LineScreen:
         return LineScreen()
@@ -44,11 +43,12 @@ def _sent(before: list[Row], after: list[Row]) -> tuple[list[str], list[str], st
     """The rows as a terminal has them before, and ought to have them after, and what is sent between the two."""
 
     async def show() -> tuple[list[str], list[str], str]:
-        app = _Pictures([before, before, after])
+        app = _Pictures(before)
         async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
             app.view.update()
             await pilot.pause()
             had = _written(app.view, app.console)
+            app.picture = after
             app.view.update()
             app.screen._compositor.update_widgets({app.view})
             update = app.screen._compositor.render_partial_update()

@@ -1,0 +1,187 @@
+"""The first picture: what Textual will draw, on a terminal that is as it was when all has ended, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from rich.ansi import AnsiDecoder
+from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual.pilot import Pilot
+
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.line_view import LineView
+from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture
+from tests.surfaces.tui.app.piloting import with_monitor
+
+_PATIENCE_S = 30.0  # ends what hangs
+_LEFT = b"\x1b[?1049l"
+_KEYS = b"1-8"  # stands in the lowest row
+_ONE_ROW = re.compile(r"\x1b\[\d+;1H")
+_FIRST = """
+import fcntl, os, sys, termios, time
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C interrupts
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.first_picture import FirstPicture
+with FirstPicture(UNICODE, 1.0) as picture:
+    {}
+"""
+
+
+class _Terminal:
+    """A program in a terminal."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._keyboard, self._child = pty.openpty()
+        termios.tcsetwinsize(self._child, (24, 80))
+        self.modes = termios.tcgetattr(self._child)
+        environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            stdin=self._child,
+            stdout=self._child,
+            stderr=self._child,
+            env=environment | {"TERM": "xterm-256color"},
+            start_new_session=True,
+        )
+        self.drawn = b""
+
+    def read_until(self, text: bytes) -> bytes:
+        """All that was drawn, once this was."""
+        while text not in self.drawn:
+            self._read()
+        return self.drawn
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._keyboard, keys)
+
+    def ended(self) -> tuple[int, list[Any]]:
+        """Its status, and the terminal's modes."""
+        while self.process.poll() is None:
+            self._read(0.05)
+        self._read(0)
+        return self.process.wait(), termios.tcgetattr(self._child)
+
+    def _read(self, wait_s: float = _PATIENCE_S) -> None:
+        ready = select.select([self._keyboard], [], [], wait_s)[0]
+        assert ready or wait_s < _PATIENCE_S, self.drawn
+        if ready:
+            self.drawn += os.read(self._keyboard, 1 << 16)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._keyboard)
+        os.close(self._child)
+
+
+@contextmanager
+def _terminal(*command: str) -> Iterator[_Terminal]:
+    terminal = _Terminal([*command])
+    try:
+        yield terminal
+    finally:
+        terminal.close()
+
+
+def _cells(segments: Iterable[Segment]) -> list[str]:
+    """Each character, as it is written with its style."""
+    return [
+        (style or Style.null()).render(character, color_system=ColorSystem.TRUECOLOR)
+        for text, style, _ in segments
+        for character in text
+    ]
+
+
+def _first_rows(width: int, height: int, glyphs: Glyphs) -> list[list[Segment]]:
+    console = Console(width=width, color_system="truecolor")
+    lines = _ONE_ROW.split(FirstPicture(glyphs, 1.0)._drawn(width, height))[1:]
+    return [[*next(iter(AnsiDecoder().decode(line))).render(console, "")] for line in lines]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (300, 90), (20, 5), (7, 1)])
+@pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
+def test_it_is_what_textual_draws_then(size: tuple[int, int], glyphs: Glyphs) -> None:
+    rows: list[list[Segment]] = []
+
+    class Monitor(MonitorApp):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **(named | {"glyphs": glyphs}))
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        view = app.query_one(LineView)
+        rows.extend(list(view.render_line(number)) for number in range(size[1]))
+
+    with_monitor(steps, size=size, kind=Monitor)
+    first = _first_rows(*size, glyphs)
+    assert [_cells(row) for row in first] == [_cells(row) for row in rows]
+    assert {sum(cell_len(text) for text, _, _ in row) for row in first} == {size[0]}
+
+
+def test_without_colour_it_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[1;7;33m" in FirstPicture(UNICODE, 1.0)._drawn(80, 24)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[0-9;]*3\dm", FirstPicture(UNICODE, 1.0)._drawn(80, 24))
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ("pass", b""),
+        ("raise RuntimeError('boom')", b"boom"),
+        ("raise KeyboardInterrupt", b"KeyboardInterrupt"),
+        ("os.environ['COLUMNS'] = '1'; FirstPicture(None, 1.0).__enter__()", b"AttributeError"),
+    ],
+    ids=["done", "fault", "interrupted", "not drawn"],
+)
+def test_the_terminal_is_as_it_was_at_the_end(work: str, said: bytes) -> None:
+    with _terminal("-c", _FIRST.format(work)) as terminal:
+        drawn = terminal.read_until(_LEFT)
+        modes = terminal.ended()[1]
+        assert (modes, drawn.count(TO_ALTERNATE.encode())) == (terminal.modes, 1)
+        before, _, after = terminal.drawn.partition(_LEFT)
+        assert (b"\x1b[?7h" in before, b"\x1b[?25h" in after, said in after) == (True, True, True)
+
+
+def test_ctrl_c_ends_it() -> None:
+    with _terminal("-c", _FIRST.format("time.sleep(60)")) as terminal:
+        terminal.read_until(_KEYS)
+        terminal.type(b"\x03")
+        terminal.read_until(_LEFT)
+        status, modes = terminal.ended()
+        assert (status, modes) == (-signal.SIGINT, terminal.modes)
+
+
+def test_what_is_typed_meanwhile_is_not_shown_and_waits_for_who_reads() -> None:
+    work = "typed = b''\n    while len(typed) < 8: typed += os.read(0, 99)\nos.write(1, ascii(typed).encode())"
+    with _terminal("-c", _FIRST.format(work)) as terminal:
+        terminal.read_until(_KEYS)
+        terminal.type(b"a\r\x1a\x1c\x13\x1b[A")
+        terminal.ended()
+        assert terminal.drawn.endswith(rb"b'a\r\x1a\x1c\x13\x1b[A'")
+        assert b"^[" not in terminal.drawn
+
+
+def test_the_monitor_draws_over_it_and_gets_the_keys_that_were_typed_before() -> None:
+    with _terminal("-m", "noisewatch") as terminal:
+        terminal.read_until(_KEYS)
+        terminal.type(b"q")
+        status, modes = terminal.ended()
+        assert (status, modes) == (0, terminal.modes)
+        assert terminal.drawn.count(TO_ALTERNATE.encode()) == terminal.drawn.count(_LEFT) == 1
+        assert not re.search(rb"\x1b\[1;1H {20}", terminal.drawn)  # no blank picture in between
