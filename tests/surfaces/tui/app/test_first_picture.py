@@ -184,4 +184,9 @@ def test_the_monitor_draws_over_it_and_gets_the_keys_that_were_typed_before() ->
         status, modes = terminal.ended()
         assert (status, modes) == (0, terminal.modes)
         assert terminal.drawn.count(TO_ALTERNATE.encode()) == terminal.drawn.count(_LEFT) == 1
-        assert not re.search(rb"\x1b\[1;1H {20}", terminal.drawn)  # no blank picture in between
+
+
+def test_no_blank_picture_comes_between_it_and_what_textual_draws() -> None:
+    with _terminal("-m", "noisewatch") as terminal:
+        terminal.read_until(b"CPUs")  # which the first picture does not know
+        assert not re.search(rb"\x1b\[1;1H {20}", terminal.drawn)
