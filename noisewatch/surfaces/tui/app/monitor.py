@@ -80,6 +80,7 @@ class MonitorApp(ActingApp):
 
     async def on_mount(self) -> None:
         self.draw()
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the terminal was others'
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_interval(_CHECK_S, self._check)

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.plumbing.waiting import wait_until
+
 _TELLING = """
 import asyncio, os, signal, sys, threading
 from textual.app import App
@@ -58,17 +60,19 @@ Telling(driver_class=CalmDriver).run()
 _SIZE = ("COLUMNS", "LINES")  # that a terminal is believed to have, whatever it has
 _PATIENCE_S = 20.0  # ends what hangs
 
+_MONITOR = "from noisewatch.surfaces.tui.app.monitor import MonitorApp; MonitorApp().run()"
+
 
 class _Terminal:
     """An application in a terminal, that tells what gets through to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: str) -> None:
         self.keyboard, self._child = pty.openpty()
         self.resize(80, 24)
         self.modes = termios.tcgetattr(self._child)
         self._told, telling = os.pipe()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _TELLING, str(telling)],
+            [sys.executable, "-c", program, str(telling)],
             stdin=self._child,
             stdout=self._child,
             stderr=self._child,
@@ -119,10 +123,11 @@ class _Terminal:
 
 
 @contextmanager
-def _terminal() -> Iterator[_Terminal]:
-    terminal = _Terminal()
+def _terminal(program: str = _TELLING) -> Iterator[_Terminal]:
+    terminal = _Terminal(program)
     try:
-        assert terminal.told() == "ready"
+        if program == _TELLING:
+            assert terminal.told() == "ready"
         yield terminal
     finally:
         terminal.process.kill()
@@ -206,3 +211,13 @@ def test_a_terminal_that_is_gone_is_told_once() -> None:
     with _terminal() as terminal:
         terminal.hang_up()
         assert (terminal.told(), terminal.told()) == ("hung up", "")
+
+
+def test_after_a_stop_the_monitor_draws_all_of_its_screen_again() -> None:
+    with _terminal(_MONITOR) as terminal:
+        wait_until(lambda: b"overview" in terminal.drawn())
+        terminal.process.send_signal(signal.SIGTSTP)
+        os.waitpid(terminal.process.pid, os.WUNTRACED)
+        assert b"overview" not in terminal.drawn()
+        terminal.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: b"overview" in terminal.drawn())
