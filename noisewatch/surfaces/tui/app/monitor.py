@@ -35,7 +35,7 @@ from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line
 
-_CHECK_S = 2.0  # between two looks whether frames still come
+_TELLS_SILENCE_EVERY_S = 2.0
 _AWAY_S = 5.0  # between two pictures while nobody looks
 _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
@@ -70,6 +70,7 @@ class MonitorApp(ActingApp):
         )
         self._aside: tuple[int, ...] = ()
         self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
+        self._silence_told: asyncio.TimerHandle | None = None  # when it will be, unless a frame comes
         self._is_away = False
 
     def get_default_screen(self) -> LineScreen:
@@ -83,7 +84,6 @@ class MonitorApp(ActingApp):
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the terminal was others'
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
-            self.set_interval(_CHECK_S, self._check)
             self.set_timer(_LISTENS_AFTER_S, lambda: self.listen_to(listen()))
         self._resume_sampler()
 
@@ -105,10 +105,10 @@ class MonitorApp(ActingApp):
 
     async def _follow(self, sampler: SamplerProcess) -> None:
         """Shows the sampler's frames until it ends, and then why. One that an error ended is started again, once."""
-        reason = await sampler.follow(self._take_in_or_tell)
+        reason = await sampler.follow(self._take_in_or_tell, self._draw_what_came)
         if reason is not None and not self.model.is_recorded:
             self._tell_of_restart(reason)
-            reason = await sampler.follow(self._take_in_or_tell)
+            reason = await sampler.follow(self._take_in_or_tell, self._draw_what_came)
         if reason is not None:
             self.model.trouble, self.model.notice = f"the sampler ended: {reason}", None
             self.draw()
@@ -119,7 +119,7 @@ class MonitorApp(ActingApp):
         if self.model.newest is not None:
             at_ns, number = self.model.newest.taken_at_ns, self.model.history.count
             self.model.log.add(Event(at_ns, EventKind.MONITOR, self.model.notice, number))
-        self._framed_s = time.monotonic()
+        self._await_frame()
         self.draw()
 
     async def on_unmount(self) -> None:
@@ -127,11 +127,22 @@ class MonitorApp(ActingApp):
         if process is not None:
             await asyncio.to_thread(process.wait)
 
-    def _check(self) -> None:
+    def _await_frame(self) -> None:
+        """From now on; a timer that ran on would wake this process for nothing."""
+        self._framed_s = time.monotonic()
+        self._tell_silence_in(self.model.longest_silence_s)
+
+    def _tell_silence_in(self, seconds: float) -> None:
+        if self._silence_told is not None:
+            self._silence_told.cancel()
+        self._silence_told = asyncio.get_running_loop().call_later(seconds, self._tell_silence)
+
+    def _tell_silence(self) -> None:
         if self._overlays.shown is None:  # a calibration pauses the sampler
             self.model.notice_silence(time.monotonic() - self._framed_s)
             if self.model.silence is not None:
                 self.draw()
+        self._tell_silence_in(_TELLS_SILENCE_EVERY_S)
 
     def on_hung_up(self) -> None:
         """The terminal is gone; a shell's hang-up signal may have been ignored."""
@@ -159,12 +170,10 @@ class MonitorApp(ActingApp):
         if self._player is not None and self.model.is_recorded:
             self._player.take(frame)
             return
-        self._framed_s = time.monotonic()
+        self._await_frame()
         if frame.sampler_cpu_s is not None:
             self.model.own_cost = self._meter.measure(frame.sampler_cpu_s, frame.sampler_wakeups or 0)
-        if not self._draws_soon and (not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S):
-            self._draws_soon = True
-            self.call_later(self._draw_what_came)
+        self._draws_soon = not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S
 
     def _draw_what_came(self) -> None:
         if self._draws_soon:
@@ -253,7 +262,7 @@ class MonitorApp(ActingApp):
 
     def _resume_sampler(self) -> None:
         if self._sampler is not None and not self.model.is_recorded:
-            self._framed_s = time.monotonic()
+            self._await_frame()
             self.run_worker(self._follow(self._sampler), exclusive=False)
 
     def _move_aside(self, frame: Frame) -> None:

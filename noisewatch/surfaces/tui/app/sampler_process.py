@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import IO
 
 from noisewatch.operations.frame.frame import Frame
@@ -14,6 +15,7 @@ from noisewatch.operations.sampler import start
 from noisewatch.text import printable
 
 _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
+_CHUNK = 1 << 18
 
 
 class SamplerProcess:
@@ -45,22 +47,28 @@ class SamplerProcess:
         if self._requests is not None and not self._requests.is_closing():
             self._requests.write(json.dumps(requests).encode() + b"\n")
 
-    async def follow(self, show: Callable[[Frame, bytes], None]) -> str | None:
-        """Shows the frames until there are no more; why, or None where it was stopped or there were to be no more."""
+    async def follow(self, show: Callable[[Frame, bytes], None], draw: Callable[[], None]) -> str | None:
+        """Shows the frames until there are no more; why, or None where it was stopped or there were to be no more.
+
+        What came together is drawn once.
+        """
         process = self._process = self._process or start(self._command)
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise AssertionError("a sampler that has begun has its pipes")
-        frames, errors = await _reader_of(process.stdout), await _reader_of(process.stderr)
+        errors = await _reader_of(process.stderr)
         self._requests = requests = await _writer_to(process.stdin)
         if self.asked:
             self._send(self.asked)
         is_last, told = False, NOTHING_TOLD
         try:
-            while line := await frames.readline():
-                frame = decode_frame(line, told)
-                is_last, told = frame.is_last, standing_of(frame)
-                show(frame, line)
-                await self._may_read.wait()
+            with process.stdout as pipe:
+                async for lines in _lines_of(pipe):
+                    for line in lines:
+                        frame = decode_frame(line, told)
+                        is_last, told = frame.is_last, standing_of(frame)
+                        show(frame, line)
+                        await self._may_read.wait()
+                    draw()
         except ValueError:  # a frame that was cut short, or is longer than any machine's
             process.kill()
         said = (await errors.read()).decode("utf-8", "replace").strip().splitlines()
@@ -81,8 +89,33 @@ class SamplerProcess:
         return process
 
 
+async def _lines_of(pipe: IO[bytes]) -> AsyncIterator[list[bytes]]:
+    """Those that have come together. Raises ValueError for one that does not end."""
+    unfinished = b""
+    while found := await _read(pipe.fileno()):
+        *lines, unfinished = (unfinished + found).split(b"\n")
+        if len(unfinished) > _LONGEST_LINE:
+            raise ValueError
+        if lines:
+            yield lines
+    if unfinished:
+        yield [unfinished]
+
+
+async def _read(descriptor: int) -> bytes:
+    """What there is, as soon as there is something: fewer turns of the loop than a StreamReader takes."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(descriptor, ready.set_result, None)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(descriptor)
+    return os.read(descriptor, _CHUNK)
+
+
 async def _reader_of(pipe: IO[bytes]) -> asyncio.StreamReader:
-    reader = asyncio.StreamReader(_LONGEST_LINE)
+    reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
     return reader
 

@@ -67,11 +67,16 @@ class Collected:
         """Whether the newest picture is no longer what is."""
         return self.trouble is not None or self.silence is not None
 
+    @property
+    def longest_silence_s(self) -> float:
+        """Without a frame for longer than this, what is shown is not what is."""
+        return max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
+
     def notice_silence(self, silent_s: float) -> None:
-        """So long nothing has come: too long for its pace means that what is shown is not what is."""
+        """So long nothing has come."""
         if self.newest is None or self.newest.is_last or self.is_recorded:
             return
-        is_late = silent_s > max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
+        is_late = silent_s > self.longest_silence_s
         self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped or gets no CPU time" if is_late else None
 
     @property

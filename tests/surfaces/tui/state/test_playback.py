@@ -162,7 +162,7 @@ def test_a_sampler_whose_frames_are_not_wanted_waits() -> None:
     sampler = SamplerProcess([sys.executable, "-c", program])
 
     async def follow() -> None:
-        following = asyncio.create_task(sampler.follow(show))
+        following = asyncio.create_task(sampler.follow(show, lambda: None))
         counts: list[int] = []
         for _ in lines:
             while len(seen) == len(counts):
