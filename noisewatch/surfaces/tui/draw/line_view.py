@@ -11,7 +11,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style as TerminalStyle
-from textual._compositor import Compositor, CompositorUpdate
+from textual._compositor import CompositorUpdate
 from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
@@ -95,6 +95,13 @@ class LineView(Widget):
 
     def update(self) -> None:
         """Redraws what has changed."""
+        spans = self._renew()
+        screen = self.screen
+        if spans and not (isinstance(screen, LineScreen) and screen.send(self, spans)):
+            self.refresh(*[Region(begin, y, end - begin, 1) for y, begin, end in spans])
+
+    def _renew(self) -> list[Span]:
+        """Takes the rows that are to be shown now; what of them has changed."""
         width, height = self._size_drawn = self.size
         self._rows, changed = contained(
             lambda: self._compared(self._rows_of(width, height), width),
@@ -102,9 +109,7 @@ class LineView(Widget):
         )
         for number in changed:
             self._strips.pop(number, None)
-        regions = [Region(begin, number, end - begin, 1) for number, spans in changed.items() for begin, end in spans]
-        if regions:
-            self.refresh(*regions)
+        return [(number, begin, end) for number, spans in changed.items() for begin, end in spans]
 
     def _compared(self, rows: list[Row], width: int) -> tuple[list[Row], dict[int, list[tuple[int, int]]]]:
         """The rows, and where those have changed that have, by their numbers. Raises KeyError for an unknown style."""
@@ -134,7 +139,8 @@ class LineView(Widget):
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows as they are: there are no borders, paddings and tints, for which Textual would look in each."""
         if self._size_drawn != self.size:  # Textual asks before it tells of a size: another picture would be seen
-            self.on_resize()
+            self._strips.clear()
+            self._renew()
         strips = [self._strip(y) for y in crop.line_range]
         for line_filter in self.get_line_filters():
             strips = [strip.apply_filter(line_filter, self.background_colors[1]) for strip in strips]
@@ -185,22 +191,17 @@ class _Changes(CompositorUpdate):
         return self._view.written(self._spans, console)
 
 
-class _Compositor(Compositor):
-    """Sees no more than one view, as long as it fills the screen."""
-
-    def render_partial_update(self) -> CompositorUpdate | None:  # type: ignore[override]
-        shown = [(widget, region) for widget, (region, _) in self.visible_widgets.items() if widget is not self.root]
-        match shown:
-            case [(LineView() as view, region)] if region == self.size.region:
-                spans = list(self._regions_to_spans(self._dirty_regions))
-                self._dirty_regions.clear()
-                return _Changes(view, spans) if spans else None
-        return super().render_partial_update()
-
-
 class LineScreen(Screen[None]):
-    """Sends the terminal of each row only what changed."""
+    """Sends the terminal of each row only what changed, at once: Textual would look for it first, and wait."""
 
     def __init__(self) -> None:
         super().__init__(id="_default")
-        self._compositor = _Compositor()
+
+    def send(self, view: LineView, spans: Sequence[Span]) -> bool:
+        """Sends these parts of the view; False where something else is on the screen, or Textual draws later."""
+        shown = [(widget, region) for widget, (region, _) in self._compositor.visible_widgets.items()]
+        is_alone = [each for each in shown if each[0] is not self] == [(view, self.size.region)]
+        if not is_alone or self.app.screen is not self or self.app._batch_count:
+            return False
+        self.app._display(self, _Changes(view, spans))  # type: ignore[arg-type]  # as Textual does itself
+        return True

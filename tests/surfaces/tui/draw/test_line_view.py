@@ -11,13 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
+from textual._compositor import CompositorUpdate
 from textual.app import App, ComposeResult
+from textual.screen import Screen
 
 from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView, changed_spans, strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from tests.surfaces.tui.draw.goldens import GOLDENS
 
 _WIDTH, _HEIGHT = 24, 3
+_OLD: list[Row] = [[("old", "plain")]]
+_NEW: list[Row] = [[("new", "plain")]]
 _STYLES: list[Style] = ["plain", "strong", "grave", "selected"]
 _TEXTS = st.text("ab │█▁✗é漢🦊\u0301", max_size=9)
 _ROWS = st.lists(st.tuples(_TEXTS, st.sampled_from(_STYLES)), max_size=5)
@@ -30,10 +34,16 @@ class _Pictures(App[None]):
     def __init__(self, picture: list[Row]) -> None:
         super().__init__(ansi_color=True)
         self.picture = picture
+        self.sent: list[str] = []
         self.view = LineView(lambda _width, _height: self.picture, lambda reason, _width, _height: [])
 
     def get_default_screen(self) -> LineScreen:
         return LineScreen()
+
+    def _display(self, screen: Screen[object], renderable: object) -> None:
+        """Without a terminal there would be none to send anything to."""
+        if isinstance(renderable, CompositorUpdate):
+            self.sent.append(renderable.render_segments(self.console))
 
     def compose(self) -> ComposeResult:
         yield self.view
@@ -48,11 +58,10 @@ def _sent(before: list[Row], after: list[Row]) -> tuple[list[str], list[str], st
             app.view.update()
             await pilot.pause()
             had = _written(app.view, app.console)
+            app.sent.clear()
             app.picture = after
             app.view.update()
-            app.screen._compositor.update_widgets({app.view})
-            update = app.screen._compositor.render_partial_update()
-            return had, _written(app.view, app.console), update.render_segments(app.console) if update else ""
+            return had, _written(app.view, app.console), "".join(app.sent)
 
     return asyncio.run(show())
 
@@ -84,6 +93,42 @@ def test_a_terminal_that_had_the_old_picture_has_the_new_one(before: list[Row], 
         cells = _cells(written)
         terminal[int(y) - 1][int(x) - 1 : int(x) - 1 + len(cells)] = cells
     assert terminal == [_cells(row) for row in wanted]
+
+
+def test_what_is_below_another_screen_is_not_sent_over_it_and_is_there_when_that_is_gone() -> None:
+    async def show() -> tuple[str, str, str]:
+        app = _Pictures(_OLD)
+        async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
+            app.push_screen(Screen())
+            await pilot.pause()
+            app.sent.clear()
+            app.picture = _NEW
+            app.view.update()
+            await pilot.pause()
+            below = "".join(app.sent)
+            app.pop_screen()
+            await pilot.pause()
+            return below, "".join(app.sent), app.view.render_line(0).text
+
+    below, above, shown = asyncio.run(show())
+    assert "new" not in below
+    assert "new" in above
+    assert shown.startswith("new")
+
+
+def test_while_textual_collects_changes_none_is_lost() -> None:
+    async def show() -> str:
+        app = _Pictures(_OLD)
+        async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
+            app.sent.clear()
+            app.picture = _NEW
+            with app.batch_update():
+                app.view.update()
+                assert app.sent == []
+            await pilot.pause()
+            return "".join(app.sent)
+
+    assert "new" in asyncio.run(show())
 
 
 def test_of_a_row_only_what_changed_is_sent() -> None:
