@@ -9,7 +9,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.fixes.actions import pids_of
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.kernel.tasks.threads import Task, Tasks
+from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.model.interval.disturbance import Disturbance
 
 _KERNELS_NAME = 15  # characters: the kernel keeps no more of a name

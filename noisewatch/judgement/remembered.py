@@ -20,7 +20,7 @@ from noisewatch.kernel.memory.counters import Memory
 from noisewatch.kernel.snapshot.hardware import Background, Hardware
 from noisewatch.kernel.snapshot.settings import Settings
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.kernel.tasks.threads import Tasks
+from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.model.interval.interval import Interval
 from noisewatch.records import dataclass
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Set
-from functools import partial
+from functools import lru_cache
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable, quoted
+from noisewatch.kernel.earlier import EarlierSnapshots
 from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
@@ -49,11 +50,19 @@ _MAY_BE_EMPTY = (
 def content_of(machine: Machine, path: str) -> bytes:
     """What the file says; one of the kernel has at least a line end, and a value ends with it. Raises Unreadable."""
     content = machine.read_bytes(path)
-    if not content and path.startswith(("/proc/", "/sys/")) and not path.endswith(_MAY_BE_EMPTY):
-        raise Unreadable(path, "empty, as if hidden or not copied")
-    if content and path.startswith(_VALUES) and path != _ENDS_WITHOUT_A_LINE and not content.endswith((b"\n", b"\0")):
-        raise Unreadable(path, f"cut off after {quoted(content.decode('utf-8', 'replace')[-_LONGEST_END:])}")
+    reason = _why_unbelievable(path, content)
+    if reason is not None:
+        raise Unreadable(path, reason)
     return content
+
+
+def _why_unbelievable(path: str, content: bytes) -> str | None:
+    if not content:
+        is_empty = path.startswith(("/proc/", "/sys/")) and not path.endswith(_MAY_BE_EMPTY)
+        return "empty, as if hidden or not copied" if is_empty else None
+    if content.endswith((b"\n", b"\0")) or not path.startswith(_VALUES) or path == _ENDS_WITHOUT_A_LINE:
+        return None
+    return f"cut off after {quoted(content.decode('utf-8', 'replace')[-_LONGEST_END:])}"
 
 
 def folders_that_tell(path: str) -> list[str]:
@@ -71,6 +80,7 @@ def is_hidden_as(error: Unreadable, folder: str) -> bool:
 
 
 T = TypeVar("T")
+_Bytes = bytes  # which a method is called too
 _Content = bytes | Unreadable
 
 NOT_ASKED = "not read while a benchmark may run: it would interrupt the CPU"
@@ -95,12 +105,13 @@ class Reader:
     absence is no news; that it is there and cannot be read is.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, earlier: EarlierSnapshots | None = None) -> None:
         self.machine = machine
+        self.earlier = earlier or EarlierSnapshots()
         self.spared: Spared | None = None
         self.reason_by_path: dict[str, str] = {}
         self.asked: set[str] = set()
-        self._read_content = partial(content_of, machine)
+        self._ahead: dict[str, bytes] = {}  # read, and not asked for so far
         self._content_by_path: dict[str, _Content] = {}
         self._names_by_path: dict[str, list[str] | Unreadable] = {}
 
@@ -130,10 +141,25 @@ class Reader:
         if isinstance(content, Unreadable):
             return None
         try:
-            return parse(_text_of(content))
+            return self.earlier.parsed(path, content, parse)
         except Malformed as error:
             self.note(path, error.reason)
             return None
+
+    def reread(self) -> None:
+        """Reads what the last two snapshots have read, in one go: what interrupts no CPU."""
+        files = [file for file in self.earlier.recurring if not self._is_intrusive(file[0])]
+        contents: dict[str, bytes | None] = dict(files)
+        for at, content in self.machine.reread(files):
+            contents[files[at][0]] = content
+        for path, content in contents.items():
+            if content is not None and _why_unbelievable(path, content) is None:
+                self._ahead[path] = content
+
+    def end(self) -> None:
+        """Tells the next snapshot what this one has read."""
+        contents = self._content_by_path.items()
+        self.earlier.take_in({path: content for path, content in contents if isinstance(content, bytes)})
 
     def is_absent(self, path: str) -> bool:
         """Whether the kernel itself says that there is no such file or directory."""
@@ -152,15 +178,18 @@ class Reader:
         """Keeps the reason why `path` gave no answer."""
         self.reason_by_path.setdefault(path, reason)
 
-    def _refuse_intrusive(self, path: str) -> None:
+    def _is_intrusive(self, path: str) -> bool:
         spared = self.spared
         if spared is None or path.startswith(spared.answered_elsewhere):
-            return
-        if may_interrupt(path, spared.cpus, spared.release):
-            raise Unreadable(path, NOT_ASKED)
+            return False
+        return may_interrupt(path, spared.cpus, spared.release)
 
     def _content(self, path: str, expected: bool) -> _Content:
         return self._once(self._content_by_path, path, self._read_content, expected)
+
+    def _read_content(self, path: str) -> _Bytes:
+        ahead = self._ahead.get(path)
+        return ahead if ahead is not None else content_of(self.machine, path)
 
     def _listing(self, path: str, expected: bool) -> list[str] | Unreadable:
         return self._once(self._names_by_path, path, self.machine.list_names, expected)
@@ -172,7 +201,8 @@ class Reader:
         if path not in kept:
             self.asked.add(path)
             try:
-                self._refuse_intrusive(path)
+                if self._is_intrusive(path):
+                    raise Unreadable(path, NOT_ASKED)
                 kept[path] = read(path)
             except Absent as error:
                 kept[path] = self._believed(error)
@@ -246,9 +276,15 @@ def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | N
     """Whether to read it may interrupt one of the CPUs, None being any, under this Linux; an unknown one may be old."""
     if not path.startswith(_FOLDERS):
         return False
-    for read in INTRUSIVE:
-        match = read.words.fullmatch(path)
-        if match is not None and (read.until is None or release is None or release < read.until):
-            of = match.groupdict().get("cpu")
-            return cpus is None or of is None or int(of) in cpus
-    return False
+    return any(
+        (until is None or release is None or release < until) and (cpus is None or cpu is None or cpu in cpus)
+        for until, cpu in _intrusive_as(path)
+    )
+
+
+@lru_cache(maxsize=1 << 14)  # the same few files of each CPU in each snapshot
+def _intrusive_as(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
+    """Until which Linux, and of which CPU; None for always, and for all."""
+    found = ((read.until, read.words.fullmatch(path)) for read in INTRUSIVE)
+    cpu_by_until = ((until, match.groupdict().get("cpu")) for until, match in found if match is not None)
+    return tuple((until, int(cpu) if cpu is not None else None) for until, cpu in cpu_by_until)

@@ -6,11 +6,16 @@ copied tree, in replay and in tests. A machine hands out what the kernel said; i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 Json = Any  # what json.loads gives back
+
+
+def not_at_hand(files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    """What `Machine.reread` answers where each file is to be read by itself."""
+    return [(at, None) for at in range(len(files))]
 
 
 class Machine(Protocol):
@@ -33,6 +38,12 @@ class Machine(Protocol):
 
     def read_bytes(self, path: str) -> bytes:
         """The whole content of the file at the absolute `path`. Raises Unreadable or Absent."""
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> Iterable[tuple[int, bytes | None]]:
+        """Of the paths, each with what it said before, those that say something else now, by their place in `files`.
+
+        None where that is not at hand: `read_bytes` has the answer, or says why there is none.
+        """
 
     def list_names(self, path: str) -> list[str]:
         """The names in the directory `path`, sorted. Raises Unreadable or Absent."""

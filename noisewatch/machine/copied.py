@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from noisewatch.errors import NO_SUCH_FILE, Unreadable, UsageError
-from noisewatch.machine import Json, T
+from noisewatch.machine import Json, T, not_at_hand
 from noisewatch.machine.live import reason_of
-from noisewatch.machine.open_files import read_file
+from noisewatch.machine.reading.kept_files import read_file
 
 
 class CopiedTree:
@@ -36,6 +36,9 @@ class CopiedTree:
 
     def read_bytes(self, path: str) -> bytes:
         return self._checked(path, self._read)
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
         return self._checked(path, lambda path: sorted(os.listdir(self._folder(path))))

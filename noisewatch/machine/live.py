@@ -11,13 +11,13 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from threading import Thread
-from typing import Generic
+from typing import Any, Generic
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
 from noisewatch.machine import Json, T
-from noisewatch.machine.open_files import OpenFiles
+from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
 from noisewatch.records import dataclass
 
 AGAIN_AFTER = 60.0  # deadlines: a file that goes on hanging keeps us waiting for a sixtieth of the time at most
@@ -47,7 +47,7 @@ class HungReads:
         wait_s = min(wait_s, _LONGEST_WAIT_S)
         self._by_path[path] = _Hung(thread, wait_s, now_s + wait_s)
 
-    def __contains__(self, path: str) -> bool:
+    def __contains__(self, path: object) -> bool:
         return path in self._by_path
 
     def may_try(self, path: str, now_s: float) -> bool:
@@ -74,6 +74,7 @@ _REASONS = {
     errno.ESRCH: "the process is gone",
     errno.EACCES: "permission denied",
     errno.EPERM: "operation not permitted",
+    errno.EFBIG: f"larger than {LARGEST_FILE >> 20} MiB",
     errno.EOPNOTSUPP: "not supported by this kernel",
 }
 
@@ -96,11 +97,16 @@ class LiveMachine:
     name = "this host"
 
     def __init__(
-        self, own_pids: Iterable[int] = (), deadline_s: float = READ_DEADLINE_S, again_after: float = AGAIN_AFTER
+        self,
+        own_pids: Iterable[int] = (),
+        deadline_s: float = READ_DEADLINE_S,
+        again_after: float = AGAIN_AFTER,
+        files: Callable[[], KeptFiles] = KeptFiles,
     ) -> None:
         self.own_pids = frozenset({os.getpid(), *own_pids})
         self._deadline_s = deadline_s
-        self._files = OpenFiles()
+        self._new_files = files
+        self._files = files()
         self._hung = HungReads(again_after)
 
     def now_ns(self) -> int:
@@ -108,6 +114,17 @@ class LiveMachine:
 
     def read_bytes(self, path: str) -> bytes:
         return self._timed(path, self._files.read, path)
+
+    def reread(self, files: Sequence[File]) -> list[tuple[int, bytes | None]]:
+        """In one call, without the interpreter between the files; each of them has the deadline for itself."""
+        attempt, progress = _current_attempt(), ReadProgress()
+        if attempt is None:
+            return self._files.reread(files, progress, self._hung)
+        attempt.begin_reads(progress, self._deadline_s)
+        try:
+            return self._files.reread(files, progress, self._hung)
+        finally:
+            attempt.end_read()
 
     def list_names(self, path: str) -> list[str]:
         return sorted(self._timed(path, os.listdir, path))
@@ -119,7 +136,7 @@ class LiveMachine:
         return self._timed(question, answer, within_s=_ASK_DEADLINE_S)
 
     def begin_snapshot(self) -> None:
-        """Nothing to mark: the files are read as they are."""
+        self._files.begin_snapshot()
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         """Runs `work` in a thread; a read that is stuck is given up with its thread, and `work` starts over.
@@ -140,17 +157,16 @@ class LiveMachine:
                 return attempt.result()
 
     def _give_up(self, attempt: _Attempt[T], path: str) -> None:
-        attempt.is_given_up = True
+        attempt.give_up()
         self._hung.add(path, attempt, attempt.deadline_s, time.monotonic())
-        self._files = OpenFiles()  # the old ones are left to the thread that is stuck in one of them
+        self._files = self._new_files()  # the old ones are left to the thread that is stuck in one of them
         stuck = self._hung.stuck
         if len(stuck) >= MOST_STUCK:
             raise CannotMeasure(f"{len(stuck)} files do not answer, {stuck[0]} and {path} among them")
 
     def _timed(self, path: str, read: Callable[..., T], *arguments: str, within_s: float | None = None) -> T:
         deadline_s = within_s or self._deadline_s
-        thread = threading.current_thread()
-        attempt = thread if isinstance(thread, _Attempt) else None  # where nobody watches, nothing is tried again
+        attempt = _current_attempt()  # where nobody watches, nothing is tried again
         if path in self._hung and (attempt is None or not self._hung.may_try(path, time.monotonic())):
             raise Unreadable(path, f"gave no answer within {deadline_s:g} s")
         if attempt is not None:
@@ -178,7 +194,7 @@ class _Attempt(threading.Thread, Generic[T]):
         self.done = threading.Event()
         self.is_given_up = False
         self.deadline_s = math.inf  # of the read that was begun last
-        self._reads: tuple[str, float] | None = None
+        self._reads: tuple[str, float] | ReadProgress | None = None  # of one file, until when
         self._work = work
         self._values: list[T] = []
         self._error: BaseException | None = None
@@ -190,12 +206,34 @@ class _Attempt(threading.Thread, Generic[T]):
         self.deadline_s = deadline_s
         self._reads = (path, time.monotonic() + deadline_s)
 
+    def begin_reads(self, progress: ReadProgress, deadline_s: float) -> None:
+        """The same of many files, of which each has the deadline for itself."""
+        if self.is_given_up:
+            raise _TakenOver
+        self.deadline_s = deadline_s
+        self._reads = progress
+
     def end_read(self) -> None:
+        """Raises _TakenOver where some of many files were not read any more."""
+        is_cut = self.is_given_up and isinstance(self._reads, ReadProgress)
         self._reads = None
+        if is_cut:
+            raise _TakenOver
+
+    def give_up(self) -> None:
+        """Nobody waits for it any more."""
+        self.is_given_up = True
+        if isinstance(self._reads, ReadProgress):
+            self._reads.give_up()
 
     def overdue(self) -> str | None:
         """The path whose read should have come back by now."""
-        path, until_s = self._reads or (None, math.inf)
+        reads = self._reads
+        if isinstance(reads, ReadProgress):
+            path, since_s = reads.since() or (None, math.inf)
+            until_s = since_s + self.deadline_s
+        else:
+            path, until_s = reads or (None, math.inf)
         return path if time.monotonic() > until_s else None
 
     def run(self) -> None:
@@ -210,3 +248,8 @@ class _Attempt(threading.Thread, Generic[T]):
         if self._error is not None:
             raise self._error
         return self._values[0]
+
+
+def _current_attempt() -> _Attempt[Any] | None:
+    thread = threading.current_thread()
+    return thread if isinstance(thread, _Attempt) else None

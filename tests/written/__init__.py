@@ -8,7 +8,7 @@ from pathlib import Path
 
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.kernel.reader import Reader
-from noisewatch.machine import Json, T
+from noisewatch.machine import Json, T, not_at_hand
 
 Files = Mapping[str, str]
 # What every Linux has more of: where these can be seen, a file that is not there is known to be absent.
@@ -73,6 +73,9 @@ class WrittenMachine:
         if path in self._folders():
             raise Unreadable(path, "is a directory")
         raise self._missing(path)
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
         self.reads.append(path + "/")

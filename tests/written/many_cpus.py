@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from noisewatch.cpus import format_cpu_list, parse_cpu_list
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
-from noisewatch.machine import Json, T
+from noisewatch.machine import Json, T, not_at_hand
 from noisewatch.machine.recording.recorder import Recorder
 from tests.written import SECOND_NS, WrittenMachine, quiet
 from tests.written.many_cpus_clock import clock_files
@@ -96,6 +96,9 @@ class ManyCpus:
 
     def read_bytes(self, path: str) -> bytes:
         return self._moment.read_bytes(path)
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
         return self._moment.list_names(path)

@@ -41,7 +41,7 @@ from noisewatch.kernel.cgroup.mounts import (
 )
 from noisewatch.kernel.numbers import integer_from, is_count, lines_of
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.threads import Tasks
+from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 

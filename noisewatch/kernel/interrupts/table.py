@@ -27,7 +27,7 @@ from noisewatch.kernel.interrupts.kinds import is_known, kind_of, sums_with_part
 from noisewatch.kernel.numbers import are_counts, is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kinds import Kind
-from noisewatch.machine.spinning.loops import load_core
+from noisewatch.machine.reading import load_reading
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
@@ -124,7 +124,7 @@ def _parse_all(text: bytes) -> Interrupts:
 
 def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
     """From the rows that changed; None where rows came or went, or the CPUs are others."""
-    changed = load_core().changed_lines(previous.text, text)
+    changed = load_reading().changed_lines(previous.text, text)
     if changed is None or any(number not in previous.row_by_line for number, _, _ in changed):
         return None
     row_by_line = dict(previous.row_by_line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet
@@ -21,6 +21,7 @@ from noisewatch.kernel.cpus.target import (
     read_requested,
 )
 from noisewatch.kernel.cpus.topology import CpuPlace, read_topology
+from noisewatch.kernel.earlier import EarlierSnapshots
 from noisewatch.kernel.frequency.cpufreq import Frequency, read_frequency
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interrupts, read_softirqs
@@ -33,7 +34,8 @@ from noisewatch.kernel.system.pressure import Pressure, read_pressure
 from noisewatch.kernel.system.release import read_release, release_number
 from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
-from noisewatch.kernel.tasks.threads import TaskReader, Tasks
+from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
@@ -79,6 +81,7 @@ class Snapshot:
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
+    earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots, repr=False, compare=False)
 
     @property
     def topology(self) -> Mapping[int, CpuPlace]:
@@ -117,12 +120,13 @@ def _read(
     machine: Machine, options: SnapshotOptions, task_reader: TaskReader | None, previous: Snapshot | None
 ) -> Snapshot:
     machine.begin_snapshot()
-    reader = Reader(machine)
+    reader = Reader(machine, previous.earlier if previous is not None else None)
     if machine.is_live and (options.is_discreet or previous is not None):
         release = previous.platform.kernel if previous is not None else read_release(reader)
         reader.spared = Spared(None, release_number(release))
     taken_at_ns = machine.now_ns()
     time_of_day = read_time_of_day(machine)
+    reader.reread()
     cpu_time = read_cpu_time(reader)
     run_time = read_run_time(reader)
     interrupts = read_interrupts(reader, previous.interrupts if previous is not None else None)
@@ -155,7 +159,7 @@ def _read(
     tasks = task_reader.read(reader, target.cpus, tickless) if task_reader is not None else None
     tasks_lag_ns = _lag_ns(machine, taken_at_ns) if task_reader is not None else 0
     background = read_background(reader, target.cpus, settings, hardware.sensors)
-    return Snapshot(
+    snapshot = Snapshot(
         taken_at_ns=taken_at_ns,
         time_of_day=time_of_day,
         machine_name=machine.name,
@@ -194,7 +198,10 @@ def _read(
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
         reason_by_path=_reasons(reader, previous),
+        earlier=reader.earlier,
     )
+    reader.end()
+    return snapshot
 
 
 def _worker_cgroups(

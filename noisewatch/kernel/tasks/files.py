@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, Unreadable
@@ -23,13 +24,15 @@ from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
+Read = Callable[[str], bytes]  # as Machine.read_bytes
 _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _SCHED_DEADLINE = 6  # in linux/sched.h
 _LONGEST_COMMAND = 4096  # bytes; a path is never longer
 _ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
-_ALLOWED = regex(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
-_MIGRATIONS = regex(r"^se\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n", re.MULTILINE)
+# With a line end before them, as a pattern that begins with letters is looked for ten times as quickly:
+_ALLOWED = regex(r"\nCpus_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
+_MIGRATIONS = regex(r"\nse\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def parse_schedstat(text: str) -> tuple[int, int]:
 
 def parse_allowed(status: str) -> CpuSet:
     """The CPUs that the thread may use. Raises Malformed."""
-    match = _ALLOWED.search(status)
+    match = _ALLOWED.search(f"\n{status}")
     if match is None:
         raise Malformed("a line `Cpus_allowed_list: 0-1`", status[-20:])
     return parse_nonempty_cpu_list(match[1])
@@ -112,17 +115,17 @@ def parse_allowed(status: str) -> CpuSet:
 
 def parse_migrations(sched: str) -> int:
     """How often the thread went from one CPU to another. Raises Malformed."""
-    match = _MIGRATIONS.search(sched)
+    match = _MIGRATIONS.search(f"\n{sched}")
     if match is None:
         raise Malformed("a line `se.nr_migrations : 36`", sched[-20:])
     return int(match[1])
 
 
-def read_stat(machine: Machine, folder: str) -> ThreadStat:
+def read_stat(read: Read, folder: str) -> ThreadStat:
     """The thread whose folder this is. Raises Absent where it has ended, Unreadable, Malformed."""
     path = f"{folder}/stat"
     try:
-        return parse_stat(machine.read_bytes(path).decode("utf-8", "replace"))
+        return parse_stat(read(path).decode("utf-8", "replace"))
     except Malformed as error:
         raise error.at(path) from error
 
@@ -146,18 +149,18 @@ def thread_times(schedstat: bytes | None, stat: ThreadStat, folder: str) -> tupl
     return ran_ns, waited_ns
 
 
-def read_allowed(machine: Machine, folder: str) -> CpuSet | None:
+def read_allowed(read: Read, folder: str) -> CpuSet | None:
     """The thread's affinity; None where it cannot be read."""
     try:
-        return parse_allowed(machine.read_bytes(f"{folder}/status").decode("utf-8", "replace"))
+        return parse_allowed(read(f"{folder}/status").decode("utf-8", "replace"))
     except (Unreadable, Malformed):
         return None
 
 
-def read_migrations(machine: Machine, folder: str) -> int | None:
+def read_migrations(read: Read, folder: str) -> int | None:
     """How often the thread went from one CPU to another; None where this kernel does not tell."""
     try:
-        return parse_migrations(machine.read_bytes(f"{folder}/sched").decode("utf-8", "replace"))
+        return parse_migrations(read(f"{folder}/sched").decode("utf-8", "replace"))
     except (Unreadable, Malformed):
         return None
 

@@ -2,90 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.files import (
-    read_allowed,
-    read_migrations,
-    read_program,
-    read_schedstat,
-    read_stat,
-    thread_times,
-)
+from noisewatch.kernel.tasks.one_thread import FOLDER, Known, ThreadReader
+from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.records import dataclass
-from noisewatch.text import clean
 
-FOLDER = "/proc"
-_LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
 STAYS_HOT = 30  # times that a thread that ran on a target CPU is read before the others
 _YOUNG = 5  # times that a new one is, as it may be on its way there
-_WORKER_OF_ANY_CPU = "kworker/u"
-_LONG_NS = 1_000_000  # who has run for longer since the last look is asked whether it went to other CPUs meanwhile
+_AT_ONCE = 128  # processes whose threads are read in one call: some 2 ms
+
+_Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to be asked for
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One thread."""
+@dataclass(slots=True)
+class _Process:
+    """What was read of its threads the last time."""
 
-    tid: int
-    pid: int
-    name: str
-    is_kernel: bool
-    is_bound: bool  # its affinity cannot be changed
-    cpu: int  # the one that it runs on, or ran on last
-    ran_ns: int
-    waited_ns: int | None
-    parent_pid: int
-    children_ns: int  # of children that ended and were waited for; of the whole process, on its first thread
-    started_ticks: int  # since boot: tells a recycled number
-    allowed: CpuSet | None = None  # None is not asked, or unknown
-    process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
-    has_deadline: bool = False  # SCHED_DEADLINE: the kernel refuses to pin it
-    migrations: int | None = None  # times that it went from one CPU to another; None is not asked, or unknown
-
-    @property
-    def is_confined(self) -> bool:
-        """Whether it cannot run on another CPU: nobody can move the kernel's workers, not those of any CPU either."""
-        if self.allowed is not None:
-            return len(self.allowed) == 1
-        return self.is_bound and not self.name.startswith(_WORKER_OF_ANY_CPU)
-
-
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """The threads that were read. A process of `pids` that is not in `read_pids` was left out for lack of time."""
-
-    by_tid: Mapping[int, Task]
-    pids: frozenset[int]
-    read_pids: frozenset[int]
-
-    @property
-    def is_complete(self) -> bool:
-        return self.read_pids >= self.pids
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What was read of a thread the last time."""
-
-    schedstat: bytes | None
-    task: Task
-    named: str | None = None  # what the kernel called it when its whole name was asked for
+    known: dict[int, Known] = field(default_factory=dict)  # by thread
+    task_by_tid: Mapping[int, Task] = field(default_factory=dict)
+    is_settled: bool = False  # whether there can be no thread that is not known, unless one that is has run since
 
 
 class TaskReader:
     """Reads the threads of all processes, snapshot after snapshot, and remembers which are worth the time.
 
-    A thread whose schedstat stands still has not run, so the rest of it need not be read again. With a budget, the
-    processes that ran on target CPUs lately come first, then those that are new, and the others take turns.
+    A thread whose schedstat stands still has not run, so the rest of it need not be read again, and where no thread of
+    a process has run there is no new one. With a budget, the processes that ran on target CPUs lately come first, then
+    those that are new; then those that ran elsewhere and the others, in turn.
 
     `tickless` are the CPUs that have no tick while one thread runs (nohz_full): there the kernel brings its time up to
     date once a second, and when somebody reads its stat.
@@ -100,12 +51,11 @@ class TaskReader:
         self._budget_ns = budget_ns
         self._used_ns = used_ns  # CPU time: who has to wait for a CPU has not used it, and would tell of nobody
         self._asks_all_affinities = asks_all_affinities
-        self._known: dict[int, _Known] = {}  # by thread
-        self._threads_by_pid: dict[int, list[int]] = {}
-        self._hot: dict[int, int] = {}
-        self._tickless: CpuSet = frozenset()
+        self._process_by_pid: dict[int, _Process] = {}
+        self._hot: dict[int, int] = {}  # by process, for how many snapshots more
+        self._awake: set[int] = set()  # processes that ran elsewhere when they were read last
         self._listed: frozenset[int] | None = None
-        self._turn = 0
+        self._last_in_turn = 0
 
     def limit(self, budget_ns: int) -> None:
         """From now on a snapshot takes so much CPU time at most, and asks only who ran on target CPUs for affinity."""
@@ -114,185 +64,156 @@ class TaskReader:
 
     def read(self, reader: Reader, target: CpuSet, tickless: CpuSet = frozenset()) -> Tasks | None:
         """The threads now; None where /proc cannot be listed or holds no process."""
-        self._tickless = tickless
         names = reader.names_or_none(FOLDER)
-        pids = [int(name) for name in names or () if is_count(name)]
+        pids = sorted(map(int, filter(is_count, names or ())))
         if not pids:
             if names is not None:
                 reader.note(f"{FOLDER}/PID", "no process is visible")
             return None
-        self._forget_all_but(pids)
+        listed = frozenset(pids)
+        for pid in self._process_by_pid.keys() - listed:
+            del self._process_by_pid[pid]
+        order = self._in_order(pids, listed)
         tasks: dict[int, Task] = {}
         read_pids: set[int] = set()
+        threads = ThreadReader(reader, target, tickless, self._asks_all_affinities)
         started_ns = self._used_ns()
-        for pid in self._in_order(pids):
-            if pid in self._hot:
-                self._hot[pid] -= 1
-            threads = self._read_process(reader, pid, target)
-            if threads is not None:
-                read_pids.add(pid)
-                tasks.update((task.tid, task) for task in threads)
-            if self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns:
-                break
-        self._turn += len(read_pids)
-        self._listed = frozenset(pids)
-        return Tasks(tasks, self._listed, frozenset(read_pids))
+        for place in range(0, len(order), _AT_ONCE):
+            some = order[place : place + _AT_ONCE]
+            changed = self._changed(threads, some)
+            for pid in some:
+                by_tid = self._read_or_rest(threads, pid, changed.get(pid))
+                if by_tid is not None:
+                    read_pids.add(pid)
+                    tasks.update(by_tid)
+                if self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns:
+                    break
+            else:
+                continue
+            break
+        self._listed = listed
+        return Tasks(tasks, listed, frozenset(read_pids))
 
-    def _in_order(self, pids: list[int]) -> list[int]:
-        """Who ran on a target CPU lately, who is new, and the others by turns."""
-        listed = frozenset(pids)
+    def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
+        """Who ran on a target CPU lately, and who is new; then by turns one that ran elsewhere, and one of the rest."""
         self._hot = {pid: left for pid, left in self._hot.items() if left > 0 and pid in listed}
-        start = self._turn % len(pids)
         if self._listed is not None:
-            self._hot |= {pid: _YOUNG for pid in pids if pid not in self._listed}
-        hot = sorted((pid for pid in pids if pid in self._hot), key=lambda pid: -self._hot[pid])
-        others = [pid for pid in pids[start:] + pids[:start] if pid not in self._hot]
-        return hot + others
+            self._hot |= dict.fromkeys(listed - self._listed, _YOUNG)
+        self._awake &= listed
+        start = bisect(pids, self._last_in_turn)
+        rest = [pid for pid in pids[start:] + pids[:start] if pid not in self._hot]
+        awake = [pid for pid in rest if pid in self._awake]
+        asleep = [pid for pid in rest if pid not in self._awake]
+        turns = [pid for pair in zip(awake, asleep, strict=False) for pid in pair]
+        shorter = min(len(awake), len(asleep))
+        hot = sorted(self._hot, key=lambda pid: (-self._hot[pid], pid))
+        return hot + turns + awake[shorter:] + asleep[shorter:]
 
-    def _forget_all_but(self, pids: Iterable[int]) -> None:
-        for pid in self._threads_by_pid.keys() - set(pids):
-            for tid in self._threads_by_pid.pop(pid):
-                self._known.pop(tid, None)
+    def _changed(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
+        """By process, the threads that have run, or may have; of a process that is not in there none has."""
+        changed: dict[int, dict[int, bytes | None]] = {}
+        files: list[tuple[str, bytes]] = []
+        owners: list[tuple[int, int]] = []
+        for pid in pids:
+            process = self._process_by_pid.get(pid)
+            if process is None or self._asks_all_affinities or not process.is_settled:
+                changed[pid] = {}
+            for tid, known in process.known.items() if process is not None else ():
+                if known.schedstat is None or known.is_on_tickless(threads.tickless):
+                    changed.setdefault(pid, {})[tid] = None
+                else:
+                    files.append((f"{known.folder}/schedstat", known.schedstat))
+                    owners.append((pid, tid))
+        for at, content in threads.reader.machine.reread(files):
+            pid, tid = owners[at]
+            changed.setdefault(pid, {})[tid] = content
+        ran = (self._process_by_pid[pid].known[tid] for pid, by_tid in changed.items() for tid in by_tid)
+        threads.read_ahead(ran)
+        return changed
 
-    def _read_process(self, reader: Reader, pid: int, target: CpuSet) -> list[Task] | None:
-        """All threads of the process; None where it could not be read, the empty list where it has ended."""
+    def _read_or_rest(self, threads: ThreadReader, pid: int, changed: _Changed | None) -> Mapping[int, Task] | None:
+        """All threads of the process; None where it could not be read, none at all where it has ended."""
+        if pid in self._hot:
+            self._hot[pid] -= 1
+        elif pid not in self._awake:
+            self._last_in_turn = pid
+        self._awake.discard(pid)
+        if changed is None:
+            return self._process_by_pid[pid].task_by_tid
         try:
-            return self._read_threads(reader, pid, target)
+            return self._read_process(threads, pid, changed)
         except Absent:
-            return []
+            return {}
         except Unreadable as error:
-            reader.note(f"{FOLDER}/{pid}", error.reason)
+            threads.reader.note(f"{FOLDER}/{pid}", error.reason)
         except Malformed as error:
-            reader.note(error.path, error.reason)
+            threads.reader.note(error.path, error.reason)
         return None
 
-    def _read_threads(self, reader: Reader, pid: int, target: CpuSet) -> list[Task]:
-        known = self._known.get(pid)
-        self._bring_up_to_date(reader, pid, known)
-        schedstat = read_schedstat(reader.machine, f"{FOLDER}/{pid}")
-        has_one_thread = len(self._threads_by_pid.get(pid, ())) == 1
-        if known is not None and has_one_thread and known.schedstat == schedstat and schedstat is not None:
-            return [self._not_run(reader, known, f"{FOLDER}/{pid}")]
-        leader, thread_count = self._read_task(reader, pid, f"{FOLDER}/{pid}", schedstat, target)
-        threads = [leader] if thread_count == 1 else self._read_group(reader, leader, target)
-        tids = [thread.tid for thread in threads]
-        for tid in set(self._threads_by_pid.get(pid, ())).difference(tids):
-            self._known.pop(tid, None)
-        self._threads_by_pid[pid] = tids
-        return threads
+    def _read_process(self, threads: ThreadReader, pid: int, changed: _Changed) -> Mapping[int, Task]:
+        process = self._process_by_pid.setdefault(pid, _Process())
+        known, folder = process.known.get(pid), f"{FOLDER}/{pid}"
+        schedstat = _schedstat_of(threads, folder, pid, known, changed)
+        if known is not None and len(process.known) == 1 and _has_not_run(known, schedstat):
+            leader = threads.not_run(known)
+        else:
+            leader = self._noted(threads.read(pid, folder, schedstat, known), known, threads.target)
+        if leader.thread_count == 1:
+            read, process.is_settled = {pid: leader}, True
+        else:
+            read = self._read_group(threads, process, leader, changed)
+            process.is_settled = read.keys() <= process.known.keys()
+        process.known = read
+        process.task_by_tid = {tid: each.task for tid, each in read.items()}
+        return process.task_by_tid
 
-    def _bring_up_to_date(self, reader: Reader, pid: int, known: _Known | None) -> None:
-        """Has the kernel add up the time of a thread on a tickless CPU; its own bound threads do not run for long."""
-        if known is not None and known.task.cpu in self._tickless and not known.task.is_bound:
-            self._add_up(reader, pid, known.task.tid)
+    def _read_group(
+        self, threads: ThreadReader, process: _Process, leader: Known, changed: _Changed
+    ) -> dict[int, Known]:
+        """The threads of a process that has several.
 
-    def _add_up(self, reader: Reader, pid: int, tid: int) -> None:
-        with contextlib.suppress(Unreadable):
-            reader.machine.read_bytes(f"{FOLDER}/{pid}/task/{tid}/stat")
-
-    def _read_group(self, reader: Reader, leader: Task, target: CpuSet) -> list[Task]:
-        """The threads of a process that has several."""
-        threads = []
-        for name in filter(is_count, reader.machine.list_names(f"{FOLDER}/{leader.pid}/task")):
-            tid, folder = int(name), f"{FOLDER}/{leader.pid}/task/{name}"
-            if tid == leader.pid and leader.waited_ns is not None:
-                threads.append(leader)  # schedstat is the first thread's own; only stat adds up the whole process
+        They are listed after those that are known were looked at: who starts another one later runs, and is seen to.
+        """
+        read: dict[int, Known] = {}
+        pid = leader.task.pid
+        for name in filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task")):
+            tid, folder = int(name), f"{FOLDER}/{pid}/task/{name}"
+            if tid == pid and leader.task.waited_ns is not None:
+                read[tid] = leader  # schedstat is the first thread's own; only stat adds up the whole process
                 continue
-            known = self._known.get(tid)
+            known = process.known.get(tid)
             try:
-                self._bring_up_to_date(reader, leader.pid, known)
-                schedstat = read_schedstat(reader.machine, folder)
-                if known is not None and known.schedstat == schedstat and schedstat is not None:
-                    threads.append(self._not_run(reader, known, folder))
+                schedstat = _schedstat_of(threads, folder, tid, known, changed)
+                if known is not None and _has_not_run(known, schedstat):
+                    read[tid] = threads.not_run(known)
                     continue
-                thread, _ = self._read_task(reader, leader.pid, folder, schedstat, target)
+                thread = self._noted(threads.read(pid, folder, schedstat, known), known, threads.target)
             except Absent:
                 continue  # the thread has ended since
-            children_ns, process_ns = (leader.children_ns, leader.process_ns) if tid == leader.pid else (0, None)
-            threads.append(replace(thread, children_ns=children_ns, process_ns=process_ns))
-        return threads
+            of_process = (leader.task.children_ns, leader.task.process_ns) if tid == pid else (0, None)
+            thread.task = replace(thread.task, children_ns=of_process[0], process_ns=of_process[1])
+            read[tid] = thread
+        return read
 
-    def _not_run(self, reader: Reader, known: _Known, folder: str) -> Task:
-        """As it was; but others may have given it other CPUs while it slept, which a fix has to give back."""
-        task = known.task
-        if task.allowed is not None and self._asks_all_affinities:
-            task = replace(task, allowed=read_allowed(reader.machine, folder))
-            self._known[task.tid] = replace(known, task=task)
-        return task
-
-    def _read_task(
-        self, reader: Reader, pid: int, folder: str, schedstat: bytes | None, target: CpuSet
-    ) -> tuple[Task, int]:
-        """The thread, and how many its process has."""
-        stat = read_stat(reader.machine, folder)
-        known = self._known.get(stat.pid)
-        before = known.task if known is not None and known.task.started_ticks == stat.started_ticks else None
-        if before is None and stat.cpu in self._tickless and not stat.is_bound:
-            self._add_up(reader, pid, stat.pid)
-            schedstat = read_schedstat(reader.machine, folder)
-        ran_ns, waited_ns = thread_times(schedstat, stat, folder)
-        task = Task(
-            tid=stat.pid,
-            pid=pid,
-            name=before.name if before is not None and _is_cut_from(before.name, stat.name) else stat.name,
-            is_kernel=stat.is_kernel,
-            is_bound=stat.is_bound,
-            cpu=stat.cpu,
-            ran_ns=ran_ns,
-            waited_ns=waited_ns,
-            parent_pid=stat.parent_pid,
-            children_ns=stat.children_ns,
-            started_ticks=stat.started_ticks,
-            has_deadline=stat.has_deadline,
-            process_ns=stat.busy_ns if folder == f"{FOLDER}/{pid}" else None,
-        )
-        is_named = before is not None and known is not None and known.named == stat.name
-        runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
-        if runs and stat.cpu in target:
-            self._hot[pid] = STAYS_HOT if before is not None else max(self._hot.get(pid, 0), _YOUNG)
-        task = self._with_detail(reader, task, folder, runs and stat.cpu in target, is_named)
-        task = self._with_migrations(reader, task, before, folder)
-        if task.allowed is None and before is not None and _may_have_been_elsewhere(before, task, stat.thread_count):
-            task = replace(task, allowed=read_allowed(reader.machine, folder))
-        is_named = is_named or (runs and stat.cpu in target)
-        self._known[task.tid] = _Known(schedstat, task, stat.name if is_named else None)
-        return task, stat.thread_count
-
-    def _with_detail(self, reader: Reader, task: Task, folder: str, runs_on_target: bool, is_named: bool) -> Task:
-        """The affinity, and once the whole name, of those that matter."""
-        if runs_on_target and not is_named and _may_be_cut(task.name) and not task.is_kernel:
-            task = replace(task, name=_whole_name(reader, task))
-        if runs_on_target or (self._asks_all_affinities and not task.is_bound):
-            task = replace(task, allowed=read_allowed(reader.machine, folder))
-        return task
-
-    def _with_migrations(self, reader: Reader, task: Task, before: Task | None, folder: str) -> Task:
-        ran_ns = task.ran_ns - (before.ran_ns if before is not None else 0)
-        if task.is_confined or ran_ns < _LONG_NS:
-            return task
-        return replace(task, migrations=read_migrations(reader.machine, folder))
+    def _noted(self, thread: Known, known: Known | None, target: CpuSet) -> Known:
+        """The thread, whose process is read before others for some time if it ran."""
+        if thread.runs:
+            pid = thread.task.pid
+            is_new = known is None or known.task.started_ticks != thread.task.started_ticks
+            if thread.task.cpu in target:
+                self._hot[pid] = max(self._hot.get(pid, 0), _YOUNG) if is_new else STAYS_HOT
+            elif not is_new:
+                self._awake.add(pid)
+        return thread
 
 
-def _may_have_been_elsewhere(before: Task, task: Task, thread_count: int) -> bool:
-    """Whether it went to other CPUs, or children of it have ended, or other threads: they may be where it may be."""
-    if task.children_ns > before.children_ns or task.migrations not in (None, before.migrations):
-        return True
-    if thread_count > 1 or task.process_ns is None or before.process_ns is None:
-        return False
-    return task.process_ns - before.process_ns > task.ran_ns - before.ran_ns + TICK_NS
+def _schedstat_of(threads: ThreadReader, folder: str, tid: int, known: Known | None, changed: _Changed) -> bytes | None:
+    """What is known of it, unless it has changed; read where it is new, or could not be read with the others."""
+    if known is not None and tid not in changed:
+        return known.schedstat
+    content = changed.get(tid)
+    return content if content is not None else threads.schedstat(folder, known)
 
 
-def _may_be_cut(name: str) -> bool:
-    return len(name.encode()) >= _LONGEST_KERNEL_NAME
-
-
-def _is_cut_from(whole: str, name: str) -> bool:
-    return _may_be_cut(name) and whole.startswith(name)
-
-
-def _whole_name(reader: Reader, task: Task) -> str:
-    """The program's file name where the kernel's was cut; it must begin with the kernel's."""
-    if task.tid != task.pid:
-        return task.name
-    name = reader.ask(f"name of process {task.pid}", lambda: read_program(task.pid))
-    return clean(name) if isinstance(name, str) and name.startswith(task.name) else task.name
+def _has_not_run(known: Known, schedstat: bytes | None) -> bool:
+    return schedstat is not None and schedstat == known.schedstat

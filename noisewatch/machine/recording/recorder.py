@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from noisewatch import __version__
 from noisewatch.errors import Absent, Unreadable
-from noisewatch.machine import Json, Machine, T
+from noisewatch.machine import Json, Machine, T, not_at_hand
 from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Failure, Known, RecordedSnapshot, encode
 from noisewatch.machine.recording.privacy import HOST_NAME, Scrubber
 from noisewatch.patterns import regex
@@ -60,6 +60,9 @@ class Recorder:
 
     def read_bytes(self, path: str) -> bytes:
         return self._noted("text", path, lambda: self._machine.read_bytes(path), _as_text)
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
         return self._noted("names", path, lambda: self._machine.list_names(path), _as_is)

@@ -6,10 +6,10 @@ import gzip
 import json
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from noisewatch.errors import NOT_RECORDED, Absent, Malformed, Unreadable, UsageError
-from noisewatch.machine import Json, T
+from noisewatch.machine import Json, T, not_at_hand
 from noisewatch.machine.recording.format import (
     ASIDE,
     FORMAT_VERSION,
@@ -122,6 +122,9 @@ class Recording:
 
     def read_bytes(self, path: str) -> bytes:
         return str(self._answer("text", path)).encode("utf-8", "surrogateescape")
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
         return list(self._answer("names", path))

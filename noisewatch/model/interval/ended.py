@@ -25,7 +25,7 @@ from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
-    from noisewatch.kernel.tasks.threads import Task, Tasks
+    from noisewatch.kernel.tasks.task import Task, Tasks
     from noisewatch.model.interval.cpu_load import CpuLoad
 
 

@@ -18,7 +18,7 @@ from noisewatch.units import NS_PER_S
 if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.kernel.system.pressure import Stall
-    from noisewatch.kernel.tasks.threads import Tasks
+    from noisewatch.kernel.tasks.task import Tasks
 
 _FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
 

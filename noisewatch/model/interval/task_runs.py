@@ -12,7 +12,7 @@ from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
-    from noisewatch.kernel.tasks.threads import Task, Tasks
+    from noisewatch.kernel.tasks.task import Task, Tasks
     from noisewatch.model.interval.cpu_load import CpuLoad
 
 # /proc/stat counts in steps of 10 ms at both ends, and most kernels charge whoever runs when the tick comes: on an idle

@@ -8,7 +8,8 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import parse_allowed, parse_schedstat, parse_stat, program_in
-from noisewatch.kernel.tasks.threads import Task, TaskReader, Tasks
+from noisewatch.kernel.tasks.task import Task, Tasks
+from noisewatch.kernel.tasks.threads import TaskReader
 from tests.written import Files, WrittenMachine, reading, without
 from tests.written.quiet_machine import SCHEDSTAT, crowd, process, stat_line
 

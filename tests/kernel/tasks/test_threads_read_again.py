@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import count
 
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.threads import TaskReader, Tasks
+from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.kernel.tasks.threads import TaskReader
 from tests.written import Files, WrittenMachine
 from tests.written.quiet_machine import process
 

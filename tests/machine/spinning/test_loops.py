@@ -7,8 +7,6 @@ from collections.abc import Callable
 from types import ModuleType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from noisewatch.machine.spinning.loops import CHOICE, NATIVE, PYTHON, load_core, python_loops
 from noisewatch.machine.spinning.loops.python_loops import (
@@ -172,18 +170,3 @@ def test_the_compiled_core_refuses_buffers_that_are_too_small() -> None:
         core.chase(_words(2), some, 0, memoryview(bytes(192)), 1, 0)
     with pytest.raises(ValueError, match="power of two"):
         core.chase_memory(12)
-
-
-_TEXTS = st.lists(st.sampled_from([b"", b"LOC: 1", b"LOC: 2", b" 24: 1 2"]), max_size=6).map(b"\n".join)
-
-
-@given(_TEXTS, _TEXTS)
-def test_both_find_the_same_lines_changed(before: bytes, after: bytes) -> None:
-    first, *others = (each.changed_lines(before, after) for each in _CORES)
-    assert all(each == first for each in others)
-    if first is not None:
-        assert {number: after[begin:end] for number, begin, end in first} == {
-            number: new
-            for number, (old, new) in enumerate(zip(before.split(b"\n"), after.split(b"\n"), strict=True))
-            if old != new
-        }

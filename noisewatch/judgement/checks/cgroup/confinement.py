@@ -16,7 +16,7 @@ from noisewatch.judgement.rules import PARALLEL
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.partitions import Partition
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.tasks.threads import Task
+from noisewatch.kernel.tasks.task import Task
 
 _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
 

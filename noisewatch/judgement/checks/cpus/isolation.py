@@ -18,7 +18,7 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrating
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.release import release_number
-from noisewatch.kernel.tasks.threads import Task
+from noisewatch.kernel.tasks.task import Task
 from noisewatch.kinds import THREADS
 from noisewatch.model.interval.disturbance import Culprit, Disturbance, threads_of
 from noisewatch.model.interval.interval import Interval

@@ -14,7 +14,7 @@ from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.build_options import PACKED
 from noisewatch.kernel.system.release import COMMAND_LINE
 from noisewatch.kernel.tasks.affinities import WORKQUEUES, Workqueues
-from noisewatch.kernel.tasks.threads import Task
+from noisewatch.kernel.tasks.task import Task
 
 _OPTIONS_DOC = "https://docs.kernel.org/admin-guide/kernel-parameters.html"
 _THREADS_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"

@@ -12,7 +12,7 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.kinds import counts_overflows
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import STATUS
-from noisewatch.kernel.tasks.threads import Task
+from noisewatch.kernel.tasks.task import Task
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 

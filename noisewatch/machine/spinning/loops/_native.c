@@ -3,7 +3,6 @@
 #define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
 #include <Python.h>
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "loops.h"
@@ -137,51 +136,6 @@ static PyObject *native_additions(PyObject *module, PyObject *arguments) {
     return timed(arguments, time_additions);
 }
 
-/* The end of the line that begins at `at`. */
-static const char *end_of_line(const char *at, const char *end) {
-    const char *found = memchr(at, '\n', (size_t)(end - at));
-    return found != NULL ? found : end;
-}
-
-static int add_line(PyObject *changed, Py_ssize_t number, Py_ssize_t begin, Py_ssize_t end) {
-    PyObject *line = Py_BuildValue("nnn", number, begin, end);
-    int failed = line == NULL || PyList_Append(changed, line) != 0;
-    Py_XDECREF(line);
-    return failed;
-}
-
-static PyObject *lines_that_changed(const Py_buffer *before, const Py_buffer *after) {
-    const char *old = before->buf, *old_end = old + before->len;
-    const char *begin = after->buf, *new = begin, *new_end = begin + after->len;
-    PyObject *changed = PyList_New(0);
-    for (Py_ssize_t number = 0; changed != NULL; number++) {
-        const char *old_stop = end_of_line(old, old_end), *new_stop = end_of_line(new, new_end);
-        int is_same = old_stop - old == new_stop - new && memcmp(old, new, (size_t)(new_stop - new)) == 0;
-        if (!is_same && add_line(changed, number, new - begin, new_stop - begin))
-            Py_CLEAR(changed);
-        if ((old_stop == old_end) != (new_stop == new_end)) {
-            Py_XDECREF(changed);
-            Py_RETURN_NONE;
-        }
-        if (new_stop == new_end)
-            break;
-        old = old_stop + 1;
-        new = new_stop + 1;
-    }
-    return changed;
-}
-
-static PyObject *native_changed_lines(PyObject *module, PyObject *arguments) {
-    Py_buffer before, after;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "y*y*", &before, &after))
-        return NULL;
-    PyObject *changed = lines_that_changed(&before, &after);
-    PyBuffer_Release(&before);
-    PyBuffer_Release(&after);
-    return changed;
-}
-
 static PyObject *native_clock_readings(PyObject *module, PyObject *arguments) {
     (void)module;
     return timed(arguments, time_clock_readings);
@@ -206,7 +160,6 @@ static PyMethodDef methods[] = {
     {"fill_ring", native_fill_ring, METH_VARARGS, NULL},
     {"multiplications_ns", native_multiplications, METH_VARARGS, NULL},
     {"additions_ns", native_additions, METH_VARARGS, NULL},
-    {"changed_lines", native_changed_lines, METH_VARARGS, NULL},
     {"clock_readings_ns", native_clock_readings, METH_VARARGS, NULL},
     {"lock_memory", native_lock, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -3,7 +3,6 @@
 from noisewatch.machine.spinning.loops._native import (
     additions_ns,
     chain,
-    changed_lines,
     chase,
     clock_readings_ns,
     dense,
@@ -16,7 +15,6 @@ from noisewatch.machine.spinning.loops._native import (
 __all__ = [
     "additions_ns",
     "chain",
-    "changed_lines",
     "chase",
     "chase_memory",
     "clock_readings_ns",

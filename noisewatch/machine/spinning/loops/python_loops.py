@@ -230,22 +230,6 @@ def additions_ns(length: int) -> int | None:
     return None
 
 
-def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | None:
-    """The lines of `after` that are not as in `before`: number from 0, begin and end without the line's end.
-
-    None where there are more or fewer lines. A big /proc/interrupts differs in few of its rows.
-    """
-    old, new = before.split(b"\n"), after.split(b"\n")
-    if len(old) != len(new):
-        return None
-    changed, begin = [], 0
-    for number, (one, other) in enumerate(zip(old, new, strict=True)):
-        if one != other:
-            changed.append((number, begin, begin + len(other)))
-        begin += len(other) + 1
-    return changed
-
-
 def clock_readings_ns(count: int) -> int:
     """The time of `count` readings of the clock with nothing else between them."""
     clock = monotonic_ns

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.tasks.threads import TaskReader, Tasks
+from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.task_runs import run_tasks
 from tests.judgement.judging import answered, finding, judged
 from tests.written import WrittenMachine, reading

@@ -1,0 +1,48 @@
+"""What is remembered of a machine from one snapshot to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from typing import TypeVar, cast
+
+from noisewatch.patterns import regex
+from noisewatch.records import dataclass
+
+T = TypeVar("T")
+_OF_PROCESS = regex(r"/proc/\d")
+
+
+@dataclass(slots=True)
+class _Parsed:
+    """What was made of a file's content."""
+
+    content: bytes
+    parse: Callable[[str], object]
+    value: object
+
+
+class EarlierSnapshots:
+    """Which files recur, and what they said and meant.
+
+    What says the same again means the same: no file is parsed twice for one content.
+    """
+
+    def __init__(self) -> None:
+        self.recurring: list[tuple[str, bytes]] = []  # the files of the last two snapshots, in their order
+        self._last: Set[str] = frozenset()
+        self._parsed: dict[str, _Parsed] = {}
+
+    def take_in(self, content_by_path: Mapping[str, bytes]) -> None:
+        """What a snapshot has read. What is read only when a run begins, as it interrupts a CPU, never recurs."""
+        self.recurring = [(path, content) for path, content in content_by_path.items() if path in self._last]
+        self._last = content_by_path.keys()
+
+    def parsed(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
+        """What `parse` makes of the content. Raises Malformed."""
+        earlier = self._parsed.get(path)
+        if earlier is not None and earlier.parse == parse and earlier.content == content:
+            return cast(T, earlier.value)
+        value = parse(content.decode("utf-8", "replace"))
+        if _OF_PROCESS.match(path) is None:  # those come and go, and none would ever be forgotten
+            self._parsed[path] = _Parsed(content, parse, value)
+        return value

@@ -1,0 +1,171 @@
+"""One thread, read again: what did not change since the last time is not asked again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import field, replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import Unreadable
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.files import (
+    ThreadStat,
+    read_allowed,
+    read_migrations,
+    read_program,
+    read_schedstat,
+    read_stat,
+    thread_times,
+)
+from noisewatch.kernel.tasks.task import Task
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+FOLDER = "/proc"
+_LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
+_LONG_NS = 1_000_000  # who has run for longer since the last look is asked whether it went to other CPUs meanwhile
+
+
+@dataclass(slots=True)
+class Known:
+    """What was read of a thread the last time."""
+
+    folder: str
+    schedstat: bytes | None
+    task: Task
+    thread_count: int = 1  # of its process
+    runs: bool = True  # whether it has run since the time before
+    named: str | None = None  # what the kernel called it when its whole name was asked for
+
+    def is_on_tickless(self, tickless: CpuSet) -> bool:
+        """Whether its time is brought up to date only when somebody asks; the kernel's own do not run for long."""
+        return self.task.cpu in tickless and not self.task.is_bound
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadReader:
+    """Reads single threads. `tickless` are the CPUs where the kernel adds up a thread's time when its stat is read."""
+
+    reader: Reader
+    target: CpuSet
+    tickless: CpuSet
+    asks_all_affinities: bool
+    ahead: dict[str, bytes] = field(default_factory=dict)  # read, and not asked for so far
+
+    def read_ahead(self, ran: Iterable[Known]) -> None:
+        """Reads in one go what will be asked of threads that ran, if they ran where they did the last time."""
+        paths = [f"{known.folder}/{name}" for known in ran for name in self._asked_of(known)]
+        for at, content in self.reader.machine.reread([(path, b"") for path in paths]):
+            if content is not None:
+                self.ahead[paths[at]] = content
+
+    def _asked_of(self, known: Known) -> Iterator[str]:
+        yield "stat"
+        if known.task.cpu in self.target:
+            yield "status"
+        if known.task.migrations is not None:
+            yield "sched"
+
+    def _read(self, path: str) -> bytes:
+        ahead = self.ahead.pop(path, None)
+        return ahead if ahead is not None else self.reader.machine.read_bytes(path)
+
+    def schedstat(self, folder: str, known: Known | None) -> bytes | None:
+        """The file now; its thread's time is added up first where that does not happen by itself."""
+        if known is not None and known.is_on_tickless(self.tickless):
+            self._add_up(known.task.pid, known.task.tid)
+        return read_schedstat(self.reader.machine, folder)
+
+    def not_run(self, known: Known) -> Known:
+        """As it was; but others may have given it other CPUs while it slept, which a fix has to give back."""
+        known.runs = False
+        if known.task.allowed is not None and self.asks_all_affinities:
+            known.task = replace(known.task, allowed=self._allowed(known.folder))
+        return known
+
+    def read(self, pid: int, folder: str, schedstat: bytes | None, known: Known | None) -> Known:
+        """The thread of the process. Raises Absent where it has ended, Unreadable, Malformed."""
+        stat = read_stat(self._read, folder)
+        before = known.task if known is not None and known.task.started_ticks == stat.started_ticks else None
+        if before is None and stat.cpu in self.tickless and not stat.is_bound:
+            self._add_up(pid, stat.pid)
+            schedstat = read_schedstat(self.reader.machine, folder)
+        ran_ns, waited_ns = thread_times(schedstat, stat, folder)
+        runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
+        runs_on_target = runs and stat.cpu in self.target
+        is_named = before is not None and known is not None and known.named == stat.name
+        task = Task(
+            tid=stat.pid,
+            pid=pid,
+            name=before.name if before is not None and _is_cut_from(before.name, stat.name) else stat.name,
+            is_kernel=stat.is_kernel,
+            is_bound=stat.is_bound,
+            cpu=stat.cpu,
+            ran_ns=ran_ns,
+            waited_ns=waited_ns,
+            parent_pid=stat.parent_pid,
+            children_ns=stat.children_ns,
+            started_ticks=stat.started_ticks,
+            allowed=self._allowed(folder) if runs_on_target or self._asks_affinity(stat) else None,
+            has_deadline=stat.has_deadline,
+            process_ns=stat.busy_ns if folder == f"{FOLDER}/{pid}" else None,
+        )
+        if runs_on_target and not is_named and _may_be_cut(task.name) and not task.is_kernel:
+            task = replace(task, name=_whole_name(self.reader, task))
+        if not task.is_confined and ran_ns - (before.ran_ns if before is not None else 0) >= _LONG_NS:
+            task = replace(task, migrations=read_migrations(self._read, folder))
+        if task.allowed is None and before is not None and _may_have_been_elsewhere(before, task, stat.thread_count):
+            task = replace(task, allowed=self._allowed(folder))
+        is_named = is_named or runs_on_target
+        return Known(folder, schedstat, task, stat.thread_count, runs, stat.name if is_named else None)
+
+    def _asks_affinity(self, stat: ThreadStat) -> bool:
+        return self.asks_all_affinities and not stat.is_bound
+
+    def _allowed(self, folder: str) -> CpuSet | None:
+        return read_allowed(self._read, folder)
+
+    def _add_up(self, pid: int, tid: int) -> None:
+        with contextlib.suppress(Unreadable):
+            self.reader.machine.read_bytes(f"{FOLDER}/{pid}/task/{tid}/stat")
+
+    def _with_detail(self, task: Task, folder: str, runs_on_target: bool, is_named: bool) -> Task:
+        """The affinity, and once the whole name, of those that matter."""
+        if runs_on_target and not is_named and _may_be_cut(task.name) and not task.is_kernel:
+            task = replace(task, name=_whole_name(self.reader, task))
+        if runs_on_target or (self.asks_all_affinities and not task.is_bound):
+            task = replace(task, allowed=read_allowed(self._read, folder))
+        return task
+
+    def _with_migrations(self, task: Task, before: Task | None, folder: str) -> Task:
+        ran_ns = task.ran_ns - (before.ran_ns if before is not None else 0)
+        if task.is_confined or ran_ns < _LONG_NS:
+            return task
+        return replace(task, migrations=read_migrations(self._read, folder))
+
+
+def _may_have_been_elsewhere(before: Task, task: Task, thread_count: int) -> bool:
+    """Whether it went to other CPUs, or children of it have ended, or other threads: they may be where it may be."""
+    if task.children_ns > before.children_ns or task.migrations not in (None, before.migrations):
+        return True
+    if thread_count > 1 or task.process_ns is None or before.process_ns is None:
+        return False
+    return task.process_ns - before.process_ns > task.ran_ns - before.ran_ns + TICK_NS
+
+
+def _may_be_cut(name: str) -> bool:
+    return len(name.encode()) >= _LONGEST_KERNEL_NAME
+
+
+def _is_cut_from(whole: str, name: str) -> bool:
+    return _may_be_cut(name) and whole.startswith(name)
+
+
+def _whole_name(reader: Reader, task: Task) -> str:
+    """The program's file name where the kernel's was cut; it must begin with the kernel's."""
+    if task.tid != task.pid:
+        return task.name
+    name = reader.ask(f"name of process {task.pid}", lambda: read_program(task.pid))
+    return clean(name) if isinstance(name, str) and name.startswith(task.name) else task.name

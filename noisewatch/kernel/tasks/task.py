@@ -1,0 +1,51 @@
+"""A thread as it was read, and all that were read at one time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.cpus import CpuSet
+from noisewatch.records import dataclass
+
+_WORKER_OF_ANY_CPU = "kworker/u"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thread."""
+
+    tid: int
+    pid: int
+    name: str
+    is_kernel: bool
+    is_bound: bool  # its affinity cannot be changed
+    cpu: int  # the one that it runs on, or ran on last
+    ran_ns: int
+    waited_ns: int | None
+    parent_pid: int
+    children_ns: int  # of children that ended and were waited for; of the whole process, on its first thread
+    started_ticks: int  # since boot: tells a recycled number
+    allowed: CpuSet | None = None  # None is not asked, or unknown
+    process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
+    has_deadline: bool = False  # SCHED_DEADLINE: the kernel refuses to pin it
+    migrations: int | None = None  # times that it went from one CPU to another; None is not asked, or unknown
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether it cannot run on another CPU: nobody can move the kernel's workers, not those of any CPU either."""
+        if self.allowed is not None:
+            return len(self.allowed) == 1
+        return self.is_bound and not self.name.startswith(_WORKER_OF_ANY_CPU)
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The threads that were read. A process of `pids` that is not in `read_pids` was left out for lack of time."""
+
+    by_tid: Mapping[int, Task]
+    pids: frozenset[int]
+    read_pids: frozenset[int]
+
+    @property
+    def is_complete(self) -> bool:
+        return self.read_pids >= self.pids

@@ -1,0 +1,168 @@
+/* Reading for Python: files that are read again and again in one call, and the lines of a table that changed. */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
+#include <Python.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { AT, SINCE_NS, IS_GIVEN_UP, PROGRESS_WORDS }; /* python_reading.py describes them */
+enum { FIRST_CAPACITY = 1 << 16 };
+
+struct content {
+    char *bytes;
+    size_t size, capacity;
+};
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int grow(struct content *content) {
+    size_t capacity = content->capacity > 0 ? 2 * content->capacity : FIRST_CAPACITY;
+    char *bytes = realloc(content->bytes, capacity);
+    if (bytes == NULL)
+        return ENOMEM;
+    content->bytes = bytes;
+    content->capacity = capacity;
+    return 0;
+}
+
+/* The whole file; 0, or what went wrong. */
+static int read_whole(int descriptor, struct content *content, size_t largest) {
+    content->size = 0;
+    for (;;) {
+        if (content->size == content->capacity && grow(content) != 0)
+            return ENOMEM;
+        ssize_t count = pread(descriptor, content->bytes + content->size, content->capacity - content->size,
+                              (off_t)content->size);
+        if (count == 0)
+            return 0;
+        if (count < 0 && errno != EINTR)
+            return errno;
+        content->size += count > 0 ? (size_t)count : 0;
+        if (content->size > largest)
+            return EFBIG;
+    }
+}
+
+static int is_as_before(PyObject *before, const struct content *content) {
+    if (!PyBytes_Check(before) || PyBytes_Size(before) != (Py_ssize_t)content->size)
+        return 0;
+    return memcmp(PyBytes_AsString(before), content->bytes, content->size) == 0;
+}
+
+static int add(PyObject *changed, PyObject *pair) {
+    int failed = pair == NULL || PyList_Append(changed, pair) != 0;
+    Py_XDECREF(pair);
+    return failed;
+}
+
+/* Reads one file of the list; non-zero with an exception. */
+static int reread_one(PyObject *kept, Py_ssize_t at, struct content *content, size_t largest, PyObject *changed) {
+    PyObject *before;
+    int descriptor, error;
+    if (!PyArg_ParseTuple(PyList_GetItem(kept, at), "iO", &descriptor, &before))
+        return 1;
+    Py_BEGIN_ALLOW_THREADS
+    error = read_whole(descriptor, content, largest);
+    Py_END_ALLOW_THREADS
+    if (error != 0)
+        return add(changed, Py_BuildValue("ni", at, error));
+    if (is_as_before(before, content))
+        return 0;
+    return add(changed, Py_BuildValue("ny#", at, content->bytes, (Py_ssize_t)content->size));
+}
+
+static PyObject *native_reread(PyObject *module, PyObject *arguments) {
+    PyObject *kept;
+    Py_buffer shared;
+    Py_ssize_t largest;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!w*n", &PyList_Type, &kept, &shared, &largest))
+        return NULL;
+    volatile int64_t *progress = shared.buf;
+    struct content content = {0};
+    int failed = shared.len < (Py_ssize_t)(PROGRESS_WORDS * sizeof *progress);
+    if (failed)
+        PyErr_SetString(PyExc_ValueError, "wanted three words to tell the progress in");
+    PyObject *changed = failed ? NULL : PyList_New(0);
+    for (Py_ssize_t at = 0; changed != NULL && at < PyList_Size(kept) && !progress[IS_GIVEN_UP]; at++) {
+        progress[AT] = at;
+        progress[SINCE_NS] = now_ns();
+        if (reread_one(kept, at, &content, (size_t)largest, changed) != 0)
+            Py_CLEAR(changed);
+    }
+    free(content.bytes);
+    PyBuffer_Release(&shared);
+    return changed;
+}
+
+/* The end of the line that begins at `at`. */
+static const char *end_of_line(const char *at, const char *end) {
+    const char *found = memchr(at, '\n', (size_t)(end - at));
+    return found != NULL ? found : end;
+}
+
+static int add_line(PyObject *changed, Py_ssize_t number, Py_ssize_t begin, Py_ssize_t end) {
+    PyObject *line = Py_BuildValue("nnn", number, begin, end);
+    int failed = line == NULL || PyList_Append(changed, line) != 0;
+    Py_XDECREF(line);
+    return failed;
+}
+
+static PyObject *lines_that_changed(const Py_buffer *before, const Py_buffer *after) {
+    const char *old = before->buf, *old_end = old + before->len;
+    const char *begin = after->buf, *new = begin, *new_end = begin + after->len;
+    PyObject *changed = PyList_New(0);
+    for (Py_ssize_t number = 0; changed != NULL; number++) {
+        const char *old_stop = end_of_line(old, old_end), *new_stop = end_of_line(new, new_end);
+        int is_same = old_stop - old == new_stop - new && memcmp(old, new, (size_t)(new_stop - new)) == 0;
+        if (!is_same && add_line(changed, number, new - begin, new_stop - begin))
+            Py_CLEAR(changed);
+        if ((old_stop == old_end) != (new_stop == new_end)) {
+            Py_XDECREF(changed);
+            Py_RETURN_NONE;
+        }
+        if (new_stop == new_end)
+            break;
+        old = old_stop + 1;
+        new = new_stop + 1;
+    }
+    return changed;
+}
+
+static PyObject *native_changed_lines(PyObject *module, PyObject *arguments) {
+    Py_buffer before, after;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*y*", &before, &after))
+        return NULL;
+    PyObject *changed = lines_that_changed(&before, &after);
+    PyBuffer_Release(&before);
+    PyBuffer_Release(&after);
+    return changed;
+}
+
+static PyMethodDef methods[] = {
+    {"reread", native_reread, METH_VARARGS, NULL},
+    {"changed_lines", native_changed_lines, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_native",
+    .m_doc = "Reading in C; python_reading.py describes each function.",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__native(void) {
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,136 @@
+"""Files of the kernel by descriptor: those that are read again and again are kept open, and read in one call.
+
+Opening and closing a file of /proc costs three times as much as reading it.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable, Container, Sequence
+
+from noisewatch.machine.reading import load_reading
+from noisewatch.machine.reading.python_reading import AT, IS_GIVEN_UP, PROGRESS_WORDS, SINCE_NS, Kept, read_whole
+from noisewatch.records import dataclass
+from noisewatch.units import NS_PER_S
+
+_KERNEL = ("/proc/", "/sys/")  # elsewhere a path may come to mean another file, of which the open one knows nothing
+_MOST_KEPT = 2048  # the kernel holds a page for each
+_MOST_SEEN = 4096
+_IDLE_SNAPSHOTS = 16  # one that was not asked for in so many is closed, where others want its place
+LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; nothing we read comes near this
+
+
+def read_file(path: str) -> bytes:
+    """The whole content of the file. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return read_whole(descriptor, LARGEST_FILE)
+    finally:
+        os.close(descriptor)
+
+
+File = tuple[str, bytes]  # a path, and what it said before
+
+
+Reread = Callable[[list[Kept], memoryview, int], list[tuple[int, bytes | int]]]  # as in python_reading
+
+
+class ReadProgress:
+    """Which file of many is being read, and since when: written by the thread that reads, for the one that waits."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.words = memoryview(bytearray(8 * PROGRESS_WORDS)).cast("q")
+
+    def since(self) -> tuple[str, float] | None:
+        """The path, and the CLOCK_MONOTONIC when its turn came, in seconds; None before the first."""
+        return (self.paths[self.words[AT]], self.words[SINCE_NS] / NS_PER_S) if self.words[SINCE_NS] else None
+
+    def give_up(self) -> None:
+        """The read that hangs is to be the last."""
+        self.words[IS_GIVEN_UP] = 1
+
+
+@dataclass(slots=True)
+class _Open:
+    descriptor: int
+    asked_in: int  # the snapshot
+
+
+class KeptFiles:
+    """The files read last, open: the kernel makes their content anew for each reading. Not for two threads at once."""
+
+    def __init__(self, below: tuple[str, ...] = _KERNEL, most: int = _MOST_KEPT, reread: Reread | None = None) -> None:
+        self._below = below
+        self._reread: Reread = reread or load_reading().reread
+        self._open_by_path: dict[str, _Open] = {}
+        self._seen: set[str] = set()
+        self._snapshot = self._tidied_in = 0
+        self._most_kept = min(most, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+
+    def begin_snapshot(self) -> None:
+        """What is asked for from here on is of use still."""
+        self._snapshot += 1
+
+    def reread(
+        self, files: Sequence[File], progress: ReadProgress, but_not: Container[str] = ()
+    ) -> list[tuple[int, bytes | None]]:
+        """Reads those that are kept, in one call and in their order; by place those that say something else now.
+
+        None is left to `read`: what is not kept, is one of `but_not`, or is gone: its process ended, its device went,
+        and the path may mean another one by now.
+        """
+        answers: list[tuple[int, bytes | None]] = []
+        kept: list[Kept] = []
+        places: list[int] = []
+        for at, (path, before) in enumerate(files):
+            file = self._open_by_path.get(path)
+            if file is None or path in but_not:
+                answers.append((at, None))
+            else:
+                file.asked_in = self._snapshot
+                kept.append((file.descriptor, before))
+                places.append(at)
+                progress.paths.append(path)
+        for number, content in self._reread(kept, progress.words, LARGEST_FILE):
+            if isinstance(content, bytes):
+                answers.append((places[number], content))
+            else:
+                self._close(progress.paths[number])
+                answers.append((places[number], None))
+        return answers
+
+    def read(self, path: str) -> bytes:
+        """The content of the file; what is read a second time is kept open from then on. Raises OSError."""
+        kept = self._open_by_path.get(path)
+        if kept is not None:
+            kept.asked_in = self._snapshot
+            try:
+                return read_whole(kept.descriptor, LARGEST_FILE)
+            except OSError:
+                self._close(path)
+        if path not in self._seen or not self._has_room():
+            content = read_file(path)
+            self._remember(path)
+            return content
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._open_by_path[path] = _Open(descriptor, self._snapshot)
+        return read_whole(descriptor, LARGEST_FILE)
+
+    def _remember(self, path: str) -> None:
+        if not path.startswith(self._below):
+            return
+        if len(self._seen) >= _MOST_SEEN:  # processes come and go for ever
+            self._seen.clear()
+        self._seen.add(path)
+
+    def _has_room(self) -> bool:
+        if len(self._open_by_path) >= self._most_kept and self._tidied_in < self._snapshot:
+            self._tidied_in, oldest = self._snapshot, self._snapshot - _IDLE_SNAPSHOTS
+            for path in [path for path, file in self._open_by_path.items() if file.asked_in < oldest]:
+                self._close(path)
+        return len(self._open_by_path) < self._most_kept
+
+    def _close(self, path: str) -> None:
+        os.close(self._open_by_path.pop(path).descriptor)

@@ -1,0 +1,63 @@
+"""Reading in Python: what the compiled core does, where there is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from errno import EFBIG
+from time import monotonic_ns
+
+AT, SINCE_NS, IS_GIVEN_UP, PROGRESS_WORDS = range(4)
+_CHUNK = 1 << 18
+
+Kept = tuple[int, bytes | None]  # a descriptor, and what the file said the last time
+
+
+def reread(kept: Sequence[Kept], progress: memoryview, largest: int) -> list[tuple[int, bytes | int]]:
+    """Reads the files from their begin to their end, and gives those that are not as they were.
+
+    By place in `kept`: the content, or the error's number; EFBIG for more than `largest` bytes. `progress` has three
+    words of format "q": the place of the file that is being read, since when (CLOCK_MONOTONIC, in ns), and whether
+    another thread has given up waiting, which ends this.
+    """
+    changed: list[tuple[int, bytes | int]] = []
+    for at, (descriptor, before) in enumerate(kept):
+        if progress[IS_GIVEN_UP]:
+            break
+        progress[AT], progress[SINCE_NS] = at, monotonic_ns()
+        try:
+            content = read_whole(descriptor, largest)
+        except OSError as error:
+            changed.append((at, error.errno or 0))
+        else:
+            if content != before:
+                changed.append((at, content))
+    return changed
+
+
+def read_whole(descriptor: int, largest: int) -> bytes:
+    """The content of a file that is open. Raises OSError."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := os.pread(descriptor, _CHUNK, size):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > largest:
+            raise OSError(EFBIG, os.strerror(EFBIG))
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | None:
+    """The lines of `after` that are not as in `before`: number from 0, begin and end without the line's end.
+
+    None where there are more or fewer lines. A big /proc/interrupts differs in few of its rows.
+    """
+    old, new = before.split(b"\n"), after.split(b"\n")
+    if len(old) != len(new):
+        return None
+    changed, begin = [], 0
+    for number, (one, other) in enumerate(zip(old, new, strict=True)):
+        if one != other:
+            changed.append((number, begin, begin + len(other)))
+        begin += len(other) + 1
+    return changed

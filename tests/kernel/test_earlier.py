@@ -1,0 +1,170 @@
+"""From one snapshot to the next: what recurs is read in one go, and what says the same is not parsed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from noisewatch.kernel.earlier import EarlierSnapshots
+from noisewatch.kernel.reader import Reader, Spared
+from noisewatch.kernel.tasks.threads import TaskReader
+from tests.written import Files, WrittenMachine
+from tests.written.quiet_machine import process
+
+_ASKS_A_CPU = "/sys/devices/system/cpu/cpu2/power/energy_perf_bias"
+
+
+class _Rereading(WrittenMachine):
+    """It answers what has changed, as this host does; `together` are the paths that it was asked for so."""
+
+    def __init__(self, *moments: Files) -> None:
+        super().__init__(*moments)
+        self.together: list[str] = []
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        self.together += [path for path, _ in files]
+        now = self._moments[self._at]
+        found = [(at, now[path].encode() if path in now else None) for at, (path, _) in enumerate(files)]
+        return [(at, content) for at, content in found if content is None or content != files[at][1]]
+
+
+def _read(machine: WrittenMachine, earlier: EarlierSnapshots, paths: Sequence[str], release: int = 5) -> list[str]:
+    """What each path says in one snapshot."""
+    reader = Reader(machine, earlier)
+    reader.spared = Spared(None, (release, 0))
+    reader.reread()
+    texts = [reader.text(path) for path in paths]
+    reader.end()
+    return texts
+
+
+def test_what_two_snapshots_have_read_the_third_reads_in_one_go() -> None:
+    files = {"/proc/a": "1\n", "/proc/b": "2\n"}
+    machine, earlier = _Rereading(files, files, files, {**files, "/proc/a": "7\n"}), EarlierSnapshots()
+    together = []
+    for expected in (["1\n", "2\n"], ["1\n", "2\n"], ["1\n", "2\n"], ["7\n", "2\n"]):
+        machine.together.clear()
+        assert _read(machine, earlier, list(files)) == expected
+        together.append(list(machine.together))
+        if machine.has_next:
+            machine.advance()
+    assert together == [[], [], ["/proc/a", "/proc/b"], ["/proc/a", "/proc/b"]]
+
+
+def test_what_nobody_asks_for_any_more_is_not_read_for_ever() -> None:
+    machine, earlier = _Rereading({"/proc/a": "1\n", "/proc/b": "2\n"}), EarlierSnapshots()
+    for paths in (["/proc/a", "/proc/b"], ["/proc/a", "/proc/b"], ["/proc/a"], ["/proc/a"]):
+        machine.together.clear()
+        _read(machine, earlier, paths)
+    assert machine.together == ["/proc/a"]
+
+
+def test_a_file_that_was_cut_or_is_gone_is_not_taken_for_what_it_was() -> None:
+    path = "/sys/x"
+    machine, earlier = (
+        _Rereading(*[{path: "12\n", "/sys/y": "1\n"}] * 2, {path: "1"}, {"/sys/y": "1\n"}),
+        EarlierSnapshots(),
+    )
+    for _ in range(2):
+        _read(machine, earlier, [path])
+        machine.advance()
+    for _ in range(2):
+        reader = Reader(machine, earlier)
+        reader.reread()
+        assert reader.text_or_none(path) is None
+        reader.end()
+        if machine.has_next:
+            machine.advance()
+
+
+def test_what_interrupts_a_cpu_is_not_read_in_one_go_with_the_others() -> None:
+    machine, earlier = _Rereading({_ASKS_A_CPU: "0\n", "/proc/a": "1\n"}), EarlierSnapshots()
+    for _ in range(2):
+        reader = Reader(machine, earlier)
+        assert reader.text(_ASKS_A_CPU) == "0\n"
+        reader.end()
+    _read(machine, earlier, ["/proc/a"])
+    assert _ASKS_A_CPU not in machine.together
+
+
+@pytest.mark.parametrize(("second", "times"), [("1\n", 1), ("2\n", 2)])
+def test_what_says_the_same_is_parsed_once(second: str, times: int) -> None:
+    parsed: list[str] = []
+
+    def parse(text: str) -> int:
+        parsed.append(text)
+        return int(text)
+
+    machine, earlier = WrittenMachine({"/proc/a": "1\n"}, {"/proc/a": second}), EarlierSnapshots()
+    assert Reader(machine, earlier).parsed("/proc/a", parse) == 1
+    machine.advance()
+    assert Reader(machine, earlier).parsed("/proc/a", parse) == int(second)
+    assert len(parsed) == times
+
+
+def test_another_parser_of_the_same_file_is_asked() -> None:
+    machine, earlier = WrittenMachine({"/proc/a": "1\n"}), EarlierSnapshots()
+    assert Reader(machine, earlier).parsed("/proc/a", int) == 1
+    assert Reader(machine, earlier).parsed("/proc/a", str) == "1\n"
+
+
+def _group(pid: int, threads: dict[int, int]) -> dict[str, str]:
+    """A process of several threads, each with the time that it ran; the first is the process's own."""
+    files = process(pid, "group", 0, threads[pid], threads=len(threads))
+    for tid, ran_ns in threads.items():
+        own = process(tid, "group", 0, ran_ns)
+        files |= {path.replace(f"/proc/{tid}/", f"/proc/{pid}/task/{tid}/"): text for path, text in own.items()}
+    return files
+
+
+def _times(machine: WrittenMachine, snapshots: int) -> list[dict[int, int]]:
+    task_reader, found = TaskReader(), []
+    for _ in range(snapshots):
+        tasks = task_reader.read(Reader(machine), frozenset({2}))
+        assert tasks is not None
+        assert tasks.is_complete
+        found.append({tid: task.ran_ns for tid, task in tasks.by_tid.items()})
+        if machine.has_next:
+            machine.advance()
+    return found
+
+
+def test_a_process_whose_threads_rest_is_read_no_further() -> None:
+    machine = _Rereading({**process(9, "x", 0, 5), **_group(20, {20: 1, 21: 2})})
+    assert _times(machine, 3) == [{9: 5, 20: 1, 21: 2}] * 3
+    machine.reads.clear()
+    task_reader = TaskReader()
+    for _ in range(3):
+        machine.reads.clear()
+        task_reader.read(Reader(machine), frozenset({2}))
+    assert machine.reads == ["/proc/"]
+
+
+def test_threads_that_ran_began_or_ended_are_seen() -> None:
+    moments = [
+        {**process(9, "x", 0, 5), **_group(20, {20: 1, 21: 2})},
+        {**process(9, "x", 0, 5), **_group(20, {20: 1, 21: 2})},
+        {**process(9, "x", 0, 6), **_group(20, {20: 1, 21: 2})},
+        {**process(9, "x", 0, 6), **_group(20, {20: 1, 21: 3, 22: 1})},
+        {**process(9, "x", 0, 6), **_group(20, {20: 1, 21: 3, 22: 1})},
+        {**process(9, "x", 0, 6), **_group(20, {20: 1, 21: 3})},
+        _group(20, {20: 1, 21: 3}),
+    ]
+    expected = [
+        {9: 5, 20: 1, 21: 2},
+        {9: 5, 20: 1, 21: 2},
+        {9: 6, 20: 1, 21: 2},
+        {9: 6, 20: 1, 21: 3, 22: 1},
+        {9: 6, 20: 1, 21: 3, 22: 1},
+        {9: 6, 20: 1, 21: 3},
+        {20: 1, 21: 3},
+    ]
+    assert _times(_Rereading(*moments), len(moments)) == expected
+    assert _times(WrittenMachine(*moments), len(moments)) == expected
+
+
+def test_after_the_first_look_a_process_of_several_threads_is_listed_once_more() -> None:
+    """A thread that was started while the others were being read has made none of them run since."""
+    moments = [_group(20, {20: 1, 21: 2}), _group(20, {20: 1, 21: 2, 22: 9})]
+    assert _times(_Rereading(*moments), 2) == [{20: 1, 21: 2}, {20: 1, 21: 2, 22: 9}]
