@@ -284,7 +284,11 @@ _LIGHT = [
     ("import noisewatch.operations.frame.frame", ("judgement.checks", "kernel", "surfaces")),
     ("import noisewatch.surfaces.cli.show", ("judgement.checks", "judgement.verdict")),
     ("import noisewatch.surfaces.cli.preflight, noisewatch.surfaces.reports.verdict.text", _MEASURING),
-    ("import noisewatch.surfaces.tui.screens.overview", ("judgement.checks", "kernel.snapshot", "surfaces.tui.app")),
+    ("import noisewatch.surfaces.tui.first_picture", ("judgement.checks", "kernel.snapshot", "surfaces.tui.app")),
+    (
+        "import noisewatch.operations.sampler, noisewatch.kernel.snapshot.snapshot, noisewatch.kernel.tasks.threads",
+        ("judgement.checks", "judgement.verdict", "operations.frame", "operations.sampling"),
+    ),
 ]
 
 

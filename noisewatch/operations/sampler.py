@@ -18,11 +18,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet
 from noisewatch.faults import contained
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.records import dataclass
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions
+    from noisewatch.kernel.tasks.threads import TaskReader
+    from noisewatch.machine import Machine
 
 _LONGEST = 1 << 16  # bytes of a request that was not finished by a line's end
 
@@ -115,25 +121,25 @@ def _tell(reason: str) -> int:
 
 def _sample(options: SamplerOptions) -> int:
     # Imported here, as the monitor imports this module too, and its first picture comes first.
-    from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
+    from noisewatch.operations.machines import open_machine, snapshot_options
+
+    machine = open_machine(options.machine, own_pids=[options.observer])
+    read_options = snapshot_options(options.machine, machine, options.allowed)
+    begun = _begun(machine, read_options) if machine.is_live else None
+
     from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
     from noisewatch.operations.idle_probe import IdleProbe
-    from noisewatch.operations.machines import open_machine, snapshot_options
     from noisewatch.operations.sampling import Request, sample_frames
 
     try:
-        machine = open_machine(options.machine, own_pids=[options.observer])
-        read_options = snapshot_options(options.machine, machine, options.allowed)
         idle_probe = IdleProbe(options.interval_s)
         idle_probe.want(options.idle_probe)
-        if machine.is_live:
-            remove_stale_where_mounted()
         clock, answers = Request(), Request()
         wants = {"idle_probe": idle_probe.want, "clock": clock.want, "answers": answers.want}
         inbox = Inbox(sys.stdin.fileno(), wants)
         told = NOTHING_TOLD
-        frames = sample_frames(machine, read_options, options.interval_s, inbox.wait, idle_probe, clock, answers)
-        for frame in frames:
+        pace = (options.interval_s, inbox.wait)
+        for frame in sample_frames(machine, read_options, *pace, idle_probe, clock, answers, begun):
             if inbox.is_abandoned:
                 break
             sys.stdout.buffer.write(encode_frame(frame, told))
@@ -142,6 +148,17 @@ def _sample(options: SamplerOptions) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _begun(machine: Machine, options: SnapshotOptions) -> tuple[TaskReader, Snapshot]:
+    """The first snapshot: the first interval begins with it, while all is imported that judges and tells."""
+    from noisewatch.kernel.snapshot.snapshot import read_snapshot
+    from noisewatch.kernel.tasks.threads import TaskReader
+    from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
+
+    remove_stale_where_mounted()
+    task_reader = TaskReader()
+    return task_reader, read_snapshot(machine, options, task_reader)
 
 
 if __name__ == "__main__":

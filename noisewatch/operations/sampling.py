@@ -30,7 +30,7 @@ from noisewatch.text import printable
 from noisewatch.units import NS_PER_S
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
-_FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
+_FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting; a tick of 10 ms is 2 % of it
 _JUDGED_NS = 4_900_000_000  # five intervals, as one is too short to tell 1 % from a tick of 10 ms; no wake-up is exact
 _NO_RATES = "no rates: a copied tree is a single snapshot"
 _SHOWN = tuple(
@@ -46,13 +46,18 @@ def sample_frames(
     idle_probe: IdleProbe | None = None,
     clock: Request | None = None,
     answers: Request | None = None,
+    begun: tuple[TaskReader, Snapshot] | None = None,
 ) -> Iterator[Frame]:
     """A frame without rates at once, then one an interval; the last one of a machine that stands still says so.
+
+    With `begun` its reader took the first snapshot already.
 
     Only this host can be spun on: of another machine an `idle_probe` is left alone. Of another machine all that was
     recorded of its clock is told, and what every check says; of this host what `clock` and `answers` want.
     """
-    sampler = _Sampler(machine, options, TaskReader(), idle_probe if machine.is_live else None, clock, answers)
+    task_reader, first = begun or (TaskReader(), None)
+    probe = idle_probe if machine.is_live else None
+    sampler = _Sampler(machine, options, task_reader, probe, clock, answers, first)
     if isinstance(machine, Recording):
         yield from _replay(sampler, machine)
     elif not machine.is_live:
@@ -62,13 +67,13 @@ def sample_frames(
 
 
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
-    """Each wake-up is planned from the first, so that lateness does not add up.
+    """Each wake-up is planned from the first, so that lateness does not add up; that one from when all was read.
 
     All threads are read once, and from then on as many as the budget allows.
     """
     yield sampler.next_frame()
     sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * NS_PER_S))
-    wake_at = time.monotonic() + min(interval_s, _FIRST_INTERVAL_S)
+    wake_at = sampler.read_at_s + min(interval_s, _FIRST_INTERVAL_S)
     while True:
         sleep(max(wake_at - time.monotonic(), 0))
         yield sampler.next_frame()
@@ -107,12 +112,14 @@ class _Sampler:
         idle_probe: IdleProbe | None = None,
         clock: Request | None = None,
         answers: Request | None = None,
+        first: Snapshot | None = None,
     ) -> None:
         self._machine = machine
         self._options = options
         self._task_reader = task_reader
         self._idle_probe = idle_probe
         self._clock, self._answers = clock or Request(), answers or Request()
+        self._first = first
         self._recent: deque[Snapshot] = deque()
         self._pinned_off: CpuSet | None = None
         self._remark: str | None = None
@@ -125,8 +132,7 @@ class _Sampler:
 
     def next_frame(self, is_last: bool = False) -> Frame:
         previous = self._recent[-1] if self._recent else None
-        options = replace(self._options, asks_clock=self._clock.is_wanted or not self._machine.is_live)
-        snapshot = self._with_own_pids(read_snapshot(self._machine, options, self._task_reader, previous))
+        snapshot = self._with_own_pids(self._look(previous))
         self._pin(snapshot)
         self._recent.append(snapshot)
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
@@ -148,6 +154,18 @@ class _Sampler:
         verdict = judge(case, _SHOWN, remembered=self._remembered)
         interval = interval_between(previous, snapshot)
         return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(snapshot, is_last)))
+
+    def _look(self, previous: Snapshot | None) -> Snapshot:
+        first, self._first = self._first, None
+        if first is not None:
+            return first
+        options = replace(self._options, asks_clock=self._clock.is_wanted or not self._machine.is_live)
+        return read_snapshot(self._machine, options, self._task_reader, previous)
+
+    @property
+    def read_at_s(self) -> float:
+        """When the last snapshot's threads had been read, on the machine's clock."""
+        return (self._recent[-1].taken_at_ns + self._recent[-1].tasks_lag_ns) / NS_PER_S
 
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
         """The idle probe's processes are ours; which, is asked after the threads were read, so that none is missing."""

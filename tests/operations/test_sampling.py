@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import time
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from noisewatch.judgement.terms import Status
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.own_process import STAT
+from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import Role
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
@@ -19,7 +24,7 @@ from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import model_of, screen
-from tests.written import Files
+from tests.written import Files, WrittenMachine
 from tests.written.quiet.tasks import own_stat
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
@@ -29,6 +34,35 @@ _MOMENTS = [quiet_files(3.0 * number) for number in range(4)]
 def _replayed(tmp_path: Path, *moments: Files) -> list[Frame]:
     recording = Recording(str(record(tmp_path / "machine.nw", *moments)))
     return list(sample_frames(recording, SnapshotOptions(), 1.0))
+
+
+class _Host(WrittenMachine):
+    is_live = True
+
+
+def test_the_first_interval_begins_with_the_snapshot_that_was_taken_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    host = _Host(*_MOMENTS)
+    task_reader = TaskReader()
+    begun = task_reader, read_snapshot(host, SnapshotOptions(), task_reader)
+    host.advance()
+    first, second = islice(sample_frames(host, SnapshotOptions(), 3.0, lambda _: None, begun=begun), 2)
+    assert (first.taken_at_ns, first.seconds) == (begun[1].taken_at_ns, 0.0)
+    assert second.seconds == pytest.approx((second.taken_at_ns - first.taken_at_ns) / 1e9) == 3.0
+
+
+def test_the_first_interval_lasts_from_when_the_threads_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    host = _Host(*_MOMENTS)
+    task_reader = TaskReader()
+    read = replace(read_snapshot(host, SnapshotOptions(), task_reader), taken_at_ns=99_700_000_000)
+    begun = task_reader, replace(read, tasks_lag_ns=200_000_000)
+    slept: list[float] = []
+    frames = sample_frames(host, SnapshotOptions(), 3.0, slept.append, begun=begun)
+    assert next(frames).taken_at_ns == read.taken_at_ns
+    next(frames)
+    assert slept == [pytest.approx(0.4)]  # half a second from 99.9 s
 
 
 def _roles(frame: Frame) -> dict[int, str]:
