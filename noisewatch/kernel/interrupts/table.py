@@ -112,11 +112,16 @@ def parse_bytes(text: bytes, previous: Interrupts | None = None) -> Interrupts:
 
 
 def _parse_all(text: bytes) -> Interrupts:
-    header, *lines = lines_of(text.decode("utf-8", "replace")) or [""]
-    cpus = parse_header(header)
-    row_by_line = {
-        number: _parse_row(line, len(cpus), number + 1) for number, line in enumerate(lines, start=1) if line.strip()
-    }
+    header, _, _ = text.partition(b"\n")
+    cpus = parse_header(_decoded(header))
+    row_by_line: dict[int, InterruptRow] = {}
+    number, begin = 1, len(header) + 1
+    while begin < len(text):
+        end = text.find(b"\n", begin)
+        end = end if end >= 0 else len(text)
+        if text[begin:end].strip():
+            row_by_line[number] = _parse_row(text, begin, end, len(cpus), number + 1)
+        number, begin = number + 1, end + 1
     if not row_by_line:
         raise Malformed("a row for each interrupt", "", 2)
     return Interrupts(cpus, tuple(row_by_line.values()), text, row_by_line)
@@ -129,14 +134,29 @@ def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
         return None
     row_by_line = dict(previous.row_by_line)
     for number, begin, end in changed:
-        line = text[begin:end].decode("utf-8", "replace")
-        if not line.strip():
+        if not text[begin:end].strip():
             return None
-        row_by_line[number] = _parse_row(line, len(previous.cpus), number + 1)
+        row_by_line[number] = _parse_row(text, begin, end, len(previous.cpus), number + 1)
     return Interrupts(previous.cpus, tuple(row_by_line.values()), text, row_by_line)
 
 
-def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
+def _parse_row(text: bytes, begin: int, end: int, cpu_count: int, number: int) -> InterruptRow:
+    """The row from `begin` to `end`, in line `number` from 1."""
+    colon = text.find(b":", begin, end)
+    label = _decoded(text[begin:colon]).strip() if colon >= 0 else ""
+    plain = load_reading().counts(text, colon + 1, end, cpu_count) if label else None
+    if plain is None or plain[1] == end:
+        return _parse_odd_row(_decoded(text[begin:end]), cpu_count, number)
+    counts, behind = plain
+    return _row(label, counts, _decoded(text[behind:end]))
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
+def _parse_odd_row(line: str, cpu_count: int, number: int) -> InterruptRow:
+    """A row that need not have a count for each CPU, and a description behind them."""
     label, colon, rest = line.partition(":")
     label = label.strip()
     if not colon or not label or not rest.strip():
@@ -149,8 +169,12 @@ def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
     if len(counts) != cpu_count:
         found = description.split()[0] if description.split() else f"{len(counts)} counts"
         raise Malformed(f"{cpu_count} counts", found, number)
+    return _row(label, tuple(counts), description)
+
+
+def _row(label: str, counts: tuple[int, ...], description: str) -> InterruptRow:
     label, description = clean(label), _tidy(description)
-    return InterruptRow(label, description, None if kind_of(label, description) == Kind.NO_INTERRUPT else tuple(counts))
+    return InterruptRow(label, description, None if kind_of(label, description) == Kind.NO_INTERRUPT else counts)
 
 
 def _may_lack_counts(label: str, description: str) -> bool:

@@ -1,4 +1,4 @@
-/* Reading for Python: files that are read again and again in one call, and the lines of a table that changed. */
+/* Reading for Python: files that are read again and again in one call, and the rows of a table that changed. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
 #include <Python.h>
@@ -149,9 +149,65 @@ static PyObject *native_changed_lines(PyObject *module, PyObject *arguments) {
     return changed;
 }
 
+static int is_blank(char character) {
+    return character == ' ' || (character >= '\t' && character <= '\r');
+}
+
+enum { MOST_DIGITS = 18 }; /* whatever they are, they fit into 64 bits with a sign */
+
+/* The count at `*at`, which moves behind it; -1 where there is none. */
+static int64_t next_count(const char **at, const char *end) {
+    const char *begin = *at;
+    while (begin < end && is_blank(*begin))
+        begin++;
+    int64_t count = 0;
+    const char *digit = begin;
+    while (digit < end && *digit >= '0' && *digit <= '9' && digit - begin < MOST_DIGITS)
+        count = 10 * count + (*digit++ - '0');
+    if (digit == begin || (digit < end && !is_blank(*digit)))
+        return -1;
+    *at = digit;
+    return count;
+}
+
+static PyObject *counts_in(const char *begin, const char *at, const char *end, Py_ssize_t count) {
+    PyObject *counts = PyTuple_New(count);
+    for (Py_ssize_t place = 0; counts != NULL && place < count; place++) {
+        int64_t number = next_count(&at, end);
+        if (number < 0) {
+            Py_DECREF(counts);
+            Py_RETURN_NONE;
+        }
+        PyObject *item = PyLong_FromLongLong(number);
+        if (item == NULL || PyTuple_SetItem(counts, place, item) != 0)
+            Py_CLEAR(counts);
+    }
+    if (counts == NULL)
+        return NULL;
+    while (at < end && is_blank(*at))
+        at++;
+    return Py_BuildValue("Nn", counts, (Py_ssize_t)(at - begin));
+}
+
+static PyObject *native_counts(PyObject *module, PyObject *arguments) {
+    Py_buffer text;
+    Py_ssize_t begin, end, count;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*nnn", &text, &begin, &end, &count))
+        return NULL;
+    const char *bytes = text.buf;
+    int fits = begin >= 0 && begin <= end && end <= text.len && count >= 0;
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "wanted a part of the text");
+    PyObject *found = fits ? counts_in(bytes, bytes + begin, bytes + end, count) : NULL;
+    PyBuffer_Release(&text);
+    return found;
+}
+
 static PyMethodDef methods[] = {
     {"reread", native_reread, METH_VARARGS, NULL},
     {"changed_lines", native_changed_lines, METH_VARARGS, NULL},
+    {"counts", native_counts, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

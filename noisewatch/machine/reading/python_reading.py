@@ -9,6 +9,7 @@ from time import monotonic_ns
 
 AT, SINCE_NS, IS_GIVEN_UP, PROGRESS_WORDS = range(4)
 _CHUNK = 1 << 18
+_MOST_DIGITS = 18  # whatever they are, they fit into 64 bits with a sign
 
 Kept = tuple[int, bytes | None]  # a descriptor, and what the file said the last time
 
@@ -61,3 +62,13 @@ def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | N
             changed.append((number, begin, begin + len(other)))
         begin += len(other) + 1
     return changed
+
+
+def counts(text: bytes, begin: int, end: int, count: int) -> tuple[tuple[int, ...], int] | None:
+    """So many counts of at most 18 digits, between blanks, and where the text behind them begins; None without."""
+    words = text[begin:end].split(None, count)
+    found = words[:count]
+    together = b"".join(found)
+    if len(found) < count or (count and not together.isdigit()) or max(map(len, found), default=0) > _MOST_DIGITS:
+        return None
+    return tuple(map(int, found)), end - len(words[count]) if len(words) > count else end

@@ -179,7 +179,7 @@ def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[in
     if old is None:
         return {cpu: count for cpu, count in zip(cpus, new, strict=True) if count}
     moved = compress(zip(cpus, old, new, strict=True), map(ne, old, new))
-    difference = {cpu: _grown(was, count) for cpu, was, count in moved}
+    difference = {cpu: count - was if count > was else _grown(was, count) for cpu, was, count in moved}
     if is_device and min(difference.values(), default=0) < 0:
         return _difference(cpus, None, new, is_device)
     return difference

@@ -105,3 +105,20 @@ def test_both_find_the_same_lines_changed(before: bytes, after: bytes) -> None:
             for number, (old, new) in enumerate(zip(before.split(b"\n"), after.split(b"\n"), strict=True))
             if old != new
         }
+
+
+_WORDS = st.lists(st.sampled_from(["0", "17", "9" * 18, "9" * 19, "1x", "-1", "x:", "edge"]), max_size=5)
+_BLANK = st.sampled_from([" ", "   ", "\t", "\x0b", ""])
+
+
+@given(_WORDS, _BLANK, st.integers(0, 4))
+def test_both_find_the_same_counts_and_what_stands_behind_them(words: list[str], blank: str, count: int) -> None:
+    text = f"LOC:{blank}{(blank or ' ').join(words)}{blank}".encode()
+    first, *others = (each.counts(text, 4, len(text), count) for each in _CORES)
+    assert all(each == first for each in others)
+    wanted = text[4:].decode().split(None, count)
+    if len(wanted) < count or not all(word.isdecimal() and len(word) <= 18 for word in wanted[:count]):
+        assert first is None
+    else:
+        behind = wanted[count] if len(wanted) > count else ""
+        assert first == (tuple(map(int, wanted[:count])), len(text) - len(behind))
