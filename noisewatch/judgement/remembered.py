@@ -1,14 +1,15 @@
 """Answers that stand for as long as nothing that a check has asked for is different.
 
 A check is a pure function of its case: while all that it has looked at is as it was, it cannot answer anything else.
-Nobody has to write down what that is, and may forget it: a check is shown its case through a `_View`, which notes each
+Nobody has to write down what that is, and may forget it: a check is shown its case through a `View`, which notes each
 value that is asked for. Nothing gets old: in each case all these values are compared with those of the case before.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
 from operator import is_
 from types import FunctionType, MethodType
 from typing import Any, TypeVar, cast
@@ -27,6 +28,7 @@ from noisewatch.records import dataclass
 _LOOKED_INTO = {Case, Snapshot, Settings, Hardware, Background, Frequency, Memory, Cgroup, Interval}
 _NEVER_THE_SAME = {Calibrated, Tasks, MethodType}  # or costly to compare
 _ALTERED = "without_own_process"  # the case with some values replaced by others that never change
+_BY_VALUE = {_ALTERED, "running"}  # of what is worked out, what hardly changes although its parts do
 _PATIENCE, _TRIED_EVERY = 3, 16  # a view is slow: what is different case after case is seldom looked at through one
 
 T = TypeVar("T")
@@ -47,12 +49,16 @@ class Remembered:
         self._case: Case | None = None
         self._known: dict[Hashable, _Kept] = {}
         self._kept: dict[Hashable, _Kept] = {}
-        self._names: _Names = {}  # that anything kept has asked for
+        self._names: _Names = {}  # that anything kept has asked for, and some of what is kept no more
+        self._turns = 0
         self._changed: frozenset[str] = frozenset()
         self._misses: Counter[Hashable] = Counter()
 
     def turn_to(self, case: Case) -> None:
         """The next case. What was not asked of the last one was not compared either, and is forgotten."""
+        self._turns += 1
+        if self._turns % _TRIED_EVERY == 0:
+            self._names = _names_of(self._kept.values())
         if self._case is not None:
             self._changed = frozenset(_changed(self._case, case, self._names))
         self._case, self._known, self._kept = case, self._kept, {}
@@ -80,13 +86,22 @@ class Remembered:
             return work(self._case)
         asked: set[str] = set()
         try:
-            value = work(cast(Case, _View(self._case, "", self._names, asked)))
+            value = work(cast(Case, View(self._case, "", self._names, asked)))
         except (TypeError, AttributeError):
             return work(self._case)
         if is_fault(value):
             return work(self._case)
         self._kept[key] = _Kept(value, of, frozenset(asked))
         return value
+
+
+def _names_of(kept: Iterable[_Kept]) -> _Names:
+    names: _Names = {}
+    for path in frozenset[str]().union(*(each.asked for each in kept)):
+        below = names
+        for name in path.split("."):
+            below = below.setdefault(name, {})
+    return names
 
 
 def _changed(before: object, now: object, names: _Names, path: str = "") -> Iterator[str]:
@@ -101,7 +116,7 @@ def _changed(before: object, now: object, names: _Names, path: str = "") -> Iter
             yield path + name
 
 
-class _View:
+class View:
     """Stands for a case, or a record in it: has the same attributes, and notes the paths of those that are asked for.
 
     Methods and properties look through it too. Whatever else is done with it raises, as it is no record: it is equal
@@ -118,17 +133,16 @@ class _View:
         found = getattr(type(self._of), name, None)
         if isinstance(found, property):
             return found.__get__(self)
+        if isinstance(found, cached_property) and name not in _BY_VALUE:
+            return found.func(self)
         if isinstance(found, FunctionType) and type(self._of) is not Interval:  # which keeps what it works out
             return MethodType(found, self)
         value = getattr(self._of, name)
         if name == _ALTERED:
-            return _View(value, self._path, self._names, self._asked)
+            return View(value, self._path, self._names, self._asked)
         self._asked.add(self._path + name)
         below = self._names.setdefault(name, {})
-        return _View(value, f"{self._path}{name}.", below, self._asked) if type(value) in _LOOKED_INTO else value
+        return View(value, f"{self._path}{name}.", below, self._asked) if type(value) in _LOOKED_INTO else value
 
     def __eq__(self, other: object) -> bool:
         raise TypeError("compared as a whole")
-
-    def __bool__(self) -> bool:
-        raise TypeError("asked for its truth as a whole")

@@ -129,7 +129,7 @@ def _sample(options: SamplerOptions) -> int:
 
     from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
     from noisewatch.operations.idle_probe import IdleProbe
-    from noisewatch.operations.sampling import Request, sample_frames
+    from noisewatch.operations.sampling import Request, sample_frames, spare_collector
 
     try:
         idle_probe = IdleProbe(options.interval_s)
@@ -137,6 +137,7 @@ def _sample(options: SamplerOptions) -> int:
         clock, answers = Request(), Request()
         wants = {"idle_probe": idle_probe.want, "clock": clock.want, "answers": answers.want}
         inbox = Inbox(sys.stdin.fileno(), wants)
+        spare_collector()
         told = NOTHING_TOLD
         pace = (options.interval_s, inbox.wait)
         for frame in sample_frames(machine, read_options, *pace, idle_probe, clock, answers, begun):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from dataclasses import replace
@@ -18,6 +19,7 @@ from noisewatch.kinds import Role
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.line import encode_frame, standing_of
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.operations.sampling import sample_frames
 from tests.judgement.judging import finding
@@ -90,6 +92,20 @@ def test_a_thread_that_moved_is_marked_as_an_estimate_and_one_that_stayed_is_not
         line.name: line.is_estimate for line in last.culprits if line.kind == "thread" and line.role == Role.TARGET
     }
     assert marks == {"hopper": True, "stayer": False}
+
+
+def test_a_frame_leaves_no_cycles_of_objects_to_the_collector(tmp_path: Path) -> None:
+    frames = sample_frames(Recording(str(record(tmp_path / "machine.nw", *_MOMENTS))), SnapshotOptions(), 1.0)
+    told = standing_of(next(frames))
+    gc.collect()
+    gc.disable()
+    try:
+        for frame in islice(frames, len(_MOMENTS) - 2):
+            encode_frame(frame, told)
+            told = standing_of(frame)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_the_first_frame_has_no_rates_and_no_verdict(tmp_path: Path) -> None:
