@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
-from noisewatch.kernel.interrupts.irqs import Irq, Irqs, parse_actions, read_irqs
+from noisewatch.kernel.interrupts.irqs import Irq, Irqs, parse_actions, read_devices, read_irqs
 from noisewatch.kernel.interrupts.table import parse_interrupts
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
+from noisewatch.machine.live import LiveMachine
 from tests.written import Files, WrittenMachine, reading
 
 IRQ = {
@@ -176,3 +178,8 @@ def test_an_irq_of_which_nothing_is_told_is_unknown_in_everything() -> None:
 )
 def test_the_actions_stand_behind_chip_number_and_trigger(description: str, actions: list[str]) -> None:
     assert parse_actions(" ".join(description.split())) == tuple(actions)
+
+
+def test_no_database_of_hardware_stays_in_memory_once_the_devices_are_named() -> None:
+    read_devices(Reader(LiveMachine()))
+    assert "hwdb.bin" not in Path("/proc/self/maps").read_text()

@@ -42,6 +42,19 @@ with FirstPicture(UNICODE, 1.0) as picture:
     {}
 """
 
+_WITHOUT_TLS = """
+import sys
+from noisewatch.surfaces.cli.monitor import import_asyncio_without_tls
+
+def tell():
+    print("imported:", ", ".join(sorted({"asyncio", "ssl"} & set(sys.modules))))
+
+import_asyncio_without_tls()
+tell()
+import ssl
+tell()
+"""
+
 
 class _Terminal:
     """A program in a terminal."""
@@ -190,3 +203,10 @@ def test_no_blank_picture_comes_between_it_and_what_textual_draws() -> None:
     with _terminal("-m", "noisewatch") as terminal:
         terminal.read_until(b"CPUs")  # which the first picture does not know
         assert not re.search(rb"\x1b\[1;1H {20}", terminal.drawn)
+
+
+def test_the_loop_is_imported_without_tls_which_others_can_still_import() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_TLS], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert said == ["imported: asyncio", "imported: asyncio, ssl"]
