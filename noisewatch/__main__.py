@@ -1,10 +1,14 @@
 """`python -m noisewatch` is the command `noisewatch`."""
 
+import atexit
+import gc
 import signal
 import sys
 from types import FrameType
 
 from noisewatch.surfaces.cli import main, tell_internal_error
+
+_YOUNG_OBJECTS = 50_000  # before cycles are looked for among them: importing makes many, and none that can go
 
 
 def run() -> None:
@@ -15,6 +19,8 @@ def run() -> None:
         ended.append(number)
         raise KeyboardInterrupt
 
+    gc.set_threshold(_YOUNG_OBJECTS)
+    atexit.register(gc.freeze)  # what ends with the process is not looked through once more
     sys.excepthook = tell_internal_error
     signal.signal(signal.SIGTERM, end)
     status = main()

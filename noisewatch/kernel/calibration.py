@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
@@ -31,10 +32,12 @@ from noisewatch.machine.spinning.calibration.buffer import (
     Slot,
     plan_slots,
 )
-from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, Watch, calibrate
 from noisewatch.machine.spinning.loops import NATIVE
 from noisewatch.records import dataclass
 from noisewatch.text import clean
+
+if TYPE_CHECKING:
+    from noisewatch.machine.spinning.calibration.run import Progress, Watch
 
 QUESTION = "calibration"
 DONE = "done"
@@ -165,6 +168,8 @@ def read_calibration(
     """The calibration of `cpus`; the reason where there is none. Raises CannotMeasure where it broke down."""
 
     def answer() -> Json:
+        from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate  # most judge without one
+
         slots = plan_slots(
             cpus,
             {cpu: topology[cpu].siblings or frozenset() for cpu in cpus if cpu in topology},
@@ -172,16 +177,9 @@ def read_calibration(
             round(options.seconds * 1e9),
             bool(options.command),
         )
-        is_enough = options.is_enough
-        return calibrate(
-            Calibrating(
-                slots,
-                options.is_realtime,
-                options.command,
-                is_enough=None if is_enough is None else lambda so_far: is_enough(parse_calibration(so_far)),
-            ),
-            watch,
-        )
+        enough = options.is_enough
+        is_enough = None if enough is None else lambda so_far: enough(parse_calibration(so_far))
+        return calibrate(Calibrating(slots, options.is_realtime, options.command, is_enough=is_enough), watch)
 
     try:
         return parse_calibration(machine.ask(QUESTION, answer))

@@ -12,7 +12,6 @@ import os
 import select
 import signal
 import stat
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,8 @@ from noisewatch.operations.machines import MachineOptions
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
+    import subprocess
+
     from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions
     from noisewatch.kernel.tasks.threads import TaskReader
     from noisewatch.machine import Machine
@@ -65,6 +66,8 @@ class SamplerOptions:
 
 def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """The command of a sampler as a process that is heard and asked by pipes."""
+    import subprocess  # the monitor needs it, and not the sampler
+
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 
