@@ -1,0 +1,113 @@
+"""The recorded machines on a disk: read by either core, with what is kept open and compared, or each file anew.
+
+The frames have to be the same, also while files appear, vanish, shrink, hang, or are cut in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from zlib import crc32
+
+import pytest
+
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.machine.live import unreadable
+from noisewatch.machine.reading import load_reading, python_reading
+from noisewatch.machine.reading.kept_files import KeptFiles, ReadProgress
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.machine.spinning.loops import NATIVE
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.sampling import sample_frames
+from tests import MACHINES
+
+RECORDINGS = sorted(path.stem for path in MACHINES.glob("*.nw"))
+_CORES = [python_reading] if load_reading(NATIVE) is python_reading else [python_reading, load_reading(NATIVE)]
+_LATE = 4  # snapshots without the files that appear
+_FAULT_EVERY = 60  # files read
+
+
+class _Faulty(Recording):
+    """Each file is read anew. With `has_faults` some snapshots lack files, or have only a part of them."""
+
+    def __init__(self, name: str, has_faults: bool) -> None:
+        self._has_faults = has_faults
+        super().__init__(str(MACHINES / f"{name}.nw"))
+
+    def read_bytes(self, path: str) -> bytes:
+        return self._after_faults(path, super().read_bytes(path))
+
+    def _after_faults(self, path: str, content: bytes) -> bytes:
+        """What is left of it in this snapshot. Raises Absent, Unreadable."""
+        if not self._has_faults:
+            return content
+        chance = crc32(f"{self.frame_count} {path}".encode()) % _FAULT_EVERY
+        if chance == 0 or (crc32(path.encode()) % _FAULT_EVERY == 0 and self.frame_count < _LATE):
+            raise Absent(path, "no such file")
+        if chance == 1:
+            raise Unreadable(path, "gave no answer within 1 s")
+        lines = content.splitlines(keepends=True)
+        left = {2: content[: len(content) // 2], 3: b"".join(lines[:-1]), 4: b""}
+        return left.get(chance, content)
+
+
+class _OnDisk(_Faulty):
+    """What is asked for is written to a file first, and read from there as this host's files are."""
+
+    def __init__(self, name: str, has_faults: bool, root: Path, core: ModuleType) -> None:
+        super().__init__(name, has_faults)
+        self._root = str(root)
+        self._files = KeptFiles((self._root,), reread=core.reread)
+        self.asked = self.unchanged = 0
+
+    def begin_snapshot(self) -> None:
+        self._files.begin_snapshot()
+
+    def read_bytes(self, path: str) -> bytes:
+        self._write(path)
+        try:
+            return self._files.read(self._root + path)
+        except OSError as error:
+            raise unreadable(path, error) from error
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        """An open file that is missing now can still be read on a disk; one of the kernel's says that it is gone."""
+        hung, gone = set(), set()
+        for at, (path, _) in enumerate(files):
+            try:
+                self._write(path)
+            except Absent:
+                gone.add(at)
+            except Unreadable:
+                hung.add(self._root + path)
+        on_disk = [(self._root + path, before) for path, before in files]
+        found = dict(self._files.reread(on_disk, ReadProgress(), hung)) | dict.fromkeys(gone)
+        self.asked, self.unchanged = self.asked + len(files), self.unchanged + len(files) - len(found)
+        return list(found.items())
+
+    def _write(self, path: str) -> None:
+        place, content = Path(self._root + path), super().read_bytes(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def _frames(machine: Recording) -> list[Frame]:
+    return list(sample_frames(machine, SnapshotOptions(), 1.0))
+
+
+@pytest.mark.parametrize("has_faults", [False, True])
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_either_core_sees_what_who_reads_each_file_anew_sees(name: str, has_faults: bool, tmp_path: Path) -> None:
+    expected = _frames(_Faulty(name, has_faults))
+    for core in _CORES:
+        root = tmp_path / core.__name__
+        machine = _OnDisk(name, has_faults, root, core)
+        assert _frames(machine) == expected
+        assert 0 < machine.unchanged < machine.asked, "some files stood still, and some did not"
+
+
+def test_the_faults_change_what_is_seen() -> None:
+    name = "lab-disturbed"
+    assert _frames(_Faulty(name, True)) != _frames(_Faulty(name, False))
