@@ -14,6 +14,7 @@ import pytest
 
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.machine import not_at_hand
 from noisewatch.machine.live import unreadable
 from noisewatch.machine.reading import load_reading, python_reading
 from noisewatch.machine.reading.kept_files import KeptFiles, ReadProgress
@@ -38,6 +39,9 @@ class _Faulty(Recording):
 
     def read_bytes(self, path: str) -> bytes:
         return self._after_faults(path, super().read_bytes(path))
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        return not_at_hand(files)
 
     def _after_faults(self, path: str, content: bytes) -> bytes:
         """What is left of it in this snapshot. Raises Absent, Unreadable."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from noisewatch.errors import NOT_RECORDED, Absent, Malformed, Unreadable, UsageError
-from noisewatch.machine import Json, T, not_at_hand
+from noisewatch.machine import Json, T
 from noisewatch.machine.recording.format import (
     ASIDE,
     FORMAT_VERSION,
@@ -37,6 +37,7 @@ class Recording:
         self.frame_count = 0
         self._known: Known = {}
         self._asides: Known = {}
+        self._encoded: dict[str, tuple[str, bytes]] = {}  # what was said last of each path
         self._aside_count = 0
         self._pending: Json = None  # a frame that lies behind an aside
         self._ahead: deque[Json] = deque()  # lines that were read to look for another one
@@ -121,10 +122,24 @@ class Recording:
         return self._now_ns
 
     def read_bytes(self, path: str) -> bytes:
-        return str(self._answer("text", path)).encode("utf-8", "surrogateescape")
+        text = str(self._answer("text", path))
+        earlier, content = self._encoded.get(path, (None, b""))
+        if text is not earlier:
+            content = text.encode("utf-8", "surrogateescape")
+            self._encoded[path] = (text, content)
+        return content
 
     def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
-        return not_at_hand(files)
+        answers: list[tuple[int, bytes | None]] = []
+        for at, (path, before) in enumerate(files):
+            try:
+                content = self.read_bytes(path)
+            except Unreadable:
+                answers.append((at, None))
+            else:
+                if content != before:
+                    answers.append((at, content))
+        return answers
 
     def list_names(self, path: str) -> list[str]:
         return list(self._answer("names", path))
