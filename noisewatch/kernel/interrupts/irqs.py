@@ -16,7 +16,7 @@ empty, but the database can still be asked by modalias. Without it the driver's 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -182,12 +182,13 @@ def _devices_by_irq() -> dict[str, str]:
     except ImportError as error:  # pyudev needs libudev.so.1
         raise OSError(None, f"udev is not available: {error}") from error
     context = pyudev.Context()
+    children = _named_children(context)
     named: dict[str, str] = {}
     with closing(_HardwareDatabase(context)) as database:
         for device in context.list_devices(subsystem="pci"):
             irqs = list(_irqs_of(device.sys_path))
             if irqs:
-                named.update(dict.fromkeys(irqs, _name_of(context, device, database)))
+                named.update(dict.fromkeys(irqs, _name_of(device, database, children)))
     return named
 
 
@@ -202,16 +203,21 @@ def _irqs_of(folder: str) -> Iterator[str]:
             yield pin
 
 
-def _name_of(context: Any, device: Any, database: _HardwareDatabase) -> str:
+def _named_children(context: Any) -> list[tuple[str, str]]:
+    """The folder and the name of each disk and network interface."""
+    return [
+        (child.sys_path, child.sys_name)
+        for subsystem in _NAMED_CHILDREN
+        for child in context.list_devices(subsystem=subsystem)
+        if child.device_type != "partition"
+    ]
+
+
+def _name_of(device: Any, database: _HardwareDatabase, children: Sequence[tuple[str, str]]) -> str:
     model = device.properties.get(_MODEL) or database.model(device.properties.get("MODALIAS", ""))
     name = model or device.driver or f"PCI {device.properties.get('PCI_ID', device.sys_name)}"
-    children = sorted(
-        child.sys_name
-        for subsystem in _NAMED_CHILDREN
-        for child in context.list_devices(subsystem=subsystem, parent=device)
-        if child.device_type != "partition"
-    )
-    return f"{name} ({', '.join(children)})" if children else name
+    own = sorted(child for folder, child in children if folder.startswith(f"{device.sys_path}/"))
+    return f"{name} ({', '.join(own)})" if own else name
 
 
 class _HardwareDatabase:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from noisewatch.kernel.interrupts.irqs import Irq, Irqs, parse_actions, read_devices, read_irqs
+from noisewatch.kernel.interrupts.irqs import (
+    Irq,
+    Irqs,
+    _HardwareDatabase,
+    _name_of,
+    parse_actions,
+    read_devices,
+    read_irqs,
+)
 from noisewatch.kernel.interrupts.table import parse_interrupts
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
@@ -183,3 +192,16 @@ def test_the_actions_stand_behind_chip_number_and_trigger(description: str, acti
 def test_no_database_of_hardware_stays_in_memory_once_the_devices_are_named() -> None:
     read_devices(Reader(LiveMachine()))
     assert "hwdb.bin" not in Path("/proc/self/maps").read_text()
+
+
+def test_a_device_is_named_with_the_disks_and_interfaces_below_it_and_not_with_those_of_another() -> None:
+    device = SimpleNamespace(
+        properties={"ID_MODEL_FROM_DATABASE": "Fast SSD"}, sys_path="/sys/devices/pci0000:00/0000:00:01"
+    )
+    children = [
+        ("/sys/devices/pci0000:00/0000:00:01/nvme/nvme1/nvme1n1", "nvme1n1"),
+        ("/sys/devices/pci0000:00/0000:00:01/nvme/nvme0/nvme0n1", "nvme0n1"),
+        ("/sys/devices/pci0000:00/0000:00:010/net/eth0", "eth0"),
+        ("/sys/devices/virtual/net/lo", "lo"),
+    ]
+    assert _name_of(device, _HardwareDatabase(None), children) == "Fast SSD (nvme0n1, nvme1n1)"
