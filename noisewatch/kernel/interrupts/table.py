@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from functools import lru_cache
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.interrupts.kinds import is_known, kind_of, sums_with_parts
@@ -39,6 +40,11 @@ _LIKE_A_COUNT = regex(r"[-+]?\d")
 _HEADER = regex(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
 
 
+@lru_cache(maxsize=16_384)  # asked of each row by many, again and again
+def _number(label: str) -> int | None:
+    return int(label) if is_count(label) else None
+
+
 @dataclass(frozen=True, slots=True)
 class InterruptRow:
     """One line. `counts` goes with the header's CPUs; None where the row has no count for each CPU."""
@@ -51,7 +57,7 @@ class InterruptRow:
     @property
     def irq(self) -> int | None:
         """The number of a device's interrupt; None for the architecture's own (LOC, RES …)."""
-        return int(self.label) if is_count(self.label) else None
+        return _number(self.label)
 
 
 @dataclass(frozen=True, slots=True)

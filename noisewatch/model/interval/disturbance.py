@@ -11,13 +11,14 @@ and counts in the same row of /proc/interrupts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
 from noisewatch.kernel.interrupts.kinds import kind_of
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
+from noisewatch.model.interval.interrupt_counts import sums_of
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
@@ -189,8 +190,13 @@ def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
     """How often the CPU's timer interrupted it, the tick included; None is unknown."""
     if interval is None or not interval.interrupts.is_known(cpu):
         return None
-    rows = interval.interrupts.on_cpu(cpu)
-    return sum([count for row, count in rows if kind_of_row(row) == Kind.TICK]) / interval.seconds
+    return counts_of_kind(interval, Kind.TICK).get(cpu, 0) / interval.seconds
+
+
+def counts_of_kind(interval: Interval, kind: Kind) -> Mapping[int, int]:
+    """How many interrupts of that kind each CPU took, of those that took any."""
+    rows = interval.interrupts.rows or ()
+    return interval.cached((counts_of_kind, kind), lambda: sums_of([row for row in rows if kind_of_row(row) == kind]))
 
 
 def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[Kind, str]:
@@ -228,8 +234,7 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     rows = interval.interrupts.on_cpu(cpu)
     estimates = [(row, count, count * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count in rows]
     scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
-    hz = interval.after.platform.tick_hz
-    are_timers = is_far_above_tick(timer_interrupts_per_s(interval, cpu) or 0.0, hz)
+    are_timers = is_far_above_tick(timer_interrupts_per_s(interval, cpu) or 0.0, interval.after.platform.tick_hz)
     for row, count, cost_ns in estimates:
         stolen_ns = round(cost_ns * scale)
         kind, name = _kind_and_name(row, are_timers, interval.after.irqs)

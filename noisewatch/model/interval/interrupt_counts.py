@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import compress
 from operator import ne
@@ -63,7 +63,16 @@ class InterruptCounts:
 
     def of_cpu(self, cpu: int) -> int | None:
         """All that the CPU took; None is unknown."""
-        return sum(count for _, count in self.on_cpu(cpu)) if self.is_known(cpu) else None
+        return sum([count for _, count in self.on_cpu(cpu)]) if self.is_known(cpu) else None
+
+
+def sums_of(rows: Iterable[RowCount]) -> Mapping[int, int]:
+    """By CPU what all of these rows counted: row after row, as there may be many CPUs, and few rows that count much."""
+    sums: dict[int, int] = {}
+    for row in rows:
+        for cpu, count in row.count_by_cpu.items():
+            sums[cpu] = sums.get(cpu, 0) + count
+    return sums
 
 
 def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> InterruptCounts:

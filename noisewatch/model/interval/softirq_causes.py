@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs, parse_actions
 from noisewatch.model.interval.disturbance import is_of_a_device
+from noisewatch.model.interval.interrupt_counts import sums_of
 from noisewatch.model.vocabulary import DISK, NETWORK, kinds_of_device
 
 if TYPE_CHECKING:
@@ -23,14 +24,13 @@ _LONGEST_ROUND_NS = 100_000  # 64 packets
 
 def device_work(interval: Interval, cpu: int) -> int:
     """How many softirqs for devices the CPU ran."""
-    return sum(_counts(interval, cpu).values())
+    rows = interval.softirqs.rows or ()
+    return interval.cached(device_work, lambda: sums_of(row for row in rows if row.label in DEVICE_WORK)).get(cpu, 0)
 
 
 def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
     """Those, by label, that the CPU's own interrupts of such devices, which another check blames, do not explain."""
     counts = _counts(interval, cpu)
-    if not counts:
-        return Counter()
     by_kind = _work(counts)
     own = {kind: _interrupts(interval, cpu, kind) * _ROUNDS_PER_INTERRUPT for kind in by_kind}
     return Counter({label: n for label, n in counts.items() if by_kind[kind := _KIND_BY_LABEL[label]] > own[kind]})

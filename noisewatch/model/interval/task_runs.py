@@ -286,6 +286,8 @@ def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, sk
     for so much less time than the CPU was, and those that run there seem to have run less; our own, which do the
     looking, by all of it.
     """
+    if not there and load.ran_ns <= interval_ns * _EXACT_SHARE_OF_DOUBT:  # as mostly on a CPU that has nothing to do
+        return 0
     explained_ns = sum(run.ran_ns for run in there)
     rest_ns = load.tasks_ns - explained_ns
     missed_ns = skew_ns if any(run.is_own for run in there) else round(skew_ns * min(explained_ns / interval_ns, 1))

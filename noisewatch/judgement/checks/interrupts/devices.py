@@ -19,7 +19,13 @@ from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
 from noisewatch.kernel.interrupts.kinds import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH, Interrupts
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
+from noisewatch.model.interval.disturbance import (
+    Disturbance,
+    counts_of_kind,
+    disturbances_of,
+    is_of_a_device,
+    name_of_row,
+)
 from noisewatch.model.interval.interval import Interval
 from noisewatch.units import describe_rate
 
@@ -147,7 +153,7 @@ def _fired_on_target(case: Case) -> frozenset[int | None] | None:
     counts = case.interval.interrupts if case.interval is not None else None
     if counts is None or counts.rows is None:
         return None
-    return frozenset(row.irq for cpu in case.target for row, _ in counts.on_cpu(cpu))
+    return frozenset(row.irq for row in counts.rows if not case.target.isdisjoint(row.count_by_cpu))
 
 
 def _is_sent_away(case: Case, irq: Irq) -> bool:
@@ -281,7 +287,7 @@ def _too_many(culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float],
 
 
 def _device_rate(interval: Interval, cpu: int) -> float:
-    return sum(count for row, count in interval.interrupts.on_cpu(cpu) if is_of_a_device(row)) / interval.seconds
+    return counts_of_kind(interval, Kind.IRQ).get(cpu, 0) / interval.seconds
 
 
 def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:

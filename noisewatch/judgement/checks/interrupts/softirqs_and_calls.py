@@ -94,7 +94,8 @@ def _softirqs(case: Case) -> Answer:
 def _too_often(case: Case, interval: Interval, untimed: str | None, evidence: dict[str, Any]) -> Answer | None:
     """The warning where softirqs come more often than device interrupts explain; None where they do not."""
     limit = case.bound(_WORK_PASSES)
-    unexplained = {cpu: unexplained_work(interval, cpu) for cpu in sorted(case.target)}
+    many = [cpu for cpu in sorted(case.target) if device_work(interval, cpu) / interval.seconds > limit]
+    unexplained = {cpu: unexplained_work(interval, cpu) for cpu in many}
     often = frozenset(cpu for cpu, counts in unexplained.items() if counts.total() / interval.seconds > limit)
     if not often:
         return None
