@@ -27,7 +27,10 @@ from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
 
 Standing = Mapping[str, object]  # fields of a frame that seldom change, by name
-_STANDING = ("causes", "gravities", "answers")
+_STANDING = (
+    *("machine", "target", "target_chosen_by", "housekeeping", "online_count", "turbo", "origin", "remark"),
+    *("causes", "gravities", "answers", "has_idle_probe", "no_idle_probe_reason", "no_irqs_reason", "irq_balancer"),
+)
 NOTHING_TOLD: Standing = {}
 
 
@@ -42,17 +45,20 @@ def encode_frame(frame: Frame, told: Standing = NOTHING_TOLD) -> bytes:
     for name, value in told.items():
         if fields[name] == value:
             del fields[name]
-    return json.dumps(fields, separators=(",", ":"), default=_values).encode() + b"\n"
+    return _JSON.encode(fields).encode() + b"\n"
 
 
 def _values(of: Any) -> object:
     """Without the copies of dataclasses.astuple, which take longer than all else that a frame needs."""
-    return _named_values(of) if isinstance(of, SPARSE) else _values_of(of.__slots__)(of)
+    return _values_of(type(of))(of)  # type: ignore[arg-type]  # which can be hashed
 
 
 @cache
-def _values_of(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
-    return attrgetter(*names)
+def _values_of(kind: Any) -> Callable[[object], object]:
+    return _named_values if kind in SPARSE else attrgetter(*kind.__slots__)
+
+
+_JSON = json.JSONEncoder(separators=(",", ":"), default=_values)
 
 
 def _named_values(of: Any) -> dict[str, object]:
