@@ -190,13 +190,13 @@ def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
     """How often the CPU's timer interrupted it, the tick included; None is unknown."""
     if interval is None or not interval.interrupts.is_known(cpu):
         return None
-    return counts_of_kind(interval, Kind.TICK).get(cpu, 0) / interval.seconds
+    return counts_of(interval, Kind.TICK).get(cpu, 0) / interval.seconds
 
 
-def counts_of_kind(interval: Interval, kind: Kind) -> Mapping[int, int]:
+def counts_of(interval: Interval, kind: Kind) -> Mapping[int, int]:
     """How many interrupts of that kind each CPU took, of those that took any."""
     rows = interval.interrupts.rows or ()
-    return interval.cached((counts_of_kind, kind), lambda: sums_of([row for row in rows if kind_of_row(row) == kind]))
+    return interval.cached((counts_of, kind), lambda: sums_of([row for row in rows if kind_of_row(row) == kind]))
 
 
 def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[Kind, str]:

@@ -19,13 +19,7 @@ from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
 from noisewatch.kernel.interrupts.kinds import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH, Interrupts
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import (
-    Disturbance,
-    counts_of_kind,
-    disturbances_of,
-    is_of_a_device,
-    name_of_row,
-)
+from noisewatch.model.interval.disturbance import Disturbance, counts_of, disturbances_of, is_of_a_device, name_of_row
 from noisewatch.model.interval.interval import Interval
 from noisewatch.units import describe_rate
 
@@ -137,9 +131,9 @@ def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
 
     Those of s390's classes and of a hypervisor's one vector, less what rows with a number tell of the same.
     """
-    unnumbered = [row for row in interrupts.rows if row.counts is not None and row.irq is None and is_of_a_device(row)]
-    parts_by_label = {row.label: parts for row, parts in sums_with_parts(interrupts.rows if unnumbered else ())}
-    for row in unnumbered:
+    plain = [row for row in interrupts.rows if row.counts is not None and row.irq is None and is_of_a_device(row)]
+    parts_by_label = {row.label: parts for row, parts in sums_with_parts(interrupts.rows if plain else ())}
+    for row in plain:
         numbered = [part.counts for part in parts_by_label.get(row.label, ()) if part.irq is not None and part.counts]
         rest = (count - sum(told) for count, *told in zip(row.counts or (), *numbered, strict=True))
         came = case.target & {cpu for cpu, count in zip(interrupts.cpus, rest, strict=True) if count > 0}
@@ -171,7 +165,7 @@ def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
 
 
 def _by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> list[Irq]:
-    """The busiest first. Sums are made of these alone: a large machine has a thousand more, of a thousand CPUs."""
+    """The busiest first. Only these are added up: a large machine has a thousand more, of a thousand CPUs."""
     return sorted(irqs, key=lambda irq: -sum(counts_by_irq[irq.irq]))
 
 
@@ -194,8 +188,7 @@ def _unmovable(irqs: list[Irq]) -> str:
     numbers = sorted(irq.irq for irq in irqs if irq.movable is False)
     if not numbers:
         return ""
-    listed = ", ".join(map(str, numbers))
-    whose = f"IRQ {listed} is" if len(numbers) == 1 else f"IRQs {listed} are"
+    whose = f"IRQ {numbers[0]} is" if len(numbers) == 1 else f"IRQs {', '.join(map(str, numbers))} are"
     return f" ({whose} managed by the kernel and cannot be moved)"
 
 
@@ -245,8 +238,8 @@ def device_interrupts_on_target(case: Case) -> Answer:
     reason = next((why for each in case.intervals if (why := why_uncounted(case, each, case.target))), None)
     if counts.rows is None:
         return unknown(reason or "unknown")
-    sampled = {cpu: _device_rate(interval, cpu) for cpu in sorted(case.target & counts.cpus)}
-    later = {cpu: _device_rate(case.under_load, cpu) for cpu in sampled} if case.under_load is not None else {}
+    sampled = _device_rates(interval, sorted(case.target & counts.cpus))
+    later = _device_rates(case.under_load, sampled) if case.under_load is not None else {}
     rate_by_cpu = {cpu: max(rate, later.get(cpu, 0.0)) for cpu, rate in sampled.items()}
     culprits = _device_culprits(case, frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0))
     irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
@@ -286,8 +279,9 @@ def _too_many(culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float],
             yield each
 
 
-def _device_rate(interval: Interval, cpu: int) -> float:
-    return counts_of_kind(interval, Kind.IRQ).get(cpu, 0) / interval.seconds
+def _device_rates(interval: Interval, cpus: Iterable[int]) -> dict[int, float]:
+    counts = counts_of(interval, Kind.IRQ)
+    return {cpu: counts.get(cpu, 0) / interval.seconds for cpu in cpus}
 
 
 def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
