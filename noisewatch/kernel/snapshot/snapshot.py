@@ -150,14 +150,14 @@ def _read(
         previous.frequency if previous is not None else None,
     )
     cgroup = read_cgroup(reader)
-    settings = kept or read_settings(
-        *(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup),
-        previous=previous.settings if previous is not None else None,
-    )
     hardware = _hardware(reader, target, topology, previous)
     tickless = isolation.nohz_full or frozenset()
     tasks = task_reader.read(reader, target.cpus, tickless) if task_reader is not None else None
     tasks_lag_ns = _lag_ns(machine, taken_at_ns) if task_reader is not None else 0
+    settings = kept or read_settings(
+        *(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup),
+        previous=previous.settings if previous is not None else None,
+    )
     background = read_background(reader, target.cpus, settings, hardware.sensors)
     snapshot = Snapshot(
         taken_at_ns=taken_at_ns,

@@ -33,6 +33,13 @@ def _refuse(text: str) -> str:
     raise Malformed("a colour", text, 7)
 
 
+def test_the_times_of_threads_are_read_soon_after_those_of_cpus_and_settings_later() -> None:
+    _, machine = _snapshots(quiet_files())
+    times = [number for number, path in enumerate(machine.reads) if path.endswith("/schedstat")]
+    settings = [number for number, path in enumerate(machine.reads) if path.startswith(("/proc/irq/", "/proc/sys/vm/"))]
+    assert max(times) < min(settings)
+
+
 def test_each_file_is_read_at_most_once_a_snapshot() -> None:
     _, machine = _snapshots(quiet_files())
     assert [path for path, count in Counter(machine.reads).items() if count > 1] == []
