@@ -8,12 +8,14 @@ from __future__ import annotations
 import errno
 import math
 import os
+import select
 import stat
-import threading
 import time
+from _thread import start_new_thread
 from collections.abc import Callable, Iterable, Sequence
-from threading import Thread
-from typing import Any, Generic
+from contextlib import closing
+from threading import local
+from typing import Any, Generic, Protocol
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
 from noisewatch.machine import Json, T
@@ -26,9 +28,16 @@ _LONGEST_WAIT_S = 3600.0  # so that a machine that recovers is seen whole within
 MOST_STUCK = 32  # threads; where more files hang it is the machine that does, and each costs another deadline
 
 
+class Goes(Protocol):
+    """What may have ended, such as a thread."""
+
+    def is_alive(self) -> bool:
+        """Whether it has not."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Hung:
-    thread: Thread
+    thread: Goes
     wait_s: float
     again_at_s: float
 
@@ -40,7 +49,7 @@ class HungReads:
         self._again_after = again_after
         self._by_path: dict[str, _Hung] = {}
 
-    def add(self, path: str, thread: Thread, deadline_s: float, now_s: float) -> None:
+    def add(self, path: str, thread: Goes, deadline_s: float, now_s: float) -> None:
         """Notes that the thread got no answer from `path` in time."""
         earlier = self._by_path.get(path)
         wait_s = earlier.wait_s * _GROWS_BY if earlier is not None else self._again_after * deadline_s
@@ -145,16 +154,16 @@ class LiveMachine:
         CannotMeasure where that has happened too often.
         """
         while True:
-            attempt = _Attempt(work)
-            attempt.start()
-            suspect: str | None = None  # overdue twice, as we may have been stopped ourselves
-            while not attempt.done.wait(self._deadline_s / 4):
-                path, suspect = suspect, attempt.overdue()
-                if path is not None and path == suspect:
-                    self._give_up(attempt, path)
-                    break
-            else:
-                return attempt.result()
+            with closing(_Attempt(work)) as attempt:
+                attempt.start()
+                suspect: str | None = None  # overdue twice, as we may have been stopped ourselves
+                while not attempt.ends_within(self._deadline_s / 4):
+                    path, suspect = suspect, attempt.overdue()
+                    if path is not None and path == suspect:
+                        self._give_up(attempt, path)
+                        break
+                else:
+                    return attempt.result()
 
     def _give_up(self, attempt: _Attempt[T], path: str) -> None:
         attempt.give_up()
@@ -186,18 +195,36 @@ class _TakenOver(BaseException):
     """Ends an attempt that was given up: its read came back after all, but another has started over."""
 
 
-class _Attempt(threading.Thread, Generic[T]):
-    """One run of `work` in a thread of its own."""
+class _Attempt(Generic[T]):
+    """One run of `work` in a thread of its own. A threading.Thread, and an Event, would wake the caller six times."""
 
     def __init__(self, work: Callable[[], T]) -> None:
-        super().__init__(daemon=True, name="noisewatch-reader")
-        self.done = threading.Event()
         self.is_given_up = False
         self.deadline_s = math.inf  # of the read that was begun last
         self._reads: tuple[str, float] | ReadProgress | None = None  # of one file, until when
         self._work = work
         self._values: list[T] = []
         self._error: BaseException | None = None
+        self._has_ended = False
+        self._end, self._told_end = os.pipe2(os.O_CLOEXEC)
+
+    def start(self) -> None:
+        """Returns before the thread has begun."""
+        start_new_thread(self._run, ())
+
+    def ends_within(self, seconds: float) -> bool:
+        """Waits for the end."""
+        end = select.poll()  # takes any descriptor, select only those below 1024
+        end.register(self._end, 0)
+        return bool(end.poll(seconds * 1e3))
+
+    def close(self) -> None:
+        """Nobody waits for the end any more."""
+        os.close(self._end)
+
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return not self._has_ended
 
     def begin_read(self, path: str, deadline_s: float) -> None:
         """Notes what is being read, and until when. Raises _TakenOver if nobody waits for the answer any more."""
@@ -236,13 +263,15 @@ class _Attempt(threading.Thread, Generic[T]):
             path, until_s = reads or (None, math.inf)
         return path if time.monotonic() > until_s else None
 
-    def run(self) -> None:
+    def _run(self) -> None:
+        _IN_THIS_THREAD.attempt = self
         try:
             self._values.append(self._work())
         except BaseException as error:  # noqa: BLE001 - handed over to the waiting thread, which raises it
             self._error = error
         finally:
-            self.done.set()
+            self._has_ended = True
+            os.close(self._told_end)  # who waits finds the end of the pipe
 
     def result(self) -> T:
         if self._error is not None:
@@ -250,6 +279,8 @@ class _Attempt(threading.Thread, Generic[T]):
         return self._values[0]
 
 
+_IN_THIS_THREAD = local()
+
+
 def _current_attempt() -> _Attempt[Any] | None:
-    thread = threading.current_thread()
-    return thread if isinstance(thread, _Attempt) else None
+    return getattr(_IN_THIS_THREAD, "attempt", None)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from traceback import walk_stack
 
 import pytest
 
 from noisewatch.errors import Absent, CannotMeasure, Unreadable
-from noisewatch.machine.live import MOST_STUCK, LiveMachine, unreadable
+from noisewatch.machine.live import MOST_STUCK, LiveMachine, _Attempt, unreadable
 from noisewatch.machine.reading import python_reading
 from noisewatch.machine.reading.kept_files import KeptFiles
 from noisewatch.machine.reading.python_reading import AT, SINCE_NS, Kept
+from tests.plumbing.waiting import wait_until
 
 DEADLINE_S = 0.2
 
@@ -161,9 +165,13 @@ def test_a_file_that_hung_is_not_waited_for_a_second_time(pipes: list[str]) -> N
 def _release(path: str) -> None:
     """Lets whoever waits for the file go, and waits for the threads."""
     os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
-    for thread in threading.enumerate():
-        if thread.name == "noisewatch-reader":
-            thread.join()
+    wait_until(lambda: _readers() == 0)
+
+
+def _readers() -> int:
+    """The threads that read for a machine."""
+    stacks = [walk_stack(frame) for frame in sys._current_frames().values()]
+    return sum(any(frame.f_code is _Attempt._run.__code__ for frame, _ in stack) for stack in stacks)
 
 
 def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: Path, pipes: list[str]) -> None:
@@ -171,7 +179,7 @@ def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: P
     read = partial(machine.within_deadline, lambda: _read_or_reason(machine, pipes[0]))
     assert read() == "gave no answer within 0.2 s"
     assert read() == "gave no answer within 0.2 s"
-    assert len([each for each in threading.enumerate() if each.name == "noisewatch-reader"]) == 1
+    wait_until(lambda: _readers() == 1)  # the one that answered may be about to end
     _release(pipes[0])
     os.unlink(pipes[0])
     Path(pipes[0]).write_text("here again")
@@ -202,8 +210,7 @@ def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_
     try:
         with pytest.raises(CannotMeasure, match=f"^{MOST_STUCK} files do not answer, {paths[0]} and "):
             machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths])
-        stuck = [each for each in threading.enumerate() if each.name == "noisewatch-reader"]
-        assert len(stuck) == MOST_STUCK
+        wait_until(lambda: _readers() == MOST_STUCK)
     finally:
         for path in paths:
             os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
@@ -262,3 +269,21 @@ def test_of_files_read_together_only_the_one_that_hangs_is_given_up(tmp_path: Pa
     assert answers == [[(0, None), (1, None), (2, None)]]  # by the second try, for which nothing is kept
     assert machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in hung]) == ["text"] * 2
     reread.over.set()
+
+
+def test_waiting_for_the_reading_thread_keeps_no_descriptor_open(tmp_path: Path) -> None:
+    machine = LiveMachine()
+    machine.within_deadline(lambda: machine.list_names(str(tmp_path)))
+    before = os.listdir("/proc/self/fd")
+    for _ in range(3):
+        machine.within_deadline(lambda: machine.list_names(str(tmp_path)))
+    wait_until(lambda: _readers() == 0)
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_the_thread_that_waits_wakes_once_for_what_is_read() -> None:
+    machine = LiveMachine()
+    before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+    for _ in range(50):
+        machine.within_deadline(lambda: time.sleep(0.01))
+    assert resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before < 50 * 3
