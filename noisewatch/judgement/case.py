@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
@@ -19,13 +19,17 @@ from noisewatch.kinds import Work
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
     from noisewatch.judgement.check import Limit
+    from noisewatch.judgement.remembered import Remembered
     from noisewatch.kernel.calibration import CalibrationSamples
     from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.kernel.tasks.task import Task
     from noisewatch.model.calibration.attribution import Attribution, Meanwhile
     from noisewatch.model.calibration.figures import Calibration, CpuFigures
     from noisewatch.model.interval.interval import Interval
 
 NOT_READ_AFTER = "the counters after the calibration were not read"
+KERNELS_NAME = 15  # characters: the kernel keeps no more of a name
+T = TypeVar("T")
 _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around
 
 
@@ -152,6 +156,12 @@ class Case:
     rules: Rules = DEFAULT
     limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check that is being asked, where set by rules
     starts_benchmark: bool = True  # whether this process was started by whoever starts the benchmark; a monitor was not
+    remembered: Remembered | None = field(default=None, repr=False, compare=False)  # of cases before
+
+    def kept(self, key: Hashable, work: Callable[[Case], T]) -> T:
+        """What `work` makes of this case: for many cases what it made of the one before, where that cannot differ."""
+        remembered = self.remembered
+        return work(self) if remembered is None or not remembered.is_at(self) else remembered.get(key, work)
 
     def bound(self, limit: Limit) -> float:
         """The value that judges: the user's, else the profile's."""
@@ -219,14 +229,19 @@ class Case:
 
     @cached_property
     def _on_cores_of_the_target(self) -> CpuSet:
-        found: set[int] = set()
-        for cpu, place in self.snapshot.topology.items():
-            shared = place.siblings or frozenset()
-            if cpu in self.target:
-                found |= shared
-            elif shared & self.target:
-                found.add(cpu)
-        return frozenset(found) - self.target
+        return self.kept("cores of the target", _on_cores_of_the_target)
+
+    @cached_property
+    def programs(self) -> Sequence[Task]:
+        """The first thread of each process that is neither the kernel's nor noisewatch's own."""
+        known = self.snapshot.tasks.by_tid if self.snapshot.tasks is not None else {}
+        own = self.snapshot.own_pids
+        return [task for tid, task in known.items() if tid == task.pid and not task.is_kernel and tid not in own]
+
+    @cached_property
+    def program_names(self) -> frozenset[str]:
+        """What they are called, as far as the kernel keeps names."""
+        return frozenset([task.name[:KERNELS_NAME] for task in self.programs])
 
     @property
     def housekeeping(self) -> CpuSet:
@@ -245,6 +260,18 @@ class Case:
     def _unanswered(self) -> list[str]:
         """The paths that have a reason, sorted."""
         return sorted(self.snapshot.reason_by_path)
+
+
+def _on_cores_of_the_target(case: Case) -> CpuSet:
+    found: set[int] = set()
+    target = case.target
+    for cpu, place in case.snapshot.topology.items():
+        shared = place.siblings or frozenset()
+        if cpu in target:
+            found |= shared
+        elif shared & target:
+            found.add(cpu)
+    return frozenset(found) - target
 
 
 def _first_below(paths: Sequence[str], ordered: Sequence[str]) -> str | None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import KERNELS_NAME, Case
 from noisewatch.judgement.fixes.actions import pids_of
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.model.interval.disturbance import Disturbance
-
-_KERNELS_NAME = 15  # characters: the kernel keeps no more of a name
 
 PACKAGES, INDEX, BUILD, BACKUP = "package manager", "indexer", "compiler", "backup"
 SCANNER, BROWSER, BENCHMARK = "scanner", "browser", "benchmark or profiler"
@@ -53,26 +51,20 @@ _NAMES_BY_KIND: Mapping[str, tuple[str, ...]] = {
         *("perf", "strace", "ltrace", "bpftrace", "valgrind", "memcheck-amd64-linux", "callgrind-amd64-linux", "vtune"),
     ),
 }
-_KIND_BY_CUT_NAME = {name[:_KERNELS_NAME]: kind for kind, names in _NAMES_BY_KIND.items() for name in names}
+_KIND_BY_CUT_NAME = {name[:KERNELS_NAME]: kind for kind, names in _NAMES_BY_KIND.items() for name in names}
 
 
 def kind_of_program(name: str) -> str | None:
     """What the program of that name does; None where it is nothing in particular."""
-    return _KIND_BY_CUT_NAME.get(name[:_KERNELS_NAME])
+    return _KIND_BY_CUT_NAME.get(name[:KERNELS_NAME])
 
 
 def running(case: Case, names: Set[str]) -> list[Task]:
     """The processes that are called so, noisewatch's own left out; one task for each."""
-    tasks = case.snapshot.tasks
-    cut = {name[:_KERNELS_NAME] for name in names}
-    found = [] if tasks is None else [task for task in tasks.by_tid.values() if task.tid == task.pid]
-    return [
-        task
-        for task in found
-        if (task.name in names or task.name[:_KERNELS_NAME] in cut)
-        and not task.is_kernel
-        and task.pid not in case.snapshot.own_pids
-    ]
+    cut = {name[:KERNELS_NAME] for name in names}
+    if cut.isdisjoint(case.program_names):
+        return []
+    return [task for task in case.programs if task.name[:KERNELS_NAME] in cut]
 
 
 def why_unseen(case: Case) -> str | None:
@@ -110,7 +102,7 @@ def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
 
 
 def _kernels_name(name: str) -> str:
-    return name.encode()[:_KERNELS_NAME].decode(errors="ignore")
+    return name.encode()[:KERNELS_NAME].decode(errors="ignore")
 
 
 Members = tuple[Disturbance, ...]

@@ -63,6 +63,10 @@ class Remembered:
             self._changed = frozenset(_changed(self._case, case, self._names))
         self._case, self._known, self._kept = case, self._kept, {}
 
+    def is_at(self, case: Case) -> bool:
+        """Whether this is the present case, and none that was made of it."""
+        return case is self._case
+
     def get(
         self,
         key: Hashable,
@@ -130,6 +134,8 @@ class View:
         self._of, self._path, self._names, self._asked = of, path, names, asked
 
     def __getattr__(self, name: str) -> Any:
+        if name == "remembered":  # what it looks at, this view has to note
+            return None
         found = getattr(type(self._of), name, None)
         if isinstance(found, property):
             return found.__get__(self)

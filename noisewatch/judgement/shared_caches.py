@@ -20,6 +20,10 @@ def cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
     Firmware often describes none, so that who works in the package is not known to be elsewhere. None where the package
     is not told either, nor that of each CPU that runs.
     """
+    return case.kept("cache neighbourhoods", _cache_neighbourhoods)
+
+
+def _cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
     topology = case.snapshot.topology
     by_package: dict[int | None, set[int]] = defaultdict(set)
     for cpu, place in topology.items():
@@ -42,6 +46,10 @@ def _neighbourhood(place: CpuPlace | None, running: CpuSet, packages: Mapping[in
 
 def uncached(case: Case) -> list[int]:
     """The target CPUs whose last-level cache is not known."""
+    return case.kept("uncached", _uncached)
+
+
+def _uncached(case: Case) -> list[int]:
     topology = case.snapshot.topology
     return [cpu for cpu in sorted(case.target) if (at := topology.get(cpu)) is None or at.last_level_cache is None]
 

@@ -161,7 +161,8 @@ class _Sampler:
             )
             return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(snapshot, is_last)))
         first, *between, _ = self._recent
-        case = Case(snapshot, interval_between(first, snapshot, between), starts_benchmark=False)
+        sample = interval_between(first, snapshot, between)
+        case = Case(snapshot, sample, starts_benchmark=False, remembered=self._remembered)
         verdict = judge(case, _SHOWN, remembered=self._remembered)
         interval = interval_between(previous, snapshot)
         return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(snapshot, is_last)))

@@ -57,7 +57,7 @@ def test_what_is_remembered_is_what_would_be_answered_anew(area: Area) -> None:
     remembered, checks = Remembered(), [each for each in CATALOGUE if each.area == area]
     for case in _cases([each for each in all_examples() if _AREAS[each.id] == area]):
         findings = judge(case, checks).findings
-        assert judge(case, checks, remembered=remembered).findings == findings
+        assert judge(replace(case, remembered=remembered), checks, remembered=remembered).findings == findings
         if not case.rules.value_by_limit:
             view = cast(Case, View(case, "", {}, set()))
             assert judge(view, checks).findings == findings  # none wants more of it than it can give
@@ -156,6 +156,30 @@ def test_what_else_it_was_made_of_has_to_be_the_same_objects() -> None:
         remembered.turn_to(_case())
         made.append(remembered.get("", lambda _: object(), (answer,)))
     assert [made.index(each) for each in made] == [0, 0, 2, 2, 4]
+
+
+def test_a_part_that_is_kept_is_made_again_once_it_differs_and_of_an_altered_case_each_time() -> None:
+    remembered, made = Remembered(), []
+
+    def balancing(case: Case) -> str | None:
+        made.append(_balancing(case))
+        return made[-1]
+
+    for changed, count in (({}, 1), ({}, 1), (_BALANCED, 2)):
+        case = replace(_case(changed), remembered=remembered)
+        remembered.turn_to(case)
+        assert (case.kept("", balancing), len(made)) == (_balancing(case), count)
+    altered = replace(case, snapshot=_case().snapshot)
+    assert altered.kept("", balancing) == _balancing(altered) != _balancing(case)
+
+
+def test_what_a_part_has_asked_for_the_whole_has_asked_for_too() -> None:
+    remembered, found = Remembered(), []
+    for changed in ({}, {}, _BALANCED):
+        case = replace(_case(changed), remembered=remembered)
+        remembered.turn_to(case)
+        found.append(remembered.get("whole", lambda case: case.kept("part", _balancing)))
+    assert found == ["0", "0", "1"]
 
 
 def test_a_check_that_was_left_out_of_a_case_is_asked_again() -> None:

@@ -48,7 +48,7 @@ def frame_of(
     `remembered` is that with which the verdict was judged, where it was.
     """
     case = verdict.case if verdict is not None else Case(snapshot)
-    roles = _roles(snapshot, case)
+    roles = case.kept("roles", _roles)
     lines: list[CpuLine] = []
     culprits: list[Disturbance] = []
     for cpu, role in roles.items():
@@ -83,9 +83,9 @@ def frame_of(
     )
 
 
-def _roles(snapshot: Snapshot, case: Case) -> dict[int, Role]:
+def _roles(case: Case) -> dict[int, Role]:
     """Every CPU that is there or ought to be, in order."""
-    offline = ((snapshot.online.present or frozenset()) | case.target) - case.online
+    offline = ((case.snapshot.online.present or frozenset()) | case.target) - case.online
     roles = dict.fromkeys(case.online, Role.HOUSEKEEPING)
     roles.update(dict.fromkeys(case.siblings, Role.SIBLING))
     roles.update(dict.fromkeys(case.target, Role.TARGET))

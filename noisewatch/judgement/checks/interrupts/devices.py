@@ -19,7 +19,7 @@ from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
 from noisewatch.kernel.interrupts.kinds import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH, Interrupts
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import Disturbance, counts_of, disturbances_of, is_of_a_device, name_of_row
+from noisewatch.model.interval.disturbance import Disturbance, counts_of, disturbances_of, is_of_a_device
 from noisewatch.model.interval.interval import Interval
 from noisewatch.units import describe_rate
 
@@ -288,11 +288,10 @@ def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
     """Each as it was in the sample or during the calibration, whichever was more often."""
     found: dict[tuple[int, str], Disturbance] = {}
     for interval in case.intervals:
-        devices = {
-            name_of_row(row, interval.after.irqs) for row in interval.interrupts.rows or () if is_of_a_device(row)
-        }
         for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):
+            if each.kind != Kind.IRQ:
+                continue
             known = found.get((each.cpu, each.name), each)
-            if each.kind == Kind.IRQ and each.name in devices and (known.rate_per_s or 0) <= (each.rate_per_s or 0):
+            if (known.rate_per_s or 0) <= (each.rate_per_s or 0):
                 found[each.cpu, each.name] = each
     return tuple(sorted(found.values(), key=lambda each: -(each.rate_per_s or 0)))
