@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from noisewatch.errors import Malformed
@@ -47,6 +48,7 @@ def parse_integer(text: str) -> int:
     return int(stripped)
 
 
+@cache  # one and the same parser for one range, which EarlierSnapshots knows again
 def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
     """Parses the one whole number of a file that can say none but these; what it returns raises Malformed."""
 

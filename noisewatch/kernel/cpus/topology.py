@@ -67,6 +67,11 @@ class CpuPlace:
     package_cpus: CpuSet | None = None  # asked for where the package has no number
     cache_level: int | None = None  # of the last-level cache
 
+    @property
+    def is_known(self) -> bool:
+        """Whether all that most machines tell was told."""
+        return None not in (self.core, self.package, self.node, self.siblings, self.last_level_cache, self.kind)
+
 
 def read_topology(
     reader: Reader, online: CpuSet | None, designs: Mapping[int, str] | None = None

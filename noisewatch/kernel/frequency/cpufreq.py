@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_words
 from noisewatch.errors import Malformed
@@ -97,6 +97,7 @@ class Frequency:
     turbo_path: str | None  # the file that said it
     turbo_by_cpu: Mapping[int, bool]  # where each CPU has a knob of its own, which outranks a global one
     cpus: Mapping[int, CpuFrequency]
+    folder_by_cpu: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 def read_frequency(
@@ -109,10 +110,12 @@ def read_frequency(
 ) -> Frequency:
     """The clocks of `cpus`. The limits are taken from `previous` where it has them: they rarely change.
 
-    The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them; nor are those that
-    `first` knows asked again for what the drivers read on the CPU itself.
+    `first` is of the snapshot before: a clock that is as it was then is the same record, and what the drivers read on
+    the CPU itself is not asked again. The present frequency of the CPUs in `undisturbed` is not asked where that would
+    interrupt them.
     """
-    folders = read_cpufreq_folders(reader, sorted(cpus))
+    known_folders = previous.folder_by_cpu if previous is not None else {}
+    folders = known_folders if known_folders.keys() == cpus else read_cpufreq_folders(reader, sorted(cpus))
     knobs_are_missing = previous is not None and previous.turbo_path is None
     is_global = previous is not None and previous.turbo_path == _BOOST
     turbo, turbo_path, turbo_by_cpu = (
@@ -121,17 +124,20 @@ def read_frequency(
         else _read_turbo(reader, cpus, folders, () if is_global else ("boost", "cpb"))
     )
     clocks = {}
+    linux = release_number(release)
     for cpu in sorted(cpus):
         known = previous.cpus.get(cpu) if previous is not None else None
-        asked = first.cpus.get(cpu) if first is not None and cpu in undisturbed else None
+        earlier = first.cpus.get(cpu) if first is not None else None
+        asked = earlier if cpu in undisturbed else None
         folder = folders.get(cpu)
         if folder is None:
             reader.names_or_none(own_folder(cpu))  # for the reason
         limits = known or _read_limits(reader, cpu, folder, asked)
-        may_ask_current = cpu not in undisturbed or _is_asking_harmless(reader, cpu, release)
-        clocks[cpu] = _read_now(reader, limits, folder, may_ask_current)
+        may_ask_current = cpu not in undisturbed or _is_asking_harmless(reader, cpu, linux)
+        clock = _read_now(reader, limits, folder, may_ask_current)
+        clocks[cpu] = earlier if earlier == clock else clock
     driver = previous.driver if previous is not None else _read_driver(reader, cpus, folders)
-    return Frequency(driver=driver, turbo=turbo, turbo_path=turbo_path, turbo_by_cpu=turbo_by_cpu, cpus=clocks)
+    return Frequency(driver, turbo, turbo_path, turbo_by_cpu, clocks, folders)
 
 
 def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
@@ -194,16 +200,16 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
     governor_path, current_path = f"{folder}/scaling_governor", f"{folder}/scaling_cur_freq"
     if not may_ask_current:
         reader.note(current_path, "not read: it would interrupt the CPU (Linux before 5.19)")
-    return replace(
-        limits,
-        governor=reader.parsed(governor_path, parse_identifier),
-        current_khz=reader.parsed(current_path, parse_khz) if may_ask_current else None,
-    )
+    governor = reader.parsed(governor_path, parse_identifier)
+    current_khz = reader.parsed(current_path, parse_khz) if may_ask_current else None
+    if (governor, current_khz) == (limits.governor, limits.current_khz):
+        return limits
+    return replace(limits, governor=governor, current_khz=current_khz)
 
 
-def _is_asking_harmless(reader: Reader, cpu: int, release: str | None) -> bool:
+def _is_asking_harmless(reader: Reader, cpu: int, linux: tuple[int, int] | None) -> bool:
     path = f"{own_folder(cpu)}/scaling_cur_freq"
-    return not reader.machine.is_live or not may_interrupt(path, {cpu}, release_number(release))
+    return not reader.machine.is_live or not may_interrupt(path, {cpu}, linux)
 
 
 def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> str | None:

@@ -136,7 +136,9 @@ def _read(
     kept = _still_valid(previous, online, taken_at_ns)
     known_isolation = previous.isolation if previous is not None and kept is not None else None
     isolation = read_isolation(reader, _last_cpu(reader, online), known_isolation)
-    topology = kept.topology if kept is not None else read_topology(reader, online.online, platform.design_by_cpu)
+    topology = kept.topology if kept is not None else _known_topology(previous, online)
+    if topology is None:
+        topology = read_topology(reader, online.online, platform.design_by_cpu)
     own_affinity = read_own_affinity(reader, options.allowed_at_start)
     target = choose_target(read_requested(reader, options.cpus), isolation, online.online, own_affinity, topology)
     if reader.spared is not None:
@@ -232,6 +234,14 @@ def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Sett
     if previous is None or previous.online.online != online.online:
         return None
     return previous.settings if now_ns - previous.settings.read_at_ns < SETTINGS_LAST_NS else None
+
+
+def _known_topology(previous: Snapshot | None, online: Online) -> Mapping[int, CpuPlace] | None:
+    """Nothing moves while the same CPUs are online; what could not be read is tried again with the settings."""
+    if previous is None or online.online is None or previous.online.online != online.online:
+        return None
+    places = previous.topology.values()
+    return previous.topology if all(place.is_known for place in places) else None
 
 
 def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:

@@ -119,7 +119,7 @@ class TaskReader:
             if process is None or self._asks_all_affinities or not process.is_settled:
                 changed[pid] = {}
             for tid, known in process.known.items() if process is not None else ():
-                if known.schedstat is None or known.is_on_tickless(threads.tickless):
+                if known.schedstat is None or (threads.tickless and known.is_on_tickless(threads.tickless)):
                     changed.setdefault(pid, {})[tid] = None
                 else:
                     files.append((f"{known.folder}/schedstat", known.schedstat))

@@ -70,6 +70,16 @@ def test_settings_are_read_again_when_a_cpu_goes_offline() -> None:
     assert after.target.cpus == {2}
 
 
+def test_where_cpus_lie_is_read_again_only_while_it_is_not_known() -> None:
+    core = "/sys/devices/system/cpu/cpu2/topology/core_id"
+    (_, after), machine = _snapshots(*[quiet_files()] * 2, seconds_between=20.0)
+    assert (core in machine.reads, after.topology[2].core) == (False, 2)
+    (before, after), _ = _snapshots(without(quiet_files(), core), quiet_files(), seconds_between=20.0)
+    assert (before.topology[2].core, after.topology[2].core) == (None, 2)
+    (before, after), _ = _snapshots(without(quiet_files(), core), quiet_files())
+    assert after.topology is before.topology
+
+
 def test_what_interrupts_all_cpus_is_read_once_for_ever() -> None:
     _, machine = _snapshots(*[quiet_files()] * 3, seconds_between=20.0)
     assert "/proc/cpuinfo" not in machine.reads
@@ -95,6 +105,19 @@ def test_a_governor_that_changes_is_seen_at_once() -> None:
     later = quiet_files() | {"/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor": "powersave\n"}
     (_, after), _ = _snapshots(quiet_files(), later)
     assert after.frequency.cpus[2].governor == "powersave"
+
+
+def test_a_clock_that_is_as_it_was_is_the_same_record() -> None:
+    (before, after), machine = _snapshots(*[quiet_files()] * 2)
+    assert after.frequency.cpus[2] is before.frequency.cpus[2]
+    assert "/sys/devices/system/cpu/cpu2/cpufreq/" not in machine.reads
+
+
+def test_a_governor_that_vanishes_is_unknown_at_once() -> None:
+    path = "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor"
+    (_, after), _ = _snapshots(quiet_files(), without(quiet_files(), path))
+    assert after.frequency.cpus[2].governor is None
+    assert path in after.reason_by_path
 
 
 def test_without_a_task_reader_no_process_is_looked_at() -> None:
