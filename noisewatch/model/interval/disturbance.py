@@ -22,6 +22,7 @@ from noisewatch.model.interval.interrupt_counts import sums_of
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
     from noisewatch.kernel.interrupts.table import InterruptRow
     from noisewatch.model.interval.interrupt_counts import RowCount
     from noisewatch.model.interval.interval import Interval, Throttle
@@ -199,12 +200,6 @@ def counts_of(interval: Interval, kind: Kind) -> Mapping[int, int]:
     return interval.cached((counts_of, kind), lambda: sums_of([row for row in rows if kind_of_row(row) == kind]))
 
 
-def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[Kind, str]:
-    """What the row counts; far more timer interrupts than the kernel's tick brings are not the tick."""
-    kind = kind_of_row(row)
-    return (Kind.TIMER, TIMER_INTERRUPTS) if kind == Kind.TICK and are_timers else (kind, name_of_row(row, irqs))
-
-
 def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     """Of those who worked there. The kernel counts all CPUs' time together: here it is what they did not run, at most.
 
@@ -230,24 +225,39 @@ def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
-    measured_ns = load.irq_ns if load is not None else None
     rows = interval.interrupts.on_cpu(cpu)
-    estimates = [(row, count, count * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count in rows]
-    scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
-    are_timers = is_far_above_tick(timer_interrupts_per_s(interval, cpu) or 0.0, interval.after.platform.tick_hz)
-    for row, count, cost_ns in estimates:
-        stolen_ns = round(cost_ns * scale)
-        kind, name = _kind_and_name(row, are_timers, interval.after.irqs)
+    known = interval.cached(_kinds_and_names, lambda: _kinds_and_names(interval))
+    estimates = [(*known[id(row)], row.irq, count) for row, count in rows]
+    expected_ns = sum([count * _TYPICAL_COST_NS[kind] for kind, _, _, count in estimates])
+    scale = _scale(load.irq_ns if load is not None else None, expected_ns)
+    has_timers = cpu in interval.cached(_cpus_with_timers, lambda: _cpus_with_timers(interval))
+    length_ns, seconds = interval.length_ns, interval.seconds
+    for kind, name, irq, count in estimates:
+        stolen_ns = round(count * _TYPICAL_COST_NS[kind] * scale)
+        are_timers = has_timers and kind == Kind.TICK
         yield Disturbance(
-            kind=kind,
-            name=name,
+            kind=Kind.TIMER if are_timers else kind,
+            name=TIMER_INTERRUPTS if are_timers else name,
             cpu=cpu,
             stolen_ns=stolen_ns,
-            share=stolen_ns / interval.length_ns,
-            rate_per_s=count / interval.seconds,
-            irq=row.irq,
+            share=stolen_ns / length_ns,
+            rate_per_s=count / seconds,
+            irq=irq,
             is_inferred=True,
         )
+
+
+def _cpus_with_timers(interval: Interval) -> CpuSet:
+    """Those whose timer came too often to be the tick."""
+    hz = interval.after.platform.tick_hz
+    ticks = counts_of(interval, Kind.TICK)
+    return frozenset(cpu for cpu, count in ticks.items() if is_far_above_tick(count / interval.seconds, hz))
+
+
+def _kinds_and_names(interval: Interval) -> Mapping[int, tuple[Kind, str]]:
+    """What each row that counted anything is, by the identity of the row: of many CPUs that are in it once."""
+    irqs = interval.after.irqs
+    return {id(row): (kind_of_row(row), name_of_row(row, irqs)) for row in interval.interrupts.rows or ()}
 
 
 def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:

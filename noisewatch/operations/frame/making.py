@@ -126,11 +126,10 @@ def _taken(found: Sequence[Disturbance], seconds: float) -> tuple[int, ...]:
     """By kind, in the order of KINDS."""
     if not found:
         return _NOTHING_TAKEN
-    taken = dict.fromkeys(KINDS, 0)
+    taken: dict[Kind, int] = {}
     for each in found:
-        if each.kind in taken:
-            taken[each.kind] += each.stolen_ns or 0
-    return tuple([round(ns / seconds) if ns else 0 for ns in taken.values()])
+        taken[each.kind] = taken.get(each.kind, 0) + (each.stolen_ns or 0)
+    return tuple([round(taken[kind] / seconds) if kind in taken else 0 for kind in KINDS])
 
 
 def _per_s(count: int | None, interval: Interval) -> float | None:
