@@ -284,11 +284,9 @@ _LIGHT = [
     ("import noisewatch.operations.frame.frame", ("judgement.checks", "kernel", "surfaces")),
     ("import noisewatch.surfaces.cli.show", ("judgement.checks", "judgement.verdict")),
     ("import noisewatch.surfaces.cli.preflight, noisewatch.surfaces.reports.verdict.text", _MEASURING),
+    ("import noisewatch.surfaces.cli.monitor", ("judgement.checks", "kernel.reader", "machine.live", "model")),
     ("import noisewatch.surfaces.tui.first_picture", ("judgement.checks", "kernel.snapshot", "surfaces.tui.app")),
-    (
-        "import noisewatch.operations.sampler, noisewatch.kernel.snapshot.snapshot, noisewatch.kernel.tasks.threads",
-        ("judgement.checks", "judgement.verdict", "operations.frame", "operations.sampling"),
-    ),
+    ("import noisewatch.operations.sampler, noisewatch.kernel.snapshot.snapshot", ("judgement", "operations.frame")),
 ]
 
 

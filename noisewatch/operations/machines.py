@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed, UsageError
-from noisewatch.kernel.cpus.online import read_online
-from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Machine
-from noisewatch.machine.copied import CopiedTree
-from noisewatch.machine.live import LiveMachine
-from noisewatch.machine.recording.replay import Recording, is_recording
 from noisewatch.operations.pinning import allowed_now
 from noisewatch.records import dataclass
 
@@ -35,14 +30,22 @@ def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machi
     if options.sysroot is not None and options.replay is not None:
         raise UsageError("--sysroot and --replay exclude each other")
     if options.sysroot is not None:
+        from noisewatch.machine.copied import CopiedTree  # each imported where it is opened
+
         return CopiedTree(options.sysroot)
     if options.replay is not None:
+        from noisewatch.machine.recording.replay import Recording
+
         return Recording(options.replay)
+    from noisewatch.machine.live import LiveMachine
+
     return LiveMachine(own_pids)
 
 
 def require_free(path: str) -> None:
     """Raises UsageError where a recording would take the place of a file that is none, and holds something."""
+    from noisewatch.machine.recording.replay import is_recording
+
     if os.path.isfile(path) and os.path.getsize(path) and not is_recording(path):
         raise UsageError(f"{path}: not a recording of noisewatch, so it is not overwritten; name another file")
 
@@ -60,6 +63,7 @@ def snapshot_options(
 def last_snapshot(machine: Machine, options: MachineOptions) -> Snapshot:
     """The machine now, without its threads; of a recording its last snapshot. Raises UsageError."""
     from noisewatch.kernel.snapshot.snapshot import read_snapshot  # all readers, here too
+    from noisewatch.machine.recording.replay import Recording
 
     asked = snapshot_options(options, machine)
     if isinstance(machine, Recording):
@@ -69,8 +73,10 @@ def last_snapshot(machine: Machine, options: MachineOptions) -> Snapshot:
 
 def parse_cpus(option: str, text: str, machine: Machine) -> CpuSet:
     """The CPUs that an option lists. Raises UsageError where it names none, or CPUs that the machine does not have."""
-    reader = Reader(machine)
-    online = read_online(reader)
+    from noisewatch.kernel.cpus.online import read_online
+    from noisewatch.kernel.reader import Reader
+
+    online = read_online(Reader(machine))
     present = (online.online or frozenset()) | (online.present or online.offline or frozenset())
     try:
         cpus = parse_cpu_list(text, max(present, default=None))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
-from noisewatch.operations.machines import open_machine, parse_cpus, snapshot_options
+from noisewatch.operations.machines import MachineOptions, open_machine, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now
 from noisewatch.operations.sampler import SamplerOptions, start
 from noisewatch.surfaces.cli.common import machine_options
@@ -27,11 +27,7 @@ _PLAIN_HEIGHT = 40
 
 def run(arguments: Namespace) -> int:
     """Opens the monitor; without a terminal prints one picture of it."""
-    machine = open_machine(machine_options(arguments))
-    if arguments.cpus is not None:
-        parse_cpus("--cpus", arguments.cpus, machine)  # told before the screen is taken over
-    if arguments.idle_probe and not machine.is_live:
-        raise UsageError(f"--idle-probe: {machine.name} is not this host as it is now, so no idle probe can run")
+    _refuse_what_is_not_there(arguments)  # before the screen is taken over
     if not is_interactive():
         if arguments.idle_probe:
             raise UsageError(
@@ -73,6 +69,16 @@ def import_asyncio_without_tls() -> None:
         import asyncio  # noqa: F401
     finally:
         del sys.modules["ssl"]
+
+
+def _refuse_what_is_not_there(arguments: Namespace) -> None:
+    if machine_options(arguments) == MachineOptions():
+        return  # this host, of which nothing was named: the first picture comes first
+    machine = open_machine(machine_options(arguments))
+    if arguments.cpus is not None:
+        parse_cpus("--cpus", arguments.cpus, machine)
+    if arguments.idle_probe and not machine.is_live:
+        raise UsageError(f"--idle-probe: {machine.name} is not this host as it is now, so no idle probe can run")
 
 
 def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
