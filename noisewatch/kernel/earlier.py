@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
@@ -40,8 +40,8 @@ class EarlierSnapshots:
     def parsed(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
         """What `parse` makes of the content. Raises Malformed."""
         earlier = self._parsed.get(path)
-        if earlier is not None and earlier.parse == parse and earlier.content == content:
-            return cast(T, earlier.value)
+        if earlier is not None and earlier.content == content and earlier.parse == parse:
+            return earlier.value  # type: ignore[return-value]  # that of the same parser
         value = parse(content.decode("utf-8", "replace"))
         if _OF_PROCESS.match(path) is None:  # those come and go, and none would ever be forgotten
             self._parsed[path] = _Parsed(content, parse, value)

@@ -185,11 +185,16 @@ class Reader:
         return may_interrupt(path, spared.cpus, spared.release)
 
     def _content(self, path: str, expected: bool) -> _Content:
+        content = self._content_by_path.get(path)
+        if content is None and (content := self._ahead.get(path)) is not None:
+            self.asked.add(path)
+            self._content_by_path[path] = content
+        if isinstance(content, bytes):
+            return content
         return self._once(self._content_by_path, path, self._read_content, expected)
 
     def _read_content(self, path: str) -> _Bytes:
-        ahead = self._ahead.get(path)
-        return ahead if ahead is not None else content_of(self.machine, path)
+        return content_of(self.machine, path)
 
     def _listing(self, path: str, expected: bool) -> list[str] | Unreadable:
         return self._once(self._names_by_path, path, self.machine.list_names, expected)
@@ -276,10 +281,10 @@ def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | N
     """Whether to read it may interrupt one of the CPUs, None being any, under this Linux; an unknown one may be old."""
     if not path.startswith(_FOLDERS):
         return False
-    return any(
-        (until is None or release is None or release < until) and (cpus is None or cpu is None or cpu in cpus)
-        for until, cpu in _intrusive_as(path)
-    )
+    for until, cpu in _intrusive_as(path):
+        if (until is None or release is None or release < until) and (cpus is None or cpu is None or cpu in cpus):
+            return True
+    return False
 
 
 @lru_cache(maxsize=1 << 14)  # the same few files of each CPU in each snapshot
