@@ -224,6 +224,10 @@ class Frame:
     def tells_all_of(self, cpu: int) -> bool:
         """Whether all culprits on the CPU are in it: what a housekeeping CPU has comes last, and is cut first."""
         line = next((line for line in self.cpus if line.cpu == cpu), None)
-        if line is None or line.stolen_ns_per_s is None:
+        return line is not None and self.tells_all_on(line)
+
+    def tells_all_on(self, line: CpuLine) -> bool:
+        """The same of a CPU whose line is known."""
+        if line.stolen_ns_per_s is None:
             return False
         return not self.is_cut or (line.role != Role.HOUSEKEEPING and self.culprits[-1].role == Role.HOUSEKEEPING)

@@ -19,6 +19,7 @@ from noisewatch.surfaces.tui.draw.glyphs import (
     columns_of,
     level_of,
     level_pieces,
+    mark_of,
     style_of,
     worst_of,
 )
@@ -136,7 +137,8 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
     if not there:
         return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
     there = [line for line in there if line.role != Role.HOUSEKEEPING] or there
-    ((glyph, style),) = level_pieces([worst_of(line.stolen_ns_per_s for line in there)], glyphs)
+    lost = [line.stolen_ns_per_s for line in there]
+    glyph, style = mark_of(lost[0] if len(lost) == 1 else worst_of(lost), glyphs)
     glyph = glyphs.bullet if glyph == glyphs.quiet else glyph
     if not has_mark:
         return [(glyph, style)]

@@ -22,7 +22,7 @@ OFFLINE_MARK = "x"
 NOT_FOLLOWED_NS = -2.0  # in the place of a culprit's noise, which others may have kept out of the frame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # the hash of all of them would be worked out for each mark
 class Glyphs:
     """The characters to draw with; `ramp` has one for no noise and one for each level, `unknown` is for no figure."""
 
@@ -144,6 +144,11 @@ def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
     """A character each; runs of one style are one piece."""
     return runs(_marks_of(noise, glyphs))
+
+
+def mark_of(noise: float | None, glyphs: Glyphs) -> Piece:
+    """The character for it."""
+    return _marks_of((noise,), glyphs)[0]
 
 
 def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> list[Row]:

@@ -37,7 +37,8 @@ def cut_cpus(frame: Frame | None) -> CpuSet:
     """The CPUs of which a frame with only the costliest culprits may leave some out."""
     if frame is None or not frame.is_cut:
         return frozenset()
-    return frozenset(cpu for cpu in {line.cpu for line in frame.culprits} if not frame.tells_all_of(cpu))
+    told = frozenset(line.cpu for line in frame.cpus if frame.tells_all_on(line))
+    return frozenset(line.cpu for line in frame.culprits) - told
 
 
 def unread_cpus(model: ScreenModel) -> list[int]:
