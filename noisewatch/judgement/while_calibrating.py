@@ -76,3 +76,11 @@ def share_while_calibrating(case: Case, cpu: int) -> float | None:
     if not is_traced and case.under_load is None:
         return None
     return sum(each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu)
+
+
+def shares_while_calibrating(case: Case) -> dict[int, float | None]:
+    """The same of each target CPU, in their order."""
+    cpus = sorted(case.target)
+    if case.calibrated is None and case.under_load is None:
+        return dict.fromkeys(cpus)
+    return {cpu: share_while_calibrating(case, cpu) for cpu in cpus}

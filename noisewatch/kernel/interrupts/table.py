@@ -53,6 +53,11 @@ class InterruptRow:
     description: str
     counts: tuple[int, ...] | None
     total: int | None = None  # of the whole machine, where that is all that is counted
+    has_come: bool = field(init=False, repr=False, compare=False)  # whether any of the counts is above 0
+
+    def __post_init__(self) -> None:
+        """Looks through counts, of which there may be hundreds, once for all snapshots that share the row."""
+        object.__setattr__(self, "has_come", self.counts is not None and any(self.counts))
 
     @property
     def irq(self) -> int | None:

@@ -22,10 +22,10 @@ _ROUNDS_PER_INTERRUPT = 10  # a network driver under load polls several times be
 _LONGEST_ROUND_NS = 100_000  # 64 packets
 
 
-def device_work(interval: Interval, cpu: int) -> int:
-    """How many softirqs for devices the CPU ran."""
+def device_work(interval: Interval) -> Mapping[int, int]:
+    """How many softirqs for devices each CPU ran, of those that ran any."""
     rows = interval.softirqs.rows or ()
-    return interval.cached(device_work, lambda: sums_of(row for row in rows if row.label in DEVICE_WORK)).get(cpu, 0)
+    return interval.cached(device_work, lambda: sums_of(row for row in rows if row.label in DEVICE_WORK))
 
 
 def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:

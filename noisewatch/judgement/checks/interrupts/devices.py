@@ -160,7 +160,7 @@ def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
     return {
         row.irq: row.counts
         for row in interrupts.rows
-        if row.counts is not None and row.irq is not None and any(row.counts) and is_of_a_device(row)
+        if row.has_come and row.counts is not None and row.irq is not None and is_of_a_device(row)
     }
 
 

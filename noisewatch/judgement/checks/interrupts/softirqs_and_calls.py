@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +68,8 @@ def softirqs_on_target(case: Case) -> Answer:
 
 def _softirqs(case: Case) -> Answer:
     interval = case.sample
-    rates = {cpu: device_work(interval, cpu) / interval.seconds for cpu in sorted(case.target)}
+    counts, seconds = device_work(interval), interval.seconds
+    rates = {cpu: counts.get(cpu, 0) / seconds for cpu in sorted(case.target)}
     shares = {cpu: _softirq_share(interval, cpu) for cpu in sorted(case.target)}
     evidence = {
         "for_devices_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
@@ -88,14 +90,15 @@ def _softirqs(case: Case) -> Answer:
     )
     if by_time.status == Status.FAIL:
         return replace(by_time, measured=max(known[cpu] for cpu in by_time.cpus))
-    return _too_often(case, interval, untimed, evidence) or by_time
+    return _too_often(case, interval, rates, untimed, evidence) or by_time
 
 
-def _too_often(case: Case, interval: Interval, untimed: str | None, evidence: dict[str, Any]) -> Answer | None:
+def _too_often(
+    case: Case, interval: Interval, rates: Mapping[int, float], untimed: str | None, evidence: dict[str, Any]
+) -> Answer | None:
     """The warning where softirqs come more often than device interrupts explain; None where they do not."""
     limit = case.bound(_WORK_PASSES)
-    many = [cpu for cpu in sorted(case.target) if device_work(interval, cpu) / interval.seconds > limit]
-    unexplained = {cpu: unexplained_work(interval, cpu) for cpu in many}
+    unexplained = {cpu: unexplained_work(interval, cpu) for cpu, rate in rates.items() if rate > limit}
     often = frozenset(cpu for cpu, counts in unexplained.items() if counts.total() / interval.seconds > limit)
     if not often:
         return None

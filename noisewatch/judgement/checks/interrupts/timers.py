@@ -22,9 +22,9 @@ from noisewatch.model.interval.disturbance import (
     SMALLEST_HZ,
     TIMER_INTERRUPTS,
     Disturbance,
+    counts_of,
     disturbances_of,
     kind_of_row,
-    timer_interrupts_per_s,
 )
 from noisewatch.model.interval.interval import Interval
 from noisewatch.units import NS_PER_S
@@ -230,10 +230,10 @@ def _rates(case: Case) -> dict[int, float]:
     """How often each target CPU's timer interrupted it, in the worse of sample and calibration; where it is known."""
     found: dict[int, float] = {}
     for interval in case.intervals:
-        for cpu in sorted(case.target):
-            rate = timer_interrupts_per_s(interval, cpu)
-            if rate is not None:
-                found[cpu] = max(found.get(cpu, 0.0), rate)
+        counts, seconds = counts_of(interval, Kind.TICK), interval.seconds
+        for cpu in sorted(case.target if interval.interrupts.rows is not None else ()):
+            if cpu in interval.interrupts.cpus:
+                found[cpu] = max(found.get(cpu, 0.0), counts.get(cpu, 0) / seconds)
     return found
 
 

@@ -9,7 +9,12 @@ from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.programs import with_many_as_one
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
+from noisewatch.judgement.while_calibrating import (
+    WHEN,
+    share_while_calibrating,
+    shares_while_calibrating,
+    threads_while_calibrating,
+)
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.pressure import FOLDER as PRESSURE
 from noisewatch.kinds import Kind
@@ -52,7 +57,7 @@ _MOST_CULPRITS = 5
 def target_cpu_busy(case: Case) -> Answer:
     interval = case.sample
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
-    later = {cpu: share_while_calibrating(case, cpu) for cpu in sorted(case.target)}
+    later = shares_while_calibrating(case)
     known = {cpu: max(busy[cpu] or 0.0, share or 0.0) for cpu, share in later.items()}
     evidence = {
         "busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()},
