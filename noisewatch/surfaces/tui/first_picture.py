@@ -6,11 +6,13 @@ Textual's driver then finds the terminal as it would have made it, and draws ove
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
 import termios
+from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 from noisewatch.surfaces.reports.parts.colours import painted_row
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
@@ -41,7 +43,7 @@ class FirstPicture:
         self._stands = True
         try:
             termios.tcsetattr(sys.stdin, termios.TCSANOW, _unread(self.attributes))
-            _write(TO_ALTERNATE + _NO_WRAP + _NO_CURSOR + self._drawn(*shutil.get_terminal_size()))
+            send(TO_ALTERNATE + _NO_WRAP + _NO_CURSOR + self._drawn(*shutil.get_terminal_size()), sys.stderr)
         except BaseException:
             self._undo()
             raise
@@ -57,8 +59,9 @@ class FirstPicture:
 
     def _undo(self) -> None:
         if self.take_over():
-            _write(_BACK)
-        termios.tcsetattr(sys.stdin, termios.TCSANOW, self.attributes)
+            send(_BACK, sys.stderr)
+        with suppress(termios.error):  # it may be gone
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, self.attributes)
 
     def _drawn(self, width: int, height: int) -> str:
         """What Textual draws of a monitor that has seen nothing yet."""
@@ -90,8 +93,18 @@ def _unread(attributes: list[Any]) -> list[Any]:
     return changed
 
 
-def _write(text: str) -> None:
-    """To where Textual draws."""
-    rest = text.encode(sys.stderr.encoding, "replace")
-    while rest:
-        rest = rest[os.write(sys.stderr.fileno(), rest) :]
+def send(text: str, file: TextIO) -> None:
+    """Sends it to a terminal at once, and waits for one that is slow; on one that is gone nothing is sent."""
+    rest = memoryview(text.encode(file.encoding, file.errors or "replace"))
+    with suppress(OSError):
+        while rest:
+            rest = rest[_sent(rest, file.fileno()) :]
+
+
+def _sent(data: memoryview, descriptor: int) -> int:
+    """So many bytes; others may have told the terminal not to wait."""
+    try:
+        return os.write(descriptor, data)
+    except BlockingIOError:
+        select.select([], [descriptor], [])
+        return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 from asyncio import TimerHandle
 from codecs import getincrementaldecoder
 from contextlib import suppress
@@ -15,7 +14,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture
+from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture, send
 
 _CHUNK = 4096  # bytes, as much as a terminal holds
 
@@ -65,19 +64,8 @@ class CalmDriver(LinuxDriver):
             self.process_message(message)
 
     def write(self, data: str) -> None:
-        """Sends it at once, waiting for a terminal that is slow. On one that is gone nothing is: its reader tells."""
-        rest = memoryview(data.encode(self._file.encoding, self._file.errors or "replace"))
-        with suppress(OSError):
-            while rest:
-                rest = rest[self._sent(rest) :]
-
-    def _sent(self, data: memoryview) -> int:
-        """So many bytes; others may have told the terminal not to wait."""
-        try:
-            return os.write(self._file.fileno(), data)
-        except BlockingIOError:
-            select.select([], [self._file.fileno()], [])
-            return 0
+        """Sends it at once. Where the terminal is gone, its reader tells."""
+        send(data, self._file)
 
 
 def taking_over(picture: FirstPicture) -> type[CalmDriver]:

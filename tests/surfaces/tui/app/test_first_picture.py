@@ -33,15 +33,6 @@ _PATIENCE_S = 30.0  # ends what hangs
 _LEFT = b"\x1b[?1049l"
 _KEYS = b"1-8"  # stands in the lowest row
 _ONE_ROW = re.compile(r"\x1b\[\d+;1H")
-_FIRST = """
-import fcntl, os, sys, termios, time
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C interrupts
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
-from noisewatch.surfaces.tui.first_picture import FirstPicture
-with FirstPicture(UNICODE, 1.0) as picture:
-    {}
-"""
-
 _WITHOUT_TLS = """
 import sys
 from noisewatch.surfaces.cli.monitor import import_asyncio_without_tls
@@ -54,6 +45,26 @@ tell()
 import ssl
 tell()
 """
+_FULL = """
+os.set_blocking(2, False)
+try:
+    while True: os.write(2, b'x' * 1000)
+except BlockingIOError: pass
+"""
+
+
+def _first(work: str, before: str = "") -> list[str]:
+    """The picture, while something works."""
+    program = f"""
+import fcntl, os, signal, sys, termios, time
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.first_picture import FirstPicture
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C interrupts
+{before}
+with FirstPicture(UNICODE, 1.0) as picture:
+    {work}
+"""
+    return ["-c", program]
 
 
 class _Terminal:
@@ -95,6 +106,11 @@ class _Terminal:
         assert ready or wait_s < _PATIENCE_S, self.drawn
         if ready:
             self.drawn += os.read(self._keyboard, 1 << 16)
+
+    def hang_up(self) -> None:
+        """Nobody reads or types any more."""
+        os.close(self._keyboard)
+        self._keyboard = os.open(os.devnull, os.O_RDWR)
 
     def close(self) -> None:
         self.process.kill()
@@ -163,7 +179,7 @@ def test_without_colour_it_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["done", "fault", "interrupted", "not drawn"],
 )
 def test_the_terminal_is_as_it_was_at_the_end(work: str, said: bytes) -> None:
-    with _terminal("-c", _FIRST.format(work)) as terminal:
+    with _terminal(*_first(work)) as terminal:
         drawn = terminal.read_until(_LEFT)
         modes = terminal.ended()[1]
         assert (modes, drawn.count(TO_ALTERNATE.encode())) == (terminal.modes, 1)
@@ -171,8 +187,21 @@ def test_the_terminal_is_as_it_was_at_the_end(work: str, said: bytes) -> None:
         assert (b"\x1b[?7h" in before, b"\x1b[?25h" in after, said in after) == (True, True, True)
 
 
+def test_a_terminal_that_is_slow_and_must_not_be_waited_for_gets_all_of_it() -> None:
+    with _terminal(*_first("pass", _FULL)) as terminal:
+        assert terminal.read_until(_LEFT).count(_KEYS) == 1
+
+
+def test_a_terminal_that_is_gone_is_no_fault() -> None:
+    stays = "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    with _terminal(*_first("while os.isatty(0): time.sleep(0.01)", stays)) as terminal:
+        terminal.read_until(_KEYS)
+        terminal.hang_up()
+        assert terminal.process.wait(_PATIENCE_S) == 0
+
+
 def test_ctrl_c_ends_it() -> None:
-    with _terminal("-c", _FIRST.format("time.sleep(60)")) as terminal:
+    with _terminal(*_first("time.sleep(60)")) as terminal:
         terminal.read_until(_KEYS)
         terminal.type(b"\x03")
         terminal.read_until(_LEFT)
@@ -182,7 +211,7 @@ def test_ctrl_c_ends_it() -> None:
 
 def test_what_is_typed_meanwhile_is_not_shown_and_waits_for_who_reads() -> None:
     work = "typed = b''\n    while len(typed) < 8: typed += os.read(0, 99)\nos.write(1, ascii(typed).encode())"
-    with _terminal("-c", _FIRST.format(work)) as terminal:
+    with _terminal(*_first(work)) as terminal:
         terminal.read_until(_KEYS)
         terminal.type(b"a\r\x1a\x1c\x13\x1b[A")
         terminal.ended()
