@@ -61,9 +61,12 @@ class InterruptCounts:
         """Whether all that the CPU took was counted."""
         return self.rows is not None and cpu in self.cpus
 
-    def of_cpu(self, cpu: int) -> int | None:
-        """All that the CPU took; None is unknown."""
-        return sum([count for _, count in self.on_cpu(cpu)]) if self.is_known(cpu) else None
+    def by_cpu(self) -> dict[int, int]:
+        """All that each CPU took, of which all is known."""
+        if self.rows is None:
+            return {}
+        sums = sums_of(self.rows)
+        return {cpu: sums.get(cpu, 0) for cpu in self.cpus}
 
 
 def sums_of(rows: Iterable[RowCount]) -> Mapping[int, int]:

@@ -49,12 +49,8 @@ def frame_of(
     """
     case = verdict.case if verdict is not None else Case(snapshot)
     roles = case.kept("roles", _roles)
-    lines: list[CpuLine] = []
     culprits: list[Disturbance] = []
-    for cpu, role in roles.items():
-        found = disturbances_of(interval, cpu) if interval is not None and role != Role.OFFLINE else ()
-        lines.append(_cpu_line(snapshot, interval, cpu, role, found))
-        culprits += found
+    lines = tuple(_cpu_lines(snapshot, interval, roles, culprits))
     culprits.sort(key=lambda each: (roles[each.cpu] == Role.HOUSEKEEPING, -(each.stolen_ns or 0)))
     seconds = interval.seconds if interval is not None else 0.0
     return Frame(
@@ -69,7 +65,7 @@ def frame_of(
         verdict=verdict.verdict if verdict is not None else None,
         passed=len(verdict.passes) if verdict is not None else None,
         judged_s=verdict.case.interval.seconds if verdict is not None and verdict.case.interval is not None else None,
-        cpus=tuple(lines),
+        cpus=lines,
         culprits=tuple(_culprit_line(each, roles[each.cpu], seconds) for each in culprits[:MOST_CULPRITS]),
         conditions=_conditions(snapshot, interval),
         counts=verdict.counts if verdict is not None else None,
@@ -93,47 +89,50 @@ def _roles(case: Case) -> dict[int, Role]:
     return dict(sorted(roles.items()))
 
 
-def _cpu_line(
-    snapshot: Snapshot, interval: Interval | None, cpu: int, role: Role, found: Sequence[Disturbance]
-) -> CpuLine:
-    clock = snapshot.frequency.cpus.get(cpu)
-    governor = clock.governor if clock is not None else None
-    current_khz = clock.current_khz if clock is not None else None
-    if interval is None or role == Role.OFFLINE:
-        return CpuLine(cpu, role, current_khz=current_khz, governor=governor)
-    taken_ns, estimated_ns = 0, 0
-    for each in found:
-        taken_ns += each.stolen_ns or 0
-        estimated_ns += each.stolen_ns or 0 if each.kind in _ESTIMATED else 0
-    stolen_ns = min(taken_ns, interval.length_ns)  # a quota's beside others' time
-    counts = (interval.interrupts.of_cpu(cpu), interval.softirqs.of_cpu(cpu))
-    is_known = cpu in interval.load_by_cpu and None not in counts
-    return CpuLine(
-        cpu=cpu,
-        role=role,
-        stolen_ns_per_s=stolen_ns / interval.seconds if is_known else None,
-        is_estimate=estimated_ns * 2 > stolen_ns,
-        interrupts_per_s=_per_s(counts[0], interval),
-        softirqs_per_s=_per_s(counts[1], interval),
-        busy_share=interval.busy_share(cpu),
-        current_khz=current_khz,
-        governor=governor,
-        taken_ns_per_s=_taken(found, interval.seconds) if is_known and role == Role.TARGET else None,
-    )
+def _cpu_lines(
+    snapshot: Snapshot, interval: Interval | None, roles: Mapping[int, Role], culprits: list[Disturbance]
+) -> Iterator[CpuLine]:
+    """Adds to the culprits those on each CPU. What is the same for all of them is asked once: there may be hundreds."""
+    clocks = snapshot.frequency.cpus
+    interrupts = interval.interrupts.by_cpu() if interval is not None else {}
+    softirqs = interval.softirqs.by_cpu() if interval is not None else {}
+    seconds = interval.seconds if interval is not None else 0.0
+    for cpu, role in roles.items():
+        clock = clocks.get(cpu)
+        governor = clock.governor if clock is not None else None
+        current_khz = clock.current_khz if clock is not None else None
+        if interval is None or role == Role.OFFLINE:
+            yield CpuLine(cpu, role, current_khz=current_khz, governor=governor)
+            continue
+        found = disturbances_of(interval, cpu)
+        culprits += found
+        taken = _taken(found)
+        stolen_ns = min(sum(taken.values()), interval.length_ns)  # a quota's beside others' time
+        is_known = cpu in interval.load_by_cpu and cpu in interrupts and cpu in softirqs
+        yield CpuLine(
+            cpu=cpu,
+            role=role,
+            stolen_ns_per_s=stolen_ns / seconds if is_known else None,
+            is_estimate=sum([ns for kind, ns in taken.items() if kind in _ESTIMATED]) * 2 > stolen_ns,
+            interrupts_per_s=interrupts[cpu] / seconds if cpu in interrupts else None,
+            softirqs_per_s=softirqs[cpu] / seconds if cpu in softirqs else None,
+            busy_share=interval.busy_share(cpu),
+            current_khz=current_khz,
+            governor=governor,
+            taken_ns_per_s=_by_kind(taken, seconds) if is_known and role == Role.TARGET else None,
+        )
 
 
-def _taken(found: Sequence[Disturbance], seconds: float) -> tuple[int, ...]:
-    """By kind, in the order of KINDS."""
-    if not found:
-        return _NOTHING_TAKEN
+def _taken(found: Sequence[Disturbance]) -> dict[Kind, int]:
     taken: dict[Kind, int] = {}
     for each in found:
         taken[each.kind] = taken.get(each.kind, 0) + (each.stolen_ns or 0)
-    return tuple([round(taken[kind] / seconds) if kind in taken else 0 for kind in KINDS])
+    return taken
 
 
-def _per_s(count: int | None, interval: Interval) -> float | None:
-    return None if count is None else count / interval.seconds
+def _by_kind(taken: Mapping[Kind, int], seconds: float) -> tuple[int, ...]:
+    """In the order of KINDS."""
+    return tuple([round(taken[kind] / seconds) if kind in taken else 0 for kind in KINDS]) if taken else _NOTHING_TAKEN
 
 
 def _culprit_line(each: Disturbance, role: Role, seconds: float) -> CulpritLine:

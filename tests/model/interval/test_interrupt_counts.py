@@ -21,7 +21,7 @@ def test_counts_are_the_growth_on_each_cpu() -> None:
     after = " CPU0 CPU2\n24: 5 9 chip 0-edge eth0\nLOC: 30 10 Local timer interrupts\n"
     counts = _counts(before, after)
     assert _by_label(counts) == {"24": {2: 2}, "LOC": {0: 20}}
-    assert (counts.of_cpu(0), counts.of_cpu(2)) == (20, 2)
+    assert (counts.by_cpu().get(0), counts.by_cpu().get(2)) == (20, 2)
 
 
 def test_a_cpu_that_left_in_between_takes_its_column_with_it() -> None:
@@ -52,7 +52,7 @@ def test_a_table_that_lost_a_row_of_the_architecture_is_not_believed() -> None:
     for counts in (_counts(whole, cut), _counts(cut, whole)):
         assert counts.rows is None
         assert "RES" in (counts.reason or "")
-        assert counts.of_cpu(0) is None
+        assert counts.by_cpu().get(0) is None
 
 
 def test_a_row_of_the_architecture_that_runs_backwards_is_not_believed() -> None:
@@ -73,7 +73,7 @@ def test_the_parts_of_a_sum_stand_for_it_and_what_they_leave_is_its_own() -> Non
     after = _s390(8, 27, " CIO: 8 [I/O] Common I/O Layer Interrupt", " QAI: 24 [AIO] QDIO Adapter Interrupt")
     counts = _counts(before, after)
     assert _by_label(counts) == {"CIO": {0: 3}, "AIO": {0: 3}, "QAI": {0: 17}}
-    assert counts.of_cpu(0) == 3 + 20
+    assert counts.by_cpu().get(0) == 3 + 20
 
 
 def test_an_msi_of_s390_is_counted_with_its_device_alone() -> None:
@@ -132,4 +132,4 @@ def test_a_shootdown_is_counted_once_and_not_as_the_call_that_it_is_too() -> Non
     table = "CPU0\nCAL: {0} Function call interrupts\nTLB: {1} TLB shootdowns\n"
     counts = _counts(table.format(10, 5), table.format(110, 95))
     assert _by_label(counts) == {"CAL": {0: 10}, "TLB": {0: 90}}
-    assert counts.of_cpu(0) == 100
+    assert counts.by_cpu().get(0) == 100
