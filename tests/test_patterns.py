@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,9 @@ def test_each_pattern_of_the_program_compiles() -> None:
     for each in found:
         assert isinstance(each, patterns._Later)
         assert isinstance(re.compile(each._text, each._flags), re.Pattern)
+
+
+def test_no_pattern_is_compiled_when_a_module_is_imported() -> None:
+    root = Path(noisewatch.__file__).parent
+    at_import = re.compile(r"^\S.*\bre\.compile\(", re.MULTILINE)
+    assert [path.name for path in root.rglob("*.py") if at_import.search(path.read_text())] == []

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import noisewatch
 from noisewatch import records
 
 _NEVER_COMPILED = "stub"
@@ -115,3 +118,10 @@ def test_no_method_is_compiled_before_it_is_called() -> None:
     assert {getattr(Reading, name).__name__ for name in compiled} == {_NEVER_COMPILED}
     assert Reading("a") == Reading("a")
     assert [getattr(Reading, name).__name__ for name in compiled] == ["__init__", "__eq__", _NEVER_COMPILED]
+
+
+def test_all_records_are_ours_but_the_one_that_keeps_what_it_has_worked_out() -> None:
+    root = Path(noisewatch.__file__).parent
+    standard = re.compile(r"^from dataclasses import .*\bdataclass\b", re.MULTILINE)
+    users = {str(path.relative_to(root)) for path in root.rglob("*.py") if standard.search(path.read_text())}
+    assert users == {"judgement/case.py"}

@@ -20,11 +20,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Kind
 from noisewatch.patterns import regex
+from noisewatch.records import dataclass
 
 _ID = regex(r"^ID: (\d{1,5})$", re.MULTILINE | re.ASCII)
 _FIELD = regex(
