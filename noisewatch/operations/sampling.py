@@ -182,7 +182,7 @@ class _Sampler:
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
         """The idle probe's processes are ours; which, is asked after the threads were read, so that none is missing."""
         own_pids = self._idle_probe.own_pids if self._idle_probe is not None else frozenset()
-        return replace(snapshot, own_pids=snapshot.own_pids | own_pids)
+        return replace(snapshot, own_pids=snapshot.own_pids | own_pids) if own_pids else snapshot
 
     def _watched(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
         """The frame with what the idle probe measured, which then knows where to spin next."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from noisewatch.cpus import CpuSet
@@ -77,22 +77,26 @@ class TaskReader:
         tasks: dict[int, Task] = {}
         read_pids: set[int] = set()
         threads = ThreadReader(reader, target, tickless, self._asks_all_affinities)
+        for pid, by_tid in self._read_within_budget(threads, order):
+            if by_tid is not None:
+                read_pids.add(pid)
+                tasks.update(by_tid)
+        self._listed = listed
+        return Tasks(tasks, listed, frozenset(read_pids))
+
+    def _read_within_budget(
+        self, threads: ThreadReader, order: Sequence[int]
+    ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
+        """Each process with its threads, until that took too long. To ask takes longer than one that rests."""
         started_ns = self._used_ns()
         for place in range(0, len(order), _AT_ONCE):
             some = order[place : place + _AT_ONCE]
             changed = self._changed(threads, some)
             for pid in some:
-                by_tid = self._read_or_rest(threads, pid, changed.get(pid))
-                if by_tid is not None:
-                    read_pids.add(pid)
-                    tasks.update(by_tid)
-                if self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns:
-                    break
-            else:
-                continue
-            break
-        self._listed = listed
-        return Tasks(tasks, listed, frozenset(read_pids))
+                yield pid, self._read_or_rest(threads, pid, changed.get(pid))
+                is_due = pid in changed or pid == some[-1]
+                if is_due and self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns:
+                    return
 
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
         """Who ran on a target CPU lately, and who is new; then by turns one that ran elsewhere, and one of the rest."""
