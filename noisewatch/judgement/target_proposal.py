@@ -22,9 +22,14 @@ def proposed_target(case: Case) -> CpuSet | None:
     The boot CPU's core is left out where there are others, and at least one core is left to all other work. None where
     the topology does not tell, or has nothing better.
     """
+    return case.kept("proposed target", _proposed_target)
+
+
+def _proposed_target(case: Case) -> CpuSet | None:
+    topology = case.snapshot.topology
     groups: dict[tuple[object, ...], dict[CpuSet, int]] = defaultdict(dict)
     for cpu in sorted(case.target & case.running):
-        place = case.snapshot.topology.get(cpu)
+        place = topology.get(cpu)
         if place is None or not place.siblings or not place.last_level_cache:
             return None
         groups[place.node, place.last_level_cache, place.kind, place.capacity].setdefault(place.siblings, cpu)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import field
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.mounts import parse_cgroup_mounts
@@ -50,11 +51,13 @@ class CpuTime:
     softirq_ns: int | None = None
     steal_ns: int | None = None  # Linux 2.6.11
 
-    @property
-    def total_ns(self) -> int:
-        """All of it, idle included."""
+    total_ns: int = field(init=False, repr=False, compare=False)  # all of it, idle included
+
+    def __post_init__(self) -> None:
+        """Adds up once what several intervals ask for."""
         optional_ns = (self.iowait_ns or 0) + (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
-        return self.user_ns + self.nice_ns + self.system_ns + self.idle_ns + optional_ns
+        total_ns = self.user_ns + self.nice_ns + self.system_ns + self.idle_ns + optional_ns
+        object.__setattr__(self, "total_ns", total_ns)
 
 
 def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:

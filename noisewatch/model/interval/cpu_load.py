@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from noisewatch.records import dataclass
@@ -32,20 +33,17 @@ class CpuLoad:
     steal_ns: int | None
     steal_since_boot_ns: int | None
 
-    @property
-    def interrupted_ns(self) -> int:
-        """Of interrupts and the hypervisor."""
-        return (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
+    interrupted_ns: int = field(init=False, repr=False, compare=False)  # of interrupts and the hypervisor
+    ran_ns: int = field(init=False, repr=False, compare=False)  # of tasks: the larger of the two readings
+    busy_ns: int = field(init=False, repr=False, compare=False)  # all but idle and waiting for I/O; the larger, too
 
-    @property
-    def ran_ns(self) -> int:
-        """Of tasks: the larger of the two readings."""
-        return max(self.tasks_ns, (self.exact_tasks_ns or 0) - self.interrupted_ns)
-
-    @property
-    def busy_ns(self) -> int:
-        """All but idle and waiting for I/O; the larger of the two readings."""
-        return max(self.tasks_ns + self.interrupted_ns, self.exact_tasks_ns or 0)
+    def __post_init__(self) -> None:
+        """Works out what is asked for again and again, of hundreds of CPUs."""
+        interrupted_ns = (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
+        exact_ns = self.exact_tasks_ns or 0
+        object.__setattr__(self, "interrupted_ns", interrupted_ns)
+        object.__setattr__(self, "ran_ns", max(self.tasks_ns, exact_ns - interrupted_ns))
+        object.__setattr__(self, "busy_ns", max(self.tasks_ns + interrupted_ns, exact_ns))
 
 
 def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[int, CpuLoad]:
