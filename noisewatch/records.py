@@ -18,6 +18,7 @@ def _dataclass(
     declare = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
 
     def decorate(plain: type[Any]) -> type[Any]:
+        plain.__doc__ = plain.__doc__ or plain.__name__  # else the library asks `inspect` for a signature
         record: Any = declare(plain)
         record.__repr__ = _repr
         _compile_when_called(record, "__init__", lambda: _init_of(record, frozen))

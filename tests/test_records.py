@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,13 @@ def test_no_method_is_compiled_before_it_is_called() -> None:
     assert {getattr(Reading, name).__name__ for name in compiled} == {_NEVER_COMPILED}
     assert Reading("a") == Reading("a")
     assert [getattr(Reading, name).__name__ for name in compiled] == ["__init__", "__eq__", _NEVER_COMPILED]
+
+
+def test_nobody_looks_for_a_signature_to_describe_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(inspect, "signature", asked.append)
+    assert [each.__doc__ for each in _declared(records.dataclass)] == ["Reading", "Named", "Counter"]
+    assert asked == []
 
 
 def test_all_records_are_ours_but_the_one_that_keeps_what_it_has_worked_out() -> None:
