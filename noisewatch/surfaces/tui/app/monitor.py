@@ -142,7 +142,8 @@ class MonitorApp(ActingApp):
             self.model.notice_silence(time.monotonic() - self._framed_s)
             if self.model.silence is not None:
                 self.draw()
-        self._tell_silence_in(_TELLS_SILENCE_EVERY_S)
+        if not self.model.is_recorded:  # which nothing more is awaited of
+            self._tell_silence_in(_TELLS_SILENCE_EVERY_S)
 
     def on_hung_up(self) -> None:
         """The terminal is gone; a shell's hang-up signal may have been ignored."""

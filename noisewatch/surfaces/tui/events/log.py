@@ -112,10 +112,10 @@ def changes(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str
     """CPUs that came and went, another target."""
     if before is None:
         return
-    gone, come = _online(before) - _online(after), _online(after) - _online(before)
-    if gone:
+    was, now = _online(before), _online(after)
+    if gone := was - now:
         yield EventKind.HOT_PLUG, f"{name_cpus(gone)} went offline"
-    if come:
+    if come := now - was:
         yield EventKind.HOT_PLUG, f"{name_cpus(come)} came online"
     if before.target != after.target:
         chosen = f"{format_cpu_list(after.target) or 'none'} ({after.target_chosen_by})"

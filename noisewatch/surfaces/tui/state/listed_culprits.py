@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+from operator import is_not
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.state import filters
+from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.selection import Listing
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+
+class ListedCulprits:
+    """The culprits that the screen lists, filtered and sorted: a picture asks thrice, and they are worked out once."""
+
+    def __init__(self) -> None:
+        self._made_of: tuple[object, ...] = ()
+        self._lines: list[CulpritLine] = []
+
+    def of(self, model: ScreenModel) -> list[CulpritLine]:
+        """Nobody changes the list."""
+        made_of = (
+            *(model.frame, model.screen, model.cpu, model.shows_all_cpus),
+            *(model.filter, model.folds, model.sort, model.baseline),
+        )
+        if not self._made_of or any(map(is_not, made_of, self._made_of)):
+            self._made_of, self._lines = made_of, _listed(model)
+        return self._lines
+
+
+def _listed(model: ScreenModel) -> list[CulpritLine]:
+    found = unfolded(model)
+    if model.folds and model.screen != "cpu":
+        found = folded(found, lambda line: filters.weight_of(line, model.sort, model.baseline), cut_cpus(model.frame))
+    return filters.culprits_in_order(found, model.sort, model.baseline)
 
 
 def unfolded(model: ScreenModel) -> list[CulpritLine]:

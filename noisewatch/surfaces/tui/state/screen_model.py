@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,8 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
-from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
-from noisewatch.surfaces.tui.state.listed_culprits import cut_cpus, unfolded
+from noisewatch.surfaces.tui.state.listed_culprits import ListedCulprits
 from noisewatch.surfaces.tui.state.map_view import MapView
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
@@ -73,6 +72,7 @@ class ScreenModel(TimeTravel):
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
     own_cost: OwnCost | None = None
+    _listed: ListedCulprits = field(default_factory=ListedCulprits)
 
     def go_to_number(self, number: int) -> None:
         """Stays at that interval, with its first row selected unless another was chosen."""
@@ -157,10 +157,7 @@ class ScreenModel(TimeTravel):
 
     def listed(self) -> list[CulpritLine]:
         """The culprits that the screen lists, filtered and sorted."""
-        found = unfolded(self)
-        if self.folds and self.screen != Screen.CPU:
-            found = folded(found, lambda line: filters.weight_of(line, self.sort, self.baseline), cut_cpus(self.frame))
-        return filters.culprits_in_order(found, self.sort, self.baseline)
+        return self._listed.of(self)
 
     def scroll_fix(self, rows: int) -> None:
         """Where it finds no room."""
