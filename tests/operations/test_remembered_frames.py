@@ -1,0 +1,54 @@
+"""Of machines that change, frame after frame is what it would be if nothing were remembered of the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.remembered import Remembered
+from noisewatch.judgement.verdict import judge
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.model.interval.interval import interval_between
+from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, encode_frame, standing_of
+from noisewatch.operations.frame.making import frame_of
+from tests import MACHINES
+from tests.written.many_cpus import record_many_cpus
+
+
+def _snapshots(path: Path) -> Iterator[Snapshot]:
+    recording, task_reader = Recording(str(path)), TaskReader()
+    before = read_snapshot(recording, SnapshotOptions(), task_reader)
+    yield before
+    while recording.advance():
+        before = read_snapshot(recording, SnapshotOptions(), task_reader, before)
+        yield before
+
+
+def _assert_nothing_is_old(path: Path) -> None:
+    remembered = Remembered()
+    told = heard = NOTHING_TOLD
+    for before, after in pairwise(_snapshots(path)):
+        interval = interval_between(before, after)
+        case = Case(after, interval, starts_benchmark=False, remembered=remembered)
+        verdict, fresh = judge(case, remembered=remembered), judge(Case(after, interval, starts_benchmark=False))
+        assert (verdict.verdict, verdict.findings) == (fresh.verdict, fresh.findings)
+        frame = frame_of(after, interval, verdict, tells_all=True, remembered=remembered, sampler_cpu_s=None)
+        assert frame == frame_of(after, interval, fresh, tells_all=True, sampler_cpu_s=None)
+        decoded = decode_frame(encode_frame(frame, told), heard)
+        assert decoded == frame
+        told, heard = standing_of(frame), standing_of(decoded)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in MACHINES.glob("*.nw")))
+def test_a_recorded_machine(name: str) -> None:
+    _assert_nothing_is_old(MACHINES / f"{name}.nw")
+
+
+def test_a_machine_with_noise_hotplug_and_other_governors(tmp_path: Path) -> None:
+    _assert_nothing_is_old(record_many_cpus(8, tmp_path / "8.nw", 108))
