@@ -22,7 +22,7 @@ def main() -> None:
     is_quick = parser.parse_args().quick
     print_costs(rounds=1 if is_quick else 5, watched_s=4.0 if is_quick else 12.0)
     print_start(runs=3 if is_quick else 9)
-    print_gaps(rounds=4 if is_quick else 60)
+    print_gaps(rounds=8 if is_quick else 150)
 
 
 if __name__ == "__main__":
