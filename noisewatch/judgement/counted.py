@@ -96,11 +96,20 @@ def _sum(counts: list[int | None]) -> int | None:
 
 
 def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> int | None:
-    before, after = (each.background.memory.count_by_name for each in (interval.before, interval.after))
-    if before is None or after is None or before == after:
+    known = interval.cached(_counters, lambda: _counters(interval))
+    if known is None:
         return None
+    before, after, are_same_names = known
     wanted = names(before)
-    if not wanted or (before.keys() != after.keys() and wanted != names(after)):
+    if not wanted or (not are_same_names and wanted != names(after)):
         return None
     steps = [after[name] - before[name] for name in wanted]
     return sum(steps) if min(steps) >= 0 else None
+
+
+def _counters(interval: Interval) -> tuple[_Counters, _Counters, bool] | None:
+    """Those before and after, and whether they have the same names; None where they are unknown, or stood still."""
+    before, after = (each.background.memory.count_by_name for each in (interval.before, interval.after))
+    return (
+        None if before is None or after is None or before == after else (before, after, before.keys() == after.keys())
+    )

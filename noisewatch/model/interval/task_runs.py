@@ -82,7 +82,7 @@ def run_tasks(
     Time is only counted for threads whose time was known at both ends, or that were born in between. One that has
     ended had what it had when it was seen last.
     """
-    before = looks[0]
+    before, by_tids = looks[0], [tasks.by_tid for tasks in looks]
     settled: list[TaskRun] = []
     wanderers: list[_Wanderer] = []
     for task in _read_anew(looks):
@@ -96,9 +96,9 @@ def run_tasks(
             continue
         moves = _moves(task, known)
         run = run_of(task, ran_ns, own_pids, has_stayed=moves == 0)
-        path = _path(task, looks)
+        path = _path(task, by_tids)
         seen = frozenset(path)
-        unseen_moves = moves is not None and moves > sum(map(ne, path, path[1:]))
+        unseen_moves = moves is not None and moves > 0 and moves > sum(map(ne, path, path[1:]))
         beyond = (task.allowed or frozenset()) - seen if unseen_moves and not run.is_own else frozenset()
         if seen | beyond == {task.cpu}:
             settled.append(run)
@@ -116,9 +116,9 @@ def _read_anew(looks: Sequence[Tasks]) -> list[Task]:
     return [task for tid, task in seen_last.items() if looks[0].by_tid.get(tid) is not task]
 
 
-def _path(task: Task, looks: Sequence[Tasks]) -> list[int]:
+def _path(task: Task, looks: Iterable[Mapping[int, Task]]) -> list[int]:
     """The CPUs that it was seen on, look after look."""
-    found = [tasks.by_tid.get(task.tid) for tasks in looks]
+    found = [by_tid.get(task.tid) for by_tid in looks]
     return [each.cpu for each in found if each is not None and each.started_ticks == task.started_ticks]
 
 
