@@ -80,7 +80,7 @@ class Remembered:
         """
         assert self._case is not None
         known = self._known.get(key)
-        if known is not None and known.asked.isdisjoint(self._changed) and all(map(is_, known.of, of)):
+        if known is not None and known.asked.isdisjoint(self._changed) and _are_same(known.of, of):
             self._kept[key] = known
             self._misses.pop(key, None)
             value: T = known.value
@@ -97,6 +97,10 @@ class Remembered:
             return work(self._case)
         self._kept[key] = _Kept(value, of, frozenset(asked))
         return value
+
+
+def _are_same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
+    return len(before) == len(now) and all(map(is_, before, now))
 
 
 def _names_of(kept: Iterable[_Kept]) -> _Names:

@@ -152,10 +152,10 @@ def test_what_is_different_case_after_case_is_hardly_looked_at_through_a_view() 
 def test_what_else_it_was_made_of_has_to_be_the_same_objects() -> None:
     remembered, one, other = Remembered(), Answer(Status.PASS, "a"), Answer(Status.PASS, "a")
     made = []
-    for answer in (one, one, other, other, one):
+    for answers in ((one,), (one,), (other,), (other,), (one,), (one, other), (one,), ()):
         remembered.turn_to(_case())
-        made.append(remembered.get("", lambda _: object(), (answer,)))
-    assert [made.index(each) for each in made] == [0, 0, 2, 2, 4]
+        made.append(remembered.get("", lambda _: object(), answers))
+    assert [made.index(each) for each in made] == [0, 0, 2, 2, 4, 5, 6, 7]
 
 
 def test_a_part_that_is_kept_is_made_again_once_it_differs_and_of_an_altered_case_each_time() -> None:
