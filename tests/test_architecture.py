@@ -279,7 +279,7 @@ def test_a_command_for_scripts_loads_no_library_that_it_does_not_need(command: l
     assert ran.stderr.splitlines()[-1] == "[]"
 
 
-_MEASURING = ("kernel.trace.collector", "kernel.frequency.clock_readings", "model.trace", "operations.calibrate")
+_MEASURING = ("kernel.trace.collector", "judgement.noise.floor", "model.calibration", "operations.calibrate")
 _LIGHT = [
     ("import noisewatch.operations.frame.frame", ("judgement.checks", "kernel", "surfaces")),
     ("import noisewatch.surfaces.cli.show", ("judgement.checks", "judgement.verdict")),

@@ -9,8 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
-from noisewatch.judgement.noise.work_floors import WorkFloors, floors_by_work
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.own_process import UNKNOWN_PROCESS
@@ -19,6 +17,8 @@ from noisewatch.kinds import Work
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
     from noisewatch.judgement.check import Limit
+    from noisewatch.judgement.noise.budget import Budget, NoiseFloor
+    from noisewatch.judgement.noise.work_floors import WorkFloors
     from noisewatch.judgement.remembered import Remembered
     from noisewatch.kernel.calibration import CalibrationSamples
     from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -116,6 +116,8 @@ def calibrated_with(
     What else is known of the same time tells who made the gaps.
     """
     # imported here, as most snapshots are judged without a calibration
+    from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
+    from noisewatch.judgement.noise.work_floors import floors_by_work
     from noisewatch.kernel.calibration import CpuSamples
     from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
     from noisewatch.model.calibration.figures import calibration_of

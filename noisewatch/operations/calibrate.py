@@ -11,7 +11,7 @@ from pathlib import Path
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.busy_load import BusyLoad
 from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples, read_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot

@@ -11,9 +11,8 @@ from pathlib import Path
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable, UsageError
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise.by_work import is_settled
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.drift import Cvs, Drift, drift_of
-from noisewatch.judgement.noise.floor import Budget
 from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples
 from noisewatch.kernel.numbers import field_of
 from noisewatch.kinds import Work
@@ -55,6 +54,8 @@ class Past:
         """With `is_auto` it is enough once what will judge it knows the noise floor well."""
         if not options.is_auto:
             return options
+        from noisewatch.judgement.noise.by_work import is_settled
+
         return replace(options, is_enough=lambda so_far: is_settled(so_far, budget, self.drift_of(so_far)))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import Verdict, judge

@@ -18,7 +18,7 @@ from bisect import bisect_left, bisect_right
 from types import ModuleType
 
 from noisewatch.judgement.case import calibrated_with
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.machine.spinning.calibration.buffer import READY, STATE, CalibrationBuffer, buffer_words, plan_slots
 from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate, plan_of, start_host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import calibrated_with
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import CalibrationOptions, parse_calibration
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import LATENCY

@@ -15,8 +15,8 @@ import pytest
 
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.case import calibrated_with
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
-from noisewatch.judgement.noise.floor import Budget
 from noisewatch.kernel import busy_load
 from noisewatch.kernel.calibration import QUESTION, CalibrationOptions, parse_calibration
 from noisewatch.kernel.trace.runs import QUESTION as TRACE

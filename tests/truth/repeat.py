@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor
+from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.work_floors import floors_by_work
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.machine.spinning.calibration.buffer import plan_slots

@@ -8,8 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
+from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kinds import Work
 from noisewatch.model.calibration.statistics import coefficient_of_variation

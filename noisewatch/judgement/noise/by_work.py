@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.grading import why_incomplete
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
-from noisewatch.judgement.noise.work_floors import ALONE, floors_by_work
+from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
+from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
+from noisewatch.judgement.noise.work_floors import floors_by_work
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass

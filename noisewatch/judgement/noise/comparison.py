@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.floor import worst_floors
 from noisewatch.model.calibration.figures import Calibration
 from noisewatch.records import dataclass
 
-LOSES_TOO_MUCH = 0.005  # share of the time that is lost in gaps: half of a change of 1 %
 _DIFFERS = 1.5  # times as much noise: two calibrations of one machine differ by less, unless something has changed
 
 

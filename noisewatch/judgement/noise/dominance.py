@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise.floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
+from noisewatch.judgement.noise.budget import NoiseFloor
+from noisewatch.judgement.noise.floor import FEWEST_SAMPLES, expected_cv
 from noisewatch.kinds import Kind, Work
 from noisewatch.model.calibration.stretches import SERIES_OF
 from noisewatch.model.calibration.timeline import timelines_of

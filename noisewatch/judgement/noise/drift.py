@@ -7,7 +7,6 @@ tests/truth did stands for it, with the weight of so many changes.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
@@ -84,6 +83,8 @@ USUAL_DRIFT = Drift()
 
 def drift_of(changes: Sequence[tuple[Cvs, Cvs]]) -> Drift:
     """What is learned from calibrations: each pair is one and the next."""
+    import statistics  # most runs judge without a history
+
     learned = {}
     for usual in _USUAL:
         logarithms = (_logarithms(one, other, usual.length_ns) for one, other in changes)

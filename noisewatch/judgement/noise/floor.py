@@ -13,13 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.noise.smallest_change import smallest_change
-from noisewatch.kinds import Work
 from noisewatch.model.calibration.statistics import coefficient_of_variation
 from noisewatch.model.calibration.stretches import SERIES_OF
 from noisewatch.model.calibration.timeline import Replay, Timelines
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
@@ -31,57 +30,6 @@ _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for J
 FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; of longer samples the prediction is extrapolated
 _FEWEST_IN_LOOKS, _FEWEST_LOOKS = 0.5, 4  # enough work where that was seen at so many times
 _FEWEST_PIECES = 2  # of work to a sample: what is shorter would be interpolated, and look steadier than it is
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseFloor:
-    """What samples of `sample_ns` will show on CPU `cpu`. Shares are of the mean.
-
-    The worst sample by the median: `max_expected` is the median prediction, `max_inflation` its 95th percentile.
-    `bounded` says whether the calibration was long enough to have met what `samples` samples will meet.
-    """
-
-    sample_ns: int
-    cpu: int
-    cv_low: float
-    cv_expected: float
-    cv_high: float
-    max_expected: float
-    max_inflation: float
-    smallest_change_share: float
-    samples: int
-    bounded: bool
-    extrapolated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What the user wants to measure: samples of `at_ns`, `samples` of them; and what noise may be in them.
-
-    `work` is what the time of the benchmark depends on; None where the user did not say.
-    """
-
-    at_ns: int = 100_000_000
-    samples: int = 25
-    max_cv: float = 0.01
-    max_inflation: float | None = None
-    work: Work | None = None
-
-    def is_exceeded_by(self, floor: NoiseFloor) -> bool:
-        """Whether samples will vary more in nine cases of ten, or one of them probably take longer."""
-        is_inflated = self.max_inflation is not None and floor.max_expected > self.max_inflation
-        return floor.cv_low > self.max_cv or (is_inflated and not floor.extrapolated)
-
-    def is_met_by(self, floor: NoiseFloor) -> bool:
-        """Whether samples will vary no more, and none of them take longer, as far as the calibration can tell."""
-        is_bounded = self.max_inflation is None or (floor.bounded and floor.max_inflation <= self.max_inflation)
-        return floor.cv_high <= self.max_cv and is_bounded and not floor.extrapolated
-
-    def why_unbounded(self, floors: Iterable[NoiseFloor]) -> str:
-        """Why nobody can say that no sample takes longer than `max_inflation`, where the floors do not exceed it."""
-        if all(floor.bounded for floor in floors):
-            return f"the worst sample may take more than {self.max_inflation:.2f}×, though probably less"
-        return "the calibration was too short to bound the worst sample"
 
 
 def floors_by_cpu(

@@ -6,24 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
-from noisewatch.judgement.noise.floor import (
-    FEWEST_DRAWS,
-    MOST_DRAWS,
-    Budget,
-    NoiseFloor,
-    floors_by_length,
-    replays_by_cpu,
-    worst_of,
-)
+from noisewatch.judgement.noise.floor import FEWEST_DRAWS, MOST_DRAWS, floors_by_length, replays_by_cpu, worst_of
 from noisewatch.kinds import Work
 from noisewatch.model.calibration.stretches import INTERRUPTIONS, SERIES_OF
 from noisewatch.model.calibration.timeline import Replay, Timelines
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples
-
-ALONE = "interruptions"  # of work that nothing else slows
 
 
 class WorkFloors:

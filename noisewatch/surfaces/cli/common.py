@@ -17,7 +17,7 @@ from noisewatch.surfaces.cli.options import AUTO, MOST_AUTO_S
 from noisewatch.surfaces.output import opened_output
 
 if TYPE_CHECKING:
-    from noisewatch.judgement.noise.floor import Budget
+    from noisewatch.judgement.noise.budget import Budget
     from noisewatch.kernel.calibration import CalibrationOptions
 
 
@@ -28,7 +28,7 @@ def machine_options(arguments: Namespace) -> MachineOptions:
 
 def budget_of(arguments: Namespace) -> Budget:
     """What the options say of the benchmark to come."""
-    from noisewatch.judgement.noise.floor import Budget  # the monitor imports this module, and shows a picture first
+    from noisewatch.judgement.noise.budget import Budget  # the monitor imports this module, and shows a picture first
     from noisewatch.judgement.rules import WORK_OF_PROFILE
 
     work = arguments.work or WORK_OF_PROFILE.get(getattr(arguments, "profile", None) or "")

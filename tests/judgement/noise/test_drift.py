@@ -6,8 +6,9 @@ import math
 
 import pytest
 
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Cvs, Drift, drift_of
-from noisewatch.judgement.noise.floor import Budget, floors_by_cpu
+from noisewatch.judgement.noise.floor import floors_by_cpu
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kinds import Work
 from tests.written.calibration import WORK_NS, written_calibration

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
-from noisewatch.judgement.noise.by_work import FloorsByWork, floors_by_work_of, judged_by_work
-from noisewatch.judgement.noise.comparison import LOSES_TOO_MUCH
-from noisewatch.judgement.noise.dominance import dominating_cause
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor
+from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, Budget, NoiseFloor
 from noisewatch.judgement.noise.smallest_change import TEST
-from noisewatch.judgement.noise.work_floors import ALONE
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kinds import Kind
 from noisewatch.units import describe_ns
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.noise.by_work import FloorsByWork
 
 
 @check(
@@ -52,6 +51,9 @@ def noise_floor_above_budget(case: Case) -> Answer:
     calibrated = case.calibrated
     if calibrated is None:
         return not_calibrated(case)
+    from noisewatch.judgement.noise.by_work import floors_by_work_of  # most runs judge without a calibration
+    from noisewatch.judgement.noise.dominance import dominating_cause
+
     floor, budget = calibrated.floor, calibrated.budget
     by_work = floors_by_work_of(calibrated) if budget.work is None else None
     if by_work is not None:
@@ -107,6 +109,9 @@ def _evidence(floor: NoiseFloor, budget: Budget) -> dict[str, Any]:
 
 def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> Answer:
     """Nobody said what the benchmark's time depends on: all kinds of work have to be within the budget."""
+    from noisewatch.judgement.noise.by_work import judged_by_work
+    from noisewatch.judgement.noise.dominance import dominating_cause
+
     budget, floors = by_work.budget, by_work.floor_by_work
     worst = floors[by_work.worst]
     cvs = ", ".join(f"{work} {floor.cv_expected:.1%}" for work, floor in floors.items())

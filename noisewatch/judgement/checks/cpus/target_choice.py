@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -151,6 +150,8 @@ def _measured(case: Case) -> Answer:
         return unknown(f"{why_unknown}, and there was no calibration")
     if calibrated.doubt is not None or calibrated.troubles:
         return unknown(f"{why_unknown}; {calibrated.doubt or why_incomplete(calibrated)}")
+    import statistics  # few runs are calibrated
+
     samples = {
         said.cpu: said.interpreted.length_ns for said in calibrated.calibration.samples.cpus if said.cpu in case.target
     }

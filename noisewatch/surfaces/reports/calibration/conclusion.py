@@ -8,10 +8,9 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.checks.calibration.noise import why_undecided
 from noisewatch.judgement.grading import why_incomplete
+from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judged_by_work
 from noisewatch.judgement.noise.dominance import QUOTA, dominating_cause, is_of_quota
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor
-from noisewatch.judgement.noise.work_floors import ALONE
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass

@@ -10,8 +10,8 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.comparison import compare, noise_share_of, part_of
-from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.model.calibration.attribution import Attribution

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor
+from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, in_ascii, runs
 from noisewatch.units import describe_ns

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise.comparison import LOSES_TOO_MUCH, Comparison, Difference, loud_cpus, part_of
+from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
+from noisewatch.judgement.noise.comparison import Comparison, Difference, loud_cpus, part_of
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT

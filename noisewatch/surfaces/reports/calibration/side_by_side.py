@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.comparison import Comparison, Difference, compare
-from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.model.calibration.statistics import quantile
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.comparison import work_times

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of
 from noisewatch.judgement.noise.drift import Drift
-from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.judgement.noise.smallest_change import TEST
-from noisewatch.judgement.noise.work_floors import ALONE
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
 from noisewatch.surfaces.reports.parts.tables import align

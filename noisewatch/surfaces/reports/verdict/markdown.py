@@ -24,8 +24,8 @@ from noisewatch.judgement.finding_words import (
     sentence,
 )
 from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import floors_by_work_of
-from noisewatch.judgement.noise.floor import NoiseFloor
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table

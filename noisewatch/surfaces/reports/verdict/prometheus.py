@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise.floor import NoiseFloor
+from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.calibration.figures import CpuFigures

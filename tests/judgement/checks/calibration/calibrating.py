@@ -6,7 +6,7 @@ from typing import Any
 
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot

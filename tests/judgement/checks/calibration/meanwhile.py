@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import CACHE, LATENCY, MEMORY, OF_WORK, STARTED, THROUGHPUT

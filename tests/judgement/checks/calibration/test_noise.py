@@ -11,7 +11,7 @@ from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.checks.calibration import noise
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot

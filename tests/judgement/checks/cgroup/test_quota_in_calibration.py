@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.check import Answer
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.dominance import MEMORY, QUOTA, dominating_cause
-from noisewatch.judgement.noise.floor import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import Trace, parse_trace

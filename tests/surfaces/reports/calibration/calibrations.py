@@ -9,7 +9,7 @@ from itertools import pairwise
 from random import Random
 
 from noisewatch.judgement.case import Calibrated, calibrated_with
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kinds import Kind
 from noisewatch.machine.recording.replay import Recording

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of

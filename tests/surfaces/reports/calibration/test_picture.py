@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisewatch.judgement.case import Calibrated, calibrated_with
-from noisewatch.judgement.noise.floor import Budget, NoiseFloor
+from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of

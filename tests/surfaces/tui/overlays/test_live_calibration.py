@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from noisewatch.judgement.case import Calibrated, calibrated_with
-from noisewatch.judgement.noise.floor import Budget
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import QUESTION, parse_calibration
 from noisewatch.machine import Machine
 from noisewatch.machine.spinning.calibration.run import Progress
