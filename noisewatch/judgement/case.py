@@ -160,12 +160,10 @@ class Case:
     starts_benchmark: bool = True  # whether this process was started by whoever starts the benchmark; a monitor was not
     remembered: Remembered | None = field(default=None, repr=False, compare=False)  # of cases before
 
-    def kept(self, key: Hashable, work: Callable[[Case], T], of: tuple[object, ...] = ()) -> T:
-        """What `work` makes of this case, and of what else it is made `of`; what it made of the case before, where that
-        cannot differ.
-        """
+    def kept(self, key: Hashable, work: Callable[[Case], T]) -> T:
+        """What `work` makes of this case: for many cases what it made of the one before, where that cannot differ."""
         remembered = self.remembered
-        return work(self) if remembered is None or not remembered.is_at(self) else remembered.get(key, work, of)
+        return work(self) if remembered is None or not remembered.is_at(self) else remembered.get(key, work)
 
     def bound(self, limit: Limit) -> float:
         """The value that judges: the user's, else the profile's."""

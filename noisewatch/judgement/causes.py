@@ -90,7 +90,7 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     others = [each for each in wrong if not _is_about_target(each)]
     causes = [
         *_of_target(about_target, case, failed),
-        *(_kept_cause(group, case, failed) for group in _groups(others, case)),
+        *(_cause(group, case, failed) for group in _groups(others, case)),
         *_open(found[Gravity.UNANSWERED], case),
     ]
     return tuple(sorted(causes, key=_rank))
@@ -166,10 +166,10 @@ def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
     for finding in findings:
         fix = finding.answer.fix
         if fix is not None:
-            _join(groups, _Group([finding], [fix], _kept_leads(finding, case)), _shares_steps)
+            _join(groups, _Group([finding], [fix], _leads(finding, case)), _shares_steps)
     for finding in findings:
         if finding.answer.fix is None:
-            _join(groups, _Group([finding], [], _kept_leads(finding, case)), _shares_culprit)
+            _join(groups, _Group([finding], [], _leads(finding, case)), _shares_culprit)
     for group in [each for each in groups if not each.fixes and each.culprits]:
         remedy = remedy_of(culprits_of(group.findings[0], case)[0], case).fix
         if remedy is not None:
@@ -226,10 +226,6 @@ def _shares_culprit(one: _Group, other: _Group) -> bool:
     return bool(one.culprits & other.culprits)
 
 
-def _kept_leads(finding: Finding, case: Case) -> set[Hashable]:
-    return set(case.kept(("leads", finding.check.id), lambda asked: _leads(finding, asked), (finding,)))
-
-
 def _leads(finding: Finding, case: Case) -> set[Hashable]:
     """Whoever its fix is about; else the costliest of its culprits alone, so that a bystander joins no two causes."""
     culprits, fix = culprits_of(finding, case), finding.answer.fix
@@ -238,12 +234,6 @@ def _leads(finding: Finding, case: Case) -> set[Hashable]:
     covered = {who(each) for each in culprits if fix is not None and covers(fix, each)}
     bringing = {who(each) for each in culprits if brought_on_its_cpu(culprits[0], [each], case)}
     return covered | bringing | {who(each) for each in culprits[:1]}
-
-
-def _kept_cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
-    """As most findings are those of the case before."""
-    key = "cause", *((each.check.id, each.check.id in failed) for each in group.findings)
-    return case.kept(key, lambda asked: _cause(group, asked, failed), (*group.findings, *group.fixes))
 
 
 def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
