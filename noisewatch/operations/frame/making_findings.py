@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from noisewatch.judgement.case import Case
@@ -40,11 +40,11 @@ def told_of(verdict: Verdict | None, tells_all: bool = False, remembered: Rememb
     telling = tuple([each for each in judged if each[1] in _TELLING])
     said = remembered.get(
         "telling",
-        lambda case: _telling(replace(verdict, case=case), telling, remembered),
+        lambda case: _telling(replace(verdict, case=case), telling),
         tuple([each for each, _ in telling]),
     )
     answers = {
-        each.check.id: remembered.get(("said", each.check.id), partial(_said, each), (each,))
+        each.check.id: _short(sentence(each))
         for each, gravity in (judged if tells_all else ())
         if gravity not in _TELLING
     }
@@ -52,14 +52,14 @@ def told_of(verdict: Verdict | None, tells_all: bool = False, remembered: Rememb
     return {**said, "answers": answers or None, "gravities": gravities}
 
 
-def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]], remembered: Remembered) -> dict[str, Any]:
+def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]]) -> dict[str, Any]:
     """Those that did not pass, and what is behind them."""
     causes = causes_of(verdict)
     number_by_id = {each.check.id: number for number, cause in enumerate(causes, 1) for each in cause.findings}
     placed = [(_PLACES[gravity], number_by_id.get(each.check.id), each) for each, gravity in telling]
     placed.sort(key=lambda each: (each[0], each[1] or len(causes) + 1))
     return {
-        "findings": tuple([_remembered_line(each, place, number, remembered) for place, number, each in placed]),
+        "findings": tuple([_finding_line(each, _GRAVITIES[int(place)], number) for place, number, each in placed]),
         "causes": tuple(_cause_line(cause, verdict.case) for cause in causes),
     }
 
@@ -67,11 +67,6 @@ def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]], remem
 def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
     """A digit for each check of the catalogue; what a monitor does not ask is left out."""
     return "".join(_PLACES[gravity_by_id.get(each.id, Gravity.LEFT_OUT)] for each in CATALOGUE)
-
-
-def _remembered_line(finding: Finding, place: str, cause: int | None, remembered: Remembered) -> FindingLine:
-    key = "line", finding.check.id, place, cause
-    return remembered.get(key, lambda _: _finding_line(finding, _GRAVITIES[int(place)], cause), (finding,))
 
 
 def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> FindingLine:
@@ -91,10 +86,6 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
 @lru_cache(maxsize=64)  # the same ones every second
 def _first_command(fix: Fix) -> str | None:
     return next((command for _, command in commands_of(fix)), None)
-
-
-def _said(finding: Finding, _: Case) -> str:
-    return _short(sentence(finding))
 
 
 def _short(said: str) -> str:
