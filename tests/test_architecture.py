@@ -279,11 +279,12 @@ def test_a_command_for_scripts_loads_no_library_that_it_does_not_need(command: l
     assert ran.stderr.splitlines()[-1] == "[]"
 
 
-_MEASURING = ("kernel.trace.collector", "judgement.noise.floor", "model.calibration", "operations.calibrate")
+_MEASURING = ("kernel.trace.collector", "kernel.frequency.clock_readings", "model.trace", "operations.calibrate")
+_FLOORS = ("judgement.noise.floor", "model.calibration")
 _LIGHT = [
     ("import noisewatch.operations.frame.frame", ("judgement.checks", "kernel", "surfaces")),
     ("import noisewatch.surfaces.cli.show", ("judgement.checks", "judgement.verdict")),
-    ("import noisewatch.surfaces.cli.preflight, noisewatch.surfaces.reports.verdict.text", _MEASURING),
+    ("import noisewatch.surfaces.cli.preflight, noisewatch.surfaces.reports.verdict.text", _MEASURING + _FLOORS),
     ("import noisewatch.surfaces.cli.monitor", ("judgement.checks", "kernel.reader", "machine.live", "model")),
     ("import noisewatch.surfaces.tui.first_picture", ("judgement.checks", "kernel.snapshot", "surfaces.tui.app")),
     ("import noisewatch.operations.sampler, noisewatch.kernel.snapshot.snapshot", ("judgement", "operations.frame")),
