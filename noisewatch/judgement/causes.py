@@ -83,7 +83,8 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     """All causes: of failures first, then of what is open and blocks, then of warnings; of each what costs most."""
     found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
     for finding in verdict.findings:
-        found[finding.gravity(verdict.is_strict)].append(finding)
+        if finding.status != Status.PASS:  # as most do
+            found[finding.gravity(verdict.is_strict)].append(finding)
     wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
     failed = {each.check.id for each in found[Gravity.FAILED]}
     about_target = [each for each in wrong if _is_about_target(each)]

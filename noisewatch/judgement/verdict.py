@@ -167,7 +167,9 @@ def judge(
     else:
         remembered.turn_to(case)
         asked = [remembered.get(each.id, partial(_found, each), is_fault=_is_fault) for each in checks]
-    findings = [_excused(finding, case) for finding in link_measurements(asked)]
+    findings = link_measurements(asked)
+    if case.rules.profile == SHARED and case.is_guest:
+        findings = [_excused(finding) for finding in findings]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
 
@@ -246,10 +248,14 @@ def link_measurements(findings: list[Finding]) -> list[Finding]:
     ]
 
 
-def _excused(finding: Finding, case: Case) -> Finding:
-    """Under the profile `shared`, what a guest cannot know does not apply; what would block has to be measured."""
-    is_excused = case.rules.profile == SHARED and finding.check.is_hidden_from_guests and case.is_guest
-    if not is_excused or finding.answer.is_fault or finding.status != Status.UNKNOWN or finding.is_blocking_unknown:
+def _excused(finding: Finding) -> Finding:
+    """Of a guest under the profile `shared`: what it cannot know does not apply; what would block has to be known."""
+    if (
+        not finding.check.is_hidden_from_guests
+        or finding.answer.is_fault
+        or finding.status != Status.UNKNOWN
+        or finding.is_blocking_unknown
+    ):
         return finding
     by = f", but {finding.answered_by} has measured its effect" if finding.answered_by else ""
     return replace(finding, answer=not_applicable(f"a guest cannot know this{by}"), answered_by=None)
