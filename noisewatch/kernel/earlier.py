@@ -29,6 +29,7 @@ class EarlierSnapshots:
 
     def __init__(self) -> None:
         self.recurring: list[tuple[str, bytes]] = []  # the files of the last two snapshots, in their order
+        self.full_folders: set[str] = set()  # in which something was found since the settings were read
         self._last: Set[str] = frozenset()
         self._parsed: dict[str, _Parsed] = {}
 

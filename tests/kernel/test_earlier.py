@@ -168,3 +168,15 @@ def test_after_the_first_look_a_process_of_several_threads_is_listed_once_more()
     """A thread that was started while the others were being read has made none of them run since."""
     moments = [_group(20, {20: 1, 21: 2}), _group(20, {20: 1, 21: 2, 22: 9})]
     assert _times(_Rereading(*moments), 2) == [{20: 1, 21: 2}, {20: 1, 21: 2, 22: 9}]
+
+
+def test_a_folder_in_which_something_was_found_is_not_looked_into_for_each_file_that_is_missing() -> None:
+    machine, earlier = WrittenMachine({"/sys/kernel/a": "1\n"}), EarlierSnapshots()
+    for looked_into in (True, False):
+        machine.reads.clear()
+        assert Reader(machine, earlier).is_absent("/sys/kernel/b")
+        assert ("/sys/kernel/" in machine.reads) == looked_into
+    earlier.full_folders.clear()
+    machine.reads.clear()
+    assert Reader(machine, earlier).is_absent("/sys/kernel/b")
+    assert "/sys/kernel/" in machine.reads

@@ -43,6 +43,7 @@ from noisewatch.records import dataclass
 if TYPE_CHECKING:
     from noisewatch.kernel.frequency.clock_readings import ClockReadings
 
+_OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # which end, but for the first
 _LAG = "time until the tasks were read"
 SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
 
@@ -134,6 +135,8 @@ def _read(
     online = read_online(reader)
     platform = previous.platform if previous is not None else read_platform(reader)
     kept = _still_valid(previous, online, taken_at_ns)
+    if kept is None:
+        reader.earlier.full_folders.clear()
     known_isolation = previous.isolation if previous is not None and kept is not None else None
     isolation = read_isolation(reader, _last_cpu(reader, online), known_isolation)
     topology = kept.topology if kept is not None else _known_topology(previous, online)
@@ -283,10 +286,9 @@ def _jobs(reader: Reader, options: SnapshotOptions, previous: Snapshot | None) -
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
     """The failures of this snapshot, and those of the previous one that were not asked again."""
     earlier = previous.reason_by_path if previous is not None else {}
-    of_processes = regex(r"/proc/(?!1/)\d")  # which end, but for the first
     taken_over = {
         path: reason
         for path, reason in earlier.items()
-        if path not in reader.asked and of_processes.match(path) is None
+        if path not in reader.asked and _OF_PROCESSES.match(path) is None
     }
     return {**taken_over, **reader.reason_by_path}

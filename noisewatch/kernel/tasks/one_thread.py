@@ -19,7 +19,7 @@ from noisewatch.kernel.tasks.files import (
     read_stat,
     thread_times,
 )
-from noisewatch.kernel.tasks.task import Task
+from noisewatch.kernel.tasks.task import Task, is_confined_by
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
@@ -96,6 +96,9 @@ class ThreadReader:
         runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
         runs_on_target = runs and stat.cpu in self.target
         is_named = before is not None and known is not None and known.named == stat.name
+        allowed = self._allowed(folder) if runs_on_target or self._asks_affinity(stat) else None
+        ran_long = ran_ns - (before.ran_ns if before is not None else 0) >= _LONG_NS
+        may_move = ran_long and not is_confined_by(allowed, stat.is_bound, stat.name)
         task = Task(
             tid=stat.pid,
             pid=pid,
@@ -108,14 +111,13 @@ class ThreadReader:
             parent_pid=stat.parent_pid,
             children_ns=stat.children_ns,
             started_ticks=stat.started_ticks,
-            allowed=self._allowed(folder) if runs_on_target or self._asks_affinity(stat) else None,
+            allowed=allowed,
             has_deadline=stat.has_deadline,
             process_ns=stat.busy_ns if folder == f"{FOLDER}/{pid}" else None,
+            migrations=read_migrations(self._read, folder) if may_move else None,
         )
         if runs_on_target and not is_named and _may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(self.reader, task))
-        if not task.is_confined and ran_ns - (before.ran_ns if before is not None else 0) >= _LONG_NS:
-            task = replace(task, migrations=read_migrations(self._read, folder))
         if task.allowed is None and before is not None and _may_have_been_elsewhere(before, task, stat.thread_count):
             task = replace(task, allowed=self._allowed(folder))
         is_named = is_named or runs_on_target
@@ -130,20 +132,6 @@ class ThreadReader:
     def _add_up(self, pid: int, tid: int) -> None:
         with contextlib.suppress(Unreadable):
             self.reader.machine.read_bytes(f"{FOLDER}/{pid}/task/{tid}/stat")
-
-    def _with_detail(self, task: Task, folder: str, runs_on_target: bool, is_named: bool) -> Task:
-        """The affinity, and once the whole name, of those that matter."""
-        if runs_on_target and not is_named and _may_be_cut(task.name) and not task.is_kernel:
-            task = replace(task, name=_whole_name(self.reader, task))
-        if runs_on_target or (self.asks_all_affinities and not task.is_bound):
-            task = replace(task, allowed=read_allowed(self._read, folder))
-        return task
-
-    def _with_migrations(self, task: Task, before: Task | None, folder: str) -> Task:
-        ran_ns = task.ran_ns - (before.ran_ns if before is not None else 0)
-        if task.is_confined or ran_ns < _LONG_NS:
-            return task
-        return replace(task, migrations=read_migrations(self._read, folder))
 
 
 def _may_have_been_elsewhere(before: Task, task: Task, thread_count: int) -> bool:

@@ -32,10 +32,15 @@ class Task:
 
     @property
     def is_confined(self) -> bool:
-        """Whether it cannot run on another CPU: nobody can move the kernel's workers, not those of any CPU either."""
-        if self.allowed is not None:
-            return len(self.allowed) == 1
-        return self.is_bound and not self.name.startswith(_WORKER_OF_ANY_CPU)
+        """Whether it cannot run on another CPU."""
+        return is_confined_by(self.allowed, self.is_bound, self.name)
+
+
+def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
+    """Whether such a thread is confined: nobody can move the kernel's workers, not those of any CPU either."""
+    if allowed is not None:
+        return len(allowed) == 1
+    return is_bound and not name.startswith(_WORKER_OF_ANY_CPU)
 
 
 @dataclass(frozen=True, slots=True)
