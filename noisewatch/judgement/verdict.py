@@ -249,7 +249,7 @@ def link_measurements(findings: list[Finding]) -> list[Finding]:
 
 
 def _excused(finding: Finding) -> Finding:
-    """Of a guest under the profile `shared`: what it cannot know does not apply; what would block has to be known."""
+    """Of a guest under the profile `shared`: what it cannot know does not apply; what would block must be measured."""
     if (
         not finding.check.is_hidden_from_guests
         or finding.answer.is_fault
