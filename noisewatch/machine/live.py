@@ -168,7 +168,8 @@ class LiveMachine:
     def _give_up(self, attempt: _Attempt[T], path: str) -> None:
         attempt.give_up()
         self._hung.add(path, attempt, attempt.deadline_s, time.monotonic())
-        self._files = self._new_files()  # the old ones are left to the thread that is stuck in one of them
+        self._files.leave(path)
+        self._files = self._new_files()  # the old one is left to the thread that is stuck in it
         stuck = self._hung.stuck
         if len(stuck) >= MOST_STUCK:
             raise CannotMeasure(f"{len(stuck)} files do not answer, {stuck[0]} and {path} among them")

@@ -6,7 +6,6 @@ import errno
 import os
 import resource
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,9 +16,6 @@ import pytest
 
 from noisewatch.errors import Absent, CannotMeasure, Unreadable
 from noisewatch.machine.live import MOST_STUCK, LiveMachine, _Attempt, unreadable
-from noisewatch.machine.reading import python_reading
-from noisewatch.machine.reading.kept_files import KeptFiles
-from noisewatch.machine.reading.python_reading import AT, SINCE_NS, Kept
 from tests.plumbing.waiting import wait_until
 
 DEADLINE_S = 0.2
@@ -233,42 +229,6 @@ def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path
 )
 def test_only_what_the_kernel_says_is_not_there_is_known_not_to_be(number: int, is_absent: bool) -> None:
     assert isinstance(unreadable("/proc/x", OSError(number, "why")), Absent) is is_absent
-
-
-class _HangsIn:
-    """Reads files again, and hangs in one of them until the test is over."""
-
-    def __init__(self, number: int) -> None:
-        self.over = threading.Event()
-        self._number = number
-
-    def __call__(self, kept: list[Kept], progress: memoryview, largest: int) -> list[tuple[int, bytes | int]]:
-        changed = python_reading.reread(kept[: self._number], progress, largest)
-        if len(kept) > self._number:
-            progress[AT], progress[SINCE_NS] = self._number, time.monotonic_ns()
-            self.over.wait()
-        return changed + [(at, b"late") for at in range(self._number, len(kept))]
-
-
-def test_of_files_read_together_only_the_one_that_hangs_is_given_up(tmp_path: Path) -> None:
-    reread = _HangsIn(1)
-    machine = LiveMachine(deadline_s=DEADLINE_S, files=lambda: KeptFiles((str(tmp_path),), reread=reread))
-    paths = [str(tmp_path / name) for name in "abc"]
-    for path in paths:
-        Path(path).write_text("text")
-    answers: list[list[tuple[int, bytes | None]]] = []
-
-    def read() -> list[str]:
-        answers.append(list(machine.reread([(path, b"before") for path in paths])))
-        return [_read_or_reason(machine, path) for path in paths]
-
-    for _ in range(2):
-        assert machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths]) == ["text"] * 3
-    hung = [paths[0], paths[2]]
-    assert machine.within_deadline(read) == ["text", f"gave no answer within {DEADLINE_S:g} s", "text"]
-    assert answers == [[(0, None), (1, None), (2, None)]]  # by the second try, for which nothing is kept
-    assert machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in hung]) == ["text"] * 2
-    reread.over.set()
 
 
 def test_waiting_for_the_reading_thread_keeps_no_descriptor_open(tmp_path: Path) -> None:

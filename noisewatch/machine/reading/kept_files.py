@@ -132,5 +132,16 @@ class KeptFiles:
                 self._close(path)
         return len(self._open_by_path) < self._most_kept
 
+    def leave(self, path: str) -> None:
+        """Closes all but that file, in which a thread is stuck that reads no other: it would keep hundreds open."""
+        for other in [each for each in self._open_by_path if each != path]:
+            self._close(other)
+
+    def __del__(self) -> None:
+        """The thread has come back after all."""
+        self.leave("")
+
     def _close(self, path: str) -> None:
-        os.close(self._open_by_path.pop(path).descriptor)
+        file = self._open_by_path.pop(path, None)  # at once: two threads may be at it
+        if file is not None:
+            os.close(file.descriptor)

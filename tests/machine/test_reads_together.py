@@ -1,0 +1,83 @@
+"""Files that are read together on this host, of which one hangs: a thread is left behind in it, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+from noisewatch.errors import Unreadable
+from noisewatch.machine.live import LiveMachine
+from noisewatch.machine.reading import python_reading
+from noisewatch.machine.reading.kept_files import KeptFiles
+from noisewatch.machine.reading.python_reading import AT, SINCE_NS, Kept
+from tests.plumbing.waiting import wait_until
+
+DEADLINE_S = 0.2
+
+
+def _read_or_reason(machine: LiveMachine, path: str) -> str:
+    try:
+        return machine.read_bytes(path).decode()
+    except Unreadable as error:
+        return error.reason
+
+
+class _HangsIn:
+    """Reads files again, and hangs in one of them until the test is over."""
+
+    def __init__(self, number: int) -> None:
+        self.over = threading.Event()
+        self._number = number
+
+    def __call__(self, kept: list[Kept], progress: memoryview, largest: int) -> list[tuple[int, bytes | int]]:
+        changed = python_reading.reread(kept[: self._number], progress, largest)
+        if len(kept) > self._number:
+            progress[AT], progress[SINCE_NS] = self._number, time.monotonic_ns()
+            self.over.wait()
+        return changed + [(at, b"late") for at in range(self._number, len(kept))]
+
+
+def test_of_files_read_together_only_the_one_that_hangs_is_given_up(tmp_path: Path) -> None:
+    reread = _HangsIn(1)
+    machine = LiveMachine(deadline_s=DEADLINE_S, files=lambda: KeptFiles((str(tmp_path),), reread=reread))
+    paths = [str(tmp_path / name) for name in "abc"]
+    for path in paths:
+        Path(path).write_text("text")
+    answers: list[list[tuple[int, bytes | None]]] = []
+
+    def read() -> list[str]:
+        answers.append(list(machine.reread([(path, b"before") for path in paths])))
+        return [_read_or_reason(machine, path) for path in paths]
+
+    for _ in range(2):
+        assert machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths]) == ["text"] * 3
+    hung = [paths[0], paths[2]]
+    assert machine.within_deadline(read) == ["text", f"gave no answer within {DEADLINE_S:g} s", "text"]
+    assert answers == [[(0, None), (1, None), (2, None)]]  # by the second try, for which nothing is kept
+    assert machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in hung]) == ["text"] * 2
+    reread.over.set()
+
+
+def test_a_thread_that_is_stuck_keeps_no_other_file_open_and_one_that_came_back_none(tmp_path: Path) -> None:
+    reread = _HangsIn(1)
+    machine = LiveMachine(deadline_s=DEADLINE_S, files=lambda: KeptFiles((str(tmp_path),), reread=reread))
+    paths = [str(tmp_path / name) for name in "abc"]
+    for path in paths:
+        Path(path).write_text("text")
+    for _ in range(2):
+        machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths])
+    assert _open_files(tmp_path) == paths
+    machine.within_deadline(lambda: list(machine.reread([(path, b"before") for path in paths])))
+    assert _open_files(tmp_path) == [paths[1]]
+    reread.over.set()
+    wait_until(lambda: not _open_files(tmp_path))
+
+
+def _open_files(folder: Path) -> list[str]:
+    """Of the folder, those that this process has open."""
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    return sorted(
+        path for link in links if os.path.lexists(link) and (path := os.readlink(link)).startswith(str(folder))
+    )
