@@ -6,11 +6,19 @@ copied tree, in replay and in tests. A machine hands out what the kernel said; i
 
 from __future__ import annotations
 
+import select
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 Json = Any  # what json.loads gives back
+
+
+def is_readable_within(descriptor: int, seconds: float) -> bool:
+    """Waits until it can be read, or the other end is gone. Takes any descriptor, select only those below 1024."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(seconds * 1e3))
 
 
 def not_at_hand(files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:

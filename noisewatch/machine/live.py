@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import select
 import stat
 import time
 from _thread import start_new_thread
@@ -18,7 +17,7 @@ from threading import local
 from typing import Any, Generic, Protocol
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
-from noisewatch.machine import Json, T
+from noisewatch.machine import Json, T, is_readable_within
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
 from noisewatch.records import dataclass
 
@@ -215,9 +214,7 @@ class _Attempt(Generic[T]):
 
     def ends_within(self, seconds: float) -> bool:
         """Waits for the end."""
-        end = select.poll()  # takes any descriptor, select only those below 1024
-        end.register(self._end, 0)
-        return bool(end.poll(seconds * 1e3))
+        return is_readable_within(self._end, seconds)
 
     def close(self) -> None:
         """Nobody waits for the end any more."""

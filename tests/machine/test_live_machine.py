@@ -5,18 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from traceback import walk_stack
 
 import pytest
 
 from noisewatch.errors import Absent, CannotMeasure, Unreadable
-from noisewatch.machine.live import MOST_STUCK, LiveMachine, _Attempt, unreadable
-from tests.plumbing.waiting import wait_until
+from noisewatch.machine.live import MOST_STUCK, LiveMachine, unreadable
+from tests.plumbing.waiting import reading_threads, wait_until
 
 DEADLINE_S = 0.2
 
@@ -161,13 +159,7 @@ def test_a_file_that_hung_is_not_waited_for_a_second_time(pipes: list[str]) -> N
 def _release(path: str) -> None:
     """Lets whoever waits for the file go, and waits for the threads."""
     os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
-    wait_until(lambda: _readers() == 0)
-
-
-def _readers() -> int:
-    """The threads that read for a machine."""
-    stacks = [walk_stack(frame) for frame in sys._current_frames().values()]
-    return sum(any(frame.f_code is _Attempt._run.__code__ for frame, _ in stack) for stack in stacks)
+    wait_until(lambda: reading_threads() == 0)
 
 
 def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: Path, pipes: list[str]) -> None:
@@ -175,7 +167,7 @@ def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: P
     read = partial(machine.within_deadline, lambda: _read_or_reason(machine, pipes[0]))
     assert read() == "gave no answer within 0.2 s"
     assert read() == "gave no answer within 0.2 s"
-    wait_until(lambda: _readers() == 1)  # the one that answered may be about to end
+    wait_until(lambda: reading_threads() == 1)  # the one that answered may be about to end
     _release(pipes[0])
     os.unlink(pipes[0])
     Path(pipes[0]).write_text("here again")
@@ -206,7 +198,7 @@ def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_
     try:
         with pytest.raises(CannotMeasure, match=f"^{MOST_STUCK} files do not answer, {paths[0]} and "):
             machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths])
-        wait_until(lambda: _readers() == MOST_STUCK)
+        wait_until(lambda: reading_threads() == MOST_STUCK)
     finally:
         for path in paths:
             os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
@@ -237,7 +229,7 @@ def test_waiting_for_the_reading_thread_keeps_no_descriptor_open(tmp_path: Path)
     before = os.listdir("/proc/self/fd")
     for _ in range(3):
         machine.within_deadline(lambda: machine.list_names(str(tmp_path)))
-    wait_until(lambda: _readers() == 0)
+    wait_until(lambda: reading_threads() == 0)
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 

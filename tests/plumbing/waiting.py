@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from traceback import walk_stack
+
+from noisewatch.machine.live import _Attempt
 
 
 def wait_until(is_so: Callable[[], bool], limit_s: float = 20.0) -> None:
@@ -14,6 +18,12 @@ def wait_until(is_so: Callable[[], bool], limit_s: float = 20.0) -> None:
     while not is_so():
         assert time.monotonic() < given_up
         time.sleep(0.02)
+
+
+def reading_threads() -> int:
+    """How many threads of this process read for a machine."""
+    stacks = [walk_stack(frame) for frame in sys._current_frames().values()]
+    return sum(any(frame.f_code is _Attempt._run.__code__ for frame, _ in stack) for stack in stacks)
 
 
 def children_of(pid: int) -> list[int]:

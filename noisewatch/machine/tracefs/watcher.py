@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from typing import Self
 
 import noisewatch
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine import is_readable_within
 from noisewatch.patterns import regex
 
 MOUNTS = "/proc/self/mounts"
@@ -207,7 +207,7 @@ class Watcher:
     def _is_ready(self, process: subprocess.Popen[bytes]) -> bool:
         """It is waited for: to start would be noise in what is traced."""
         said = process.stdout
-        if said is None or not select.select([said], [], [], _READY_WITHIN_S)[0]:
+        if said is None or not is_readable_within(said.fileno(), _READY_WITHIN_S):
             return False
         return said.read(1) == _READY
 

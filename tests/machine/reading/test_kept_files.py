@@ -114,3 +114,14 @@ def test_one_that_was_not_asked_for_lately_gives_its_place_to_another(tmp_path: 
         files.read(paths[1])
     assert _open_count() == before + 1
     assert sorted(files.reread([(path, b"text") for path in paths], ReadProgress())) == [(0, None)]
+
+
+def test_with_the_last_who_knows_them_all_are_closed(tmp_path: Path) -> None:
+    files, before = KeptFiles(("/",)), _open_count()
+    for name in "ab":
+        (tmp_path / name).write_text("text")
+        files.read(str(tmp_path / name))
+        files.read(str(tmp_path / name))
+    assert _open_count() == before + 2
+    del files
+    assert _open_count() == before

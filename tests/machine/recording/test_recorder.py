@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import os
-import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
 from tests.machine.recording.recorded import lines_of, written
+from tests.plumbing.waiting import reading_threads, wait_until
 from tests.written import WrittenMachine
 
 
@@ -112,13 +112,12 @@ def test_an_answer_that_comes_too_late_is_not_written_into_a_later_frame(tmp_pat
         with pytest.raises(Unreadable):
             recorder.read_bytes(pipe)
 
-    others = set(threading.enumerate())
     recorder.within_deadline(read)
-    (left_behind,) = set(threading.enumerate()) - others
+    wait_until(lambda: reading_threads() == 1)  # the one that is left behind
     recorder.begin_snapshot()
     with suppress(BrokenPipeError):  # it may open, and look no further
         Path(pipe).write_text("too late")  # only now does the abandoned thread go on
-    left_behind.join()
+    wait_until(lambda: reading_threads() == 0)
     recorder.within_deadline(lambda: None)
     recorder.close()
     assert [each["read"] for each in _frames(sink)] == [{}, {}]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import noisewatch
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine import is_readable_within
 
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(2)); from noisewatch.machine.spinning.load.host import main; main()"
@@ -62,7 +62,7 @@ class BusyProcesses:
         descriptor = self._host.stdout.fileno()
         while b"\n" not in self._said:
             left_s = given_up - time.monotonic()
-            if left_s <= 0 or not select.select([descriptor], [], [], left_s)[0]:
+            if left_s <= 0 or not is_readable_within(descriptor, left_s):
                 raise CannotMeasure(f"the busy processes did not answer within {_WITHIN_S:g} s")
             piece = os.read(descriptor, 4096)
             if not piece:
