@@ -55,7 +55,8 @@ class TaskReader:
         self._hot: dict[int, int] = {}  # by process, for how many snapshots more
         self._awake: set[int] = set()  # processes that ran elsewhere when they were read last
         self._listed: frozenset[int] | None = None
-        self._last_in_turn = 0
+        self._last_in_turn = {True: 0, False: 0}  # of those that are awake, and of the others
+        self._begins_awake = False
 
     def limit(self, budget_ns: int) -> None:
         """From now on a snapshot takes so much CPU time at most, and asks only who ran on target CPUs for affinity."""
@@ -104,14 +105,18 @@ class TaskReader:
         if self._listed is not None:
             self._hot |= dict.fromkeys(listed - self._listed, _YOUNG)
         self._awake &= listed
-        start = bisect(pids, self._last_in_turn)
-        rest = [pid for pid in pids[start:] + pids[:start] if pid not in self._hot]
-        awake = [pid for pid in rest if pid in self._awake]
-        asleep = [pid for pid in rest if pid not in self._awake]
-        turns = [pid for pair in zip(awake, asleep, strict=False) for pid in pair]
-        shorter = min(len(awake), len(asleep))
+        self._begins_awake = not self._begins_awake  # the first one may take all the time that there is
+        first, second = (self._in_turn(pids, each) for each in (self._begins_awake, not self._begins_awake))
+        turns = [pid for pair in zip(first, second, strict=False) for pid in pair]
+        shorter = min(len(first), len(second))
         hot = sorted(self._hot, key=lambda pid: (-self._hot[pid], pid))
-        return hot + turns + awake[shorter:] + asleep[shorter:]
+        return hot + turns + first[shorter:] + second[shorter:]
+
+    def _in_turn(self, pids: list[int], is_awake: bool) -> list[int]:
+        """Those that are awake, or all others; from behind the one that was the last of them to be read."""
+        found = [pid for pid in pids if pid not in self._hot and (pid in self._awake) is is_awake]
+        start = bisect(found, self._last_in_turn[is_awake])
+        return found[start:] + found[:start]
 
     def _changed(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
         """By process, the threads that have run, or may have; of a process that is not in there none has."""
@@ -139,8 +144,8 @@ class TaskReader:
         """All threads of the process; None where it could not be read, none at all where it has ended."""
         if pid in self._hot:
             self._hot[pid] -= 1
-        elif pid not in self._awake:
-            self._last_in_turn = pid
+        else:
+            self._last_in_turn[pid in self._awake] = pid
         self._awake.discard(pid)
         if changed is None:
             return self._process_by_pid[pid].task_by_tid

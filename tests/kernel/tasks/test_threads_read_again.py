@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
+
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.kernel.tasks.threads import TaskReader
@@ -156,6 +158,31 @@ def test_with_a_budget_all_processes_have_their_turn() -> None:
     for _ in range(20):
         seen |= _read(task_reader, machine).read_pids
     assert seen == set(range(10, 30))
+
+
+def _sleepers_and_runners(moments: int) -> list[dict[str, str]]:
+    """Moment after moment: 10 to 12 rest, 20 to 39 run."""
+    rest = _crowd(3)
+    return [
+        rest | {path: text for pid in range(20, 40) for path, text in process(pid, "runs", 0, ran_ns).items()}
+        for ran_ns in range(1, moments + 1)
+    ]
+
+
+@pytest.mark.parametrize("budget_ns", [0, 4])
+def test_with_a_budget_who_runs_elsewhere_all_the_time_has_its_turn_and_leaves_others_theirs(budget_ns: int) -> None:
+    """As where there are hundreds of such, or one that alone takes longer than the budget."""
+    machine = WrittenMachine(*_sleepers_and_runners(62))
+    task_reader = _ticking()
+    for _ in range(2):
+        _read(task_reader, machine)
+        machine.advance()
+    task_reader.limit(budget_ns)
+    seen: set[int] = set()
+    for _ in range(59):
+        seen |= _read(task_reader, machine).read_pids
+        machine.advance()
+    assert seen == {*range(10, 13), *range(20, 40)}
 
 
 def test_with_a_budget_who_ran_on_a_target_lately_comes_first() -> None:
