@@ -17,7 +17,7 @@ from noisewatch.records import dataclass
 
 STAYS_HOT = 30  # times that a thread that ran on a target CPU is read before the others
 _YOUNG = 5  # times that a new one is, as it may be on its way there
-_AT_ONCE = 128  # processes whose threads are read in one call: some 2 ms
+_AT_ONCE = 128  # threads that are read in one call, unless one process has more: a fraction of a millisecond
 
 _Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to be asked for
 
@@ -90,14 +90,27 @@ class TaskReader:
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
         """Each process with its threads, until that took too long. To ask takes longer than one that rests."""
         started_ns = self._used_ns()
-        for place in range(0, len(order), _AT_ONCE):
-            some = order[place : place + _AT_ONCE]
+        for some in self._together(order):
             changed = self._changed(threads, some)
             for pid in some:
                 yield pid, self._read_or_rest(threads, pid, changed.get(pid))
                 is_due = pid in changed or pid == some[-1]
                 if is_due and self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns:
                     return
+
+    def _together(self, order: Sequence[int]) -> Iterator[list[int]]:
+        """The processes in their order, as many in one call as keep within the budget; at least one."""
+        some: list[int] = []
+        threads = 0
+        for pid in order:
+            process = self._process_by_pid.get(pid)
+            count = len(process.known) if process is not None else 1
+            if some and threads + count > _AT_ONCE:
+                yield some
+                some, threads = [], 0
+            some.append(pid)
+            threads += count
+        yield some
 
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
         """Who ran on a target CPU lately, and who is new; then by turns one that ran elsewhere, and one of the rest."""

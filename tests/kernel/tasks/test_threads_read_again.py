@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 
 import pytest
@@ -10,7 +11,7 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.kernel.tasks.threads import TaskReader
 from tests.written import Files, WrittenMachine
-from tests.written.quiet_machine import process
+from tests.written.quiet_machine import crowd, process
 
 TARGET = frozenset({2})
 
@@ -238,6 +239,30 @@ def test_newer_ones_do_not_keep_a_new_one_from_being_read() -> None:
         machine.advance()
         seen |= _read(task_reader, machine).read_pids
     assert 40 in seen
+
+
+class _ReadTogether(WrittenMachine):
+    """Reads again what is asked for at once, as this host does."""
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        contents = [self.read_bytes(path) for path, _ in files]
+        return [(at, content) for at, content in enumerate(contents) if content != files[at][1]]
+
+
+def test_a_process_of_many_threads_costs_nobody_else_the_budget() -> None:
+    """Those that ran on a target come before it, and are read before it is looked at."""
+    many = crowd(60, "many", [0] * 400, "0-1")
+    moments = [
+        {path: text for pid in (10, 11, 12) for path, text in process(pid, "hog", 2, ran_ns).items()} | many
+        for ran_ns in range(1, 5)
+    ]
+    machine = _ReadTogether(*moments)
+    task_reader = TaskReader(used_ns=lambda: len(machine.reads))
+    for _ in range(3):
+        _read(task_reader, machine)
+        machine.advance()
+    task_reader.limit(100)
+    assert _read(task_reader, machine).read_pids >= {10, 11, 12}
 
 
 def test_at_the_beginning_nobody_counts_as_just_started() -> None:
