@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from typing import TypeVar
 
-from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 T = TypeVar("T")
-_OF_PROCESS = regex(r"/proc/\d")
 
 
 @dataclass(slots=True)
@@ -31,7 +29,13 @@ class EarlierSnapshots:
         self.recurring: list[tuple[str, bytes]] = []  # the files of the last two snapshots, in their order
         self.full_folders: set[str] = set()  # in which something was found since the settings were read
         self._last: Set[str] = frozenset()
-        self._parsed: dict[str, _Parsed] = {}
+        self._parsed: dict[str, _Parsed] = {}  # since the settings were read
+        self._older: dict[str, _Parsed] = {}  # since they were read before that
+
+    def begin_settings(self) -> None:
+        """They are about to be read. What was not asked for since the last time is forgotten: groups come and go."""
+        self.full_folders.clear()
+        self._older, self._parsed = self._parsed, {}
 
     def take_in(self, content_by_path: Mapping[str, bytes]) -> None:
         """What a snapshot has read. What is read only when a run begins, as it interrupts a CPU, never recurs."""
@@ -40,10 +44,8 @@ class EarlierSnapshots:
 
     def parsed(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
         """What `parse` makes of the content. Raises Malformed."""
-        earlier = self._parsed.get(path)
-        if earlier is not None and earlier.content == content and earlier.parse == parse:
-            return earlier.value  # type: ignore[return-value]  # that of the same parser
-        value = parse(content.decode("utf-8", "replace"))
-        if _OF_PROCESS.match(path) is None:  # those come and go, and none would ever be forgotten
-            self._parsed[path] = _Parsed(content, parse, value)
-        return value
+        known = self._parsed.get(path) or self._older.get(path)
+        if known is None or known.content != content or known.parse != parse:
+            known = _Parsed(content, parse, parse(content.decode("utf-8", "replace")))
+        self._parsed[path] = known
+        return known.value  # type: ignore[return-value]  # that of the same parser

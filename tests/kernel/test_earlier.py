@@ -180,3 +180,17 @@ def test_a_folder_in_which_something_was_found_is_not_looked_into_for_each_file_
     machine.reads.clear()
     assert Reader(machine, earlier).is_absent("/sys/kernel/b")
     assert "/sys/kernel/" in machine.reads
+
+
+def test_the_meaning_of_a_file_that_nobody_asks_for_any_more_is_forgotten() -> None:
+    """Groups, with a folder each, come and go for as long as one looks."""
+    earlier = EarlierSnapshots()
+    parsed: list[str] = []
+    for _ in range(3):
+        earlier.begin_settings()
+        earlier.parsed("/sys/stays", b"1", parsed.append)
+    earlier.parsed("/sys/goes", b"2", parsed.append)
+    for _ in range(2):
+        earlier.begin_settings()
+    earlier.parsed("/sys/goes", b"2", parsed.append)
+    assert parsed == ["1", "2", "2"]

@@ -136,7 +136,7 @@ def _read(
     platform = previous.platform if previous is not None else read_platform(reader)
     kept = _still_valid(previous, online, taken_at_ns)
     if kept is None:
-        reader.earlier.full_folders.clear()
+        reader.earlier.begin_settings()
     known_isolation = previous.isolation if previous is not None and kept is not None else None
     isolation = read_isolation(reader, _last_cpu(reader, online), known_isolation)
     topology = kept.topology if kept is not None else _known_topology(previous, online)
