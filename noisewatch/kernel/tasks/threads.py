@@ -56,7 +56,7 @@ class TaskReader:
         self._awake: set[int] = set()  # processes that ran elsewhere when they were read last
         self._listed: frozenset[int] | None = None
         self._last_in_turn = {True: 0, False: 0}  # of those that are awake, and of the others
-        self._begins_awake = False
+        self._is_other_turn = False
 
     def limit(self, budget_ns: int) -> None:
         """From now on a snapshot takes so much CPU time at most, and asks only who ran on target CPUs for affinity."""
@@ -103,8 +103,7 @@ class TaskReader:
         some: list[int] = []
         threads = 0
         for pid in order:
-            process = self._process_by_pid.get(pid)
-            count = len(process.known) if process is not None else 1
+            count = self._thread_count(pid)
             if some and threads + count > _AT_ONCE:
                 yield some
                 some, threads = [], 0
@@ -112,17 +111,25 @@ class TaskReader:
             threads += count
         yield some
 
+    def _thread_count(self, pid: int) -> int:
+        process = self._process_by_pid.get(pid)
+        return max(len(process.known), 1) if process is not None else 1
+
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
-        """Who ran on a target CPU lately, and who is new; then by turns one that ran elsewhere, and one of the rest."""
+        """Who ran on a target CPU lately, and who is new; then by turns one that ran elsewhere, and one of the rest.
+
+        Of the former every other time those with the fewest threads first: one with hundreds takes all of the time.
+        """
         self._hot = {pid: left for pid, left in self._hot.items() if left > 0 and pid in listed}
         if self._listed is not None:
             self._hot |= dict.fromkeys(listed - self._listed, _YOUNG)
         self._awake &= listed
-        self._begins_awake = not self._begins_awake  # the first one may take all the time that there is
-        first, second = (self._in_turn(pids, each) for each in (self._begins_awake, not self._begins_awake))
+        self._is_other_turn = not self._is_other_turn  # the first one may take all the time that there is
+        first, second = (self._in_turn(pids, each) for each in (self._is_other_turn, not self._is_other_turn))
         turns = [pid for pair in zip(first, second, strict=False) for pid in pair]
         shorter = min(len(first), len(second))
-        hot = sorted(self._hot, key=lambda pid: (-self._hot[pid], pid))
+        weight = self._thread_count if self._is_other_turn else lambda _: 0
+        hot = sorted(self._hot, key=lambda pid: (weight(pid), -self._hot[pid], pid))
         return hot + turns + first[shorter:] + second[shorter:]
 
     def _in_turn(self, pids: list[int], is_awake: bool) -> list[int]:
