@@ -118,7 +118,8 @@ class TaskReader:
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
         """Who ran on a target CPU lately, and who is new; then by turns one that ran elsewhere, and one of the rest.
 
-        Of the former every other time those with the fewest threads first: one with hundreds takes all of the time.
+        Of the former those with the fewest threads first, as one with hundreds takes all of the time; those that are
+        new before it every other time.
         """
         self._hot = {pid: left for pid, left in self._hot.items() if left > 0 and pid in listed}
         if self._listed is not None:
@@ -128,8 +129,9 @@ class TaskReader:
         first, second = (self._in_turn(pids, each) for each in (self._is_other_turn, not self._is_other_turn))
         turns = [pid for pair in zip(first, second, strict=False) for pid in pair]
         shorter = min(len(first), len(second))
-        weight = self._thread_count if self._is_other_turn else lambda _: 0
-        hot = sorted(self._hot, key=lambda pid: (weight(pid), -self._hot[pid], pid))
+        hot = sorted(self._hot, key=lambda pid: (self._thread_count(pid), -self._hot[pid], pid))
+        if not self._is_other_turn:
+            hot.sort(key=lambda pid: self._hot[pid] <= _YOUNG)
         return hot + turns + first[shorter:] + second[shorter:]
 
     def _in_turn(self, pids: list[int], is_awake: bool) -> list[int]:
