@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from noisewatch.operations.frame.frame import CpuLine, Frame
-from noisewatch.operations.frame.line import decode_frame
+from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, standing_of
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from tests.live.noise import CPU, LOOP, noise
@@ -24,8 +24,21 @@ pytestmark = pytest.mark.live
 _PATIENCE_S = 90.0  # others' work on the CPU keeps the idle probe away
 
 
+class _Sampler(subprocess.Popen[bytes]):
+    """The sampler's process, whose lines do not tell again what they have told."""
+
+    _told = NOTHING_TOLD
+
+    def frame(self) -> Frame:
+        """The next one."""
+        assert self.stdout is not None
+        frame = decode_frame(self.stdout.readline(), self._told)
+        self._told = standing_of(frame)
+        return frame
+
+
 @contextmanager
-def _sampler(measures_idle: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+def _sampler(measures_idle: bool = False) -> Iterator[_Sampler]:
     options = SamplerOptions(
         machine=MachineOptions(cpus=str(CPU)),
         interval_s=0.5,
@@ -33,7 +46,7 @@ def _sampler(measures_idle: bool = False) -> Iterator[subprocess.Popen[bytes]]:
         allowed=frozenset(os.sched_getaffinity(0)),
         observer=os.getpid(),
     )
-    process = subprocess.Popen(options.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = _Sampler(options.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         yield process
     finally:
@@ -41,20 +54,18 @@ def _sampler(measures_idle: bool = False) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate()
 
 
-def _frame_when(sampler: subprocess.Popen[bytes], *states: str) -> tuple[Frame, CpuLine]:
+def _frame_when(sampler: _Sampler, *states: str) -> tuple[Frame, CpuLine]:
     """The first frame in which the CPU is in one of the states."""
     given_up = time.monotonic() + _PATIENCE_S
-    if sampler.stdout is None:
-        raise AssertionError
     while time.monotonic() < given_up:
-        frame = decode_frame(sampler.stdout.readline())
+        frame = sampler.frame()
         line = next(line for line in frame.cpus if line.cpu == CPU)
         if line.idle_probe in states:
             return frame, line
     raise AssertionError(f"it never was {' or '.join(states)}")
 
 
-def _frame_when_quiet(sampler: subprocess.Popen[bytes]) -> tuple[Frame, CpuLine]:
+def _frame_when_quiet(sampler: _Sampler) -> tuple[Frame, CpuLine]:
     """The first frame in which it measures; where others work on the CPU all the time, it rightly never does."""
     try:
         return _frame_when(sampler, "measures")
