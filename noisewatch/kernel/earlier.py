@@ -27,14 +27,12 @@ class EarlierSnapshots:
 
     def __init__(self) -> None:
         self.recurring: list[tuple[str, bytes]] = []  # the files of the last two snapshots, in their order
-        self.full_folders: set[str] = set()  # in which something was found since the settings were read
         self._last: Set[str] = frozenset()
         self._parsed: dict[str, _Parsed] = {}  # since the settings were read
         self._older: dict[str, _Parsed] = {}  # since they were read before that
 
     def begin_settings(self) -> None:
         """They are about to be read. What was not asked for since the last time is forgotten: groups come and go."""
-        self.full_folders.clear()
         self._older, self._parsed = self._parsed, {}
 
     def take_in(self, content_by_path: Mapping[str, bytes]) -> None:

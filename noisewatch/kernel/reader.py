@@ -225,14 +225,8 @@ class Reader:
         return Unreadable(absent.path, f"{absent.reason}, and {hidden} is empty")
 
     def _is_hidden(self, folder: str) -> bool:
-        """What has been looked into does not come to be hidden every second, and is not looked into so often."""
-        if folder in self.earlier.full_folders:
-            return False
         names = self._listing(folder, expected=False)
-        if isinstance(names, Unreadable):
-            return is_hidden_as(names, folder)
-        self.earlier.full_folders.update([folder] if names else ())
-        return not names
+        return is_hidden_as(names, folder) if isinstance(names, Unreadable) else not names
 
 
 def _or_raised(answer: T | Unreadable) -> T:

@@ -170,16 +170,11 @@ def test_after_the_first_look_a_process_of_several_threads_is_listed_once_more()
     assert _times(_Rereading(*moments), 2) == [{20: 1, 21: 2}, {20: 1, 21: 2, 22: 9}]
 
 
-def test_a_folder_in_which_something_was_found_is_not_looked_into_for_each_file_that_is_missing() -> None:
-    machine, earlier = WrittenMachine({"/sys/kernel/a": "1\n"}), EarlierSnapshots()
-    for looked_into in (True, False):
-        machine.reads.clear()
-        assert Reader(machine, earlier).is_absent("/sys/kernel/b")
-        assert ("/sys/kernel/" in machine.reads) == looked_into
-    earlier.full_folders.clear()
-    machine.reads.clear()
+def test_what_comes_to_be_hidden_is_unknown_at_once_and_not_absent() -> None:
+    machine, earlier = WrittenMachine({"/sys/kernel/a": "1\n"}, {"/sys/block/a": "1\n"}), EarlierSnapshots()
     assert Reader(machine, earlier).is_absent("/sys/kernel/b")
-    assert "/sys/kernel/" in machine.reads
+    machine.advance()
+    assert not Reader(machine, earlier).is_absent("/sys/kernel/b")
 
 
 def test_the_meaning_of_a_file_that_nobody_asks_for_any_more_is_forgotten() -> None:

@@ -115,8 +115,8 @@ def read_frequency(
     the CPU itself is not asked again. The present frequency of the CPUs in `undisturbed` is not asked where that would
     interrupt them.
     """
-    known_folders = previous.folder_by_cpu if previous is not None and previous.cpus.keys() == cpus else None
-    folders = known_folders if known_folders is not None else read_cpufreq_folders(reader, sorted(cpus))
+    known_folders = previous.folder_by_cpu if previous is not None else {}
+    folders = known_folders if known_folders.keys() == cpus else read_cpufreq_folders(reader, sorted(cpus))
     knobs_are_missing = previous is not None and previous.turbo_path is None
     is_global = previous is not None and previous.turbo_path == _BOOST
     turbo, turbo_path, turbo_by_cpu = (
@@ -131,7 +131,7 @@ def read_frequency(
         earlier = first.cpus.get(cpu) if first is not None else None
         asked = earlier if cpu in undisturbed else None
         folder = folders.get(cpu)
-        if folder is None and known_folders is None:
+        if folder is None:
             reader.names_or_none(own_folder(cpu))  # for the reason
         limits = known or _read_limits(reader, cpu, folder, asked)
         may_ask_current = cpu not in undisturbed or _is_asking_harmless(reader, cpu, linux)

@@ -120,6 +120,13 @@ def test_a_governor_that_vanishes_is_unknown_at_once() -> None:
     assert path in after.reason_by_path
 
 
+def test_a_clock_driver_that_comes_is_seen_at_once() -> None:
+    files = quiet_files()
+    missing = {path for path in files if "/cpu2/cpufreq/" in path}
+    (before, after), _ = _snapshots({path: text for path, text in files.items() if path not in missing}, files)
+    assert (before.frequency.cpus[2].governor, after.frequency.cpus[2].governor) == (None, "performance")
+
+
 def test_without_a_task_reader_no_process_is_looked_at() -> None:
     machine = WrittenMachine(quiet_files(), answers=ANSWERS)
     assert read_snapshot(machine, SnapshotOptions()).tasks is None
