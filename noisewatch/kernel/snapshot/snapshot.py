@@ -240,11 +240,14 @@ def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Sett
 
 
 def _known_topology(previous: Snapshot | None, online: Online) -> Mapping[int, CpuPlace] | None:
-    """Nothing moves while the same CPUs are online; what could not be read is tried again with the settings."""
+    """Nothing moves while the same CPUs are online; what could not be read is tried again with the settings.
+
+    So is what has a capacity: arm64 works that out anew when its clocks' drivers come.
+    """
     if previous is None or online.online is None or previous.online.online != online.online:
         return None
     places = previous.topology.values()
-    return previous.topology if all(place.is_known for place in places) else None
+    return previous.topology if all(place.is_known and place.capacity is None for place in places) else None
 
 
 def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:

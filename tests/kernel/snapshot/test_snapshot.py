@@ -80,6 +80,13 @@ def test_where_cpus_lie_is_read_again_only_while_it_is_not_known() -> None:
     assert after.topology is before.topology
 
 
+def test_a_capacity_that_changes_is_seen_with_the_settings() -> None:
+    paths = [f"/sys/devices/system/cpu/cpu{cpu}/cpu_capacity" for cpu in range(4)]
+    before, after = (dict.fromkeys(paths, f"{capacity}\n") for capacity in (512, 1024))
+    (_, last), _ = _snapshots(quiet_files() | before, quiet_files() | after, seconds_between=20.0)
+    assert last.topology[2].capacity == 1024
+
+
 def test_what_interrupts_all_cpus_is_read_once_for_ever() -> None:
     _, machine = _snapshots(*[quiet_files()] * 3, seconds_between=20.0)
     assert "/proc/cpuinfo" not in machine.reads
