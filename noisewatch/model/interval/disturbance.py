@@ -39,7 +39,7 @@ def is_far_above_tick(rate_per_s: float, hz: int | None) -> bool:
 
 
 # Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
-_TYPICAL_COST_NS = dict.fromkeys((*INTERRUPT_KINDS, Kind.SOFTIRQ), 2_000) | {Kind.IRQ: 4_000, Kind.IPI: 1_500}
+TYPICAL_COST_NS = dict.fromkeys((*INTERRUPT_KINDS, Kind.SOFTIRQ), 2_000) | {Kind.IRQ: 4_000, Kind.IPI: 1_500}
 
 _FEWEST_TICKS = 5
 
@@ -228,12 +228,12 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     rows = interval.interrupts.on_cpu(cpu)
     known = interval.cached(_kinds_and_names, lambda: _kinds_and_names(interval))
     estimates = [(*known[id(row)], row.irq, count) for row, count in rows]
-    expected_ns = sum([count * _TYPICAL_COST_NS[kind] for kind, _, _, count in estimates])
+    expected_ns = sum([count * TYPICAL_COST_NS[kind] for kind, _, _, count in estimates])
     scale = _scale(load.irq_ns if load is not None else None, expected_ns)
-    has_timers = cpu in interval.cached(_cpus_with_timers, lambda: _cpus_with_timers(interval))
+    has_timers = cpu in cpus_with_timers(interval)
     length_ns, seconds = interval.length_ns, interval.seconds
     for kind, name, irq, count in estimates:
-        stolen_ns = round(count * _TYPICAL_COST_NS[kind] * scale)
+        stolen_ns = round(count * TYPICAL_COST_NS[kind] * scale)
         are_timers = has_timers and kind == Kind.TICK
         yield Disturbance(
             kind=Kind.TIMER if are_timers else kind,
@@ -247,8 +247,12 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
         )
 
 
-def _cpus_with_timers(interval: Interval) -> CpuSet:
+def cpus_with_timers(interval: Interval) -> CpuSet:
     """Those whose timer came too often to be the tick."""
+    return interval.cached(cpus_with_timers, lambda: _cpus_with_timers(interval))
+
+
+def _cpus_with_timers(interval: Interval) -> CpuSet:
     hz = interval.after.platform.tick_hz
     ticks = counts_of(interval, Kind.TICK)
     return frozenset(cpu for cpu, count in ticks.items() if is_far_above_tick(count / interval.seconds, hz))
@@ -263,10 +267,10 @@ def _kinds_and_names(interval: Interval) -> Mapping[int, tuple[Kind, str]]:
 def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     rows = interval.softirqs.on_cpu(cpu)
-    expected_ns = sum(count for _, count in rows) * _TYPICAL_COST_NS[Kind.SOFTIRQ]
+    expected_ns = sum(count for _, count in rows) * TYPICAL_COST_NS[Kind.SOFTIRQ]
     scale = _scale(load.softirq_ns if load is not None else None, expected_ns)
     for row, count in rows:
-        stolen_ns = round(count * _TYPICAL_COST_NS[Kind.SOFTIRQ] * scale)
+        stolen_ns = round(count * TYPICAL_COST_NS[Kind.SOFTIRQ] * scale)
         yield Disturbance(
             kind=Kind.SOFTIRQ,
             name=row.label,
@@ -280,5 +284,9 @@ def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 def _scale(measured_ns: int | None, estimated_ns: int) -> float:
     """What makes the estimates add up to what the kernel measured, where that is more than a few ticks."""
-    is_measured = measured_ns is not None and measured_ns >= _FEWEST_TICKS * TICK_NS
-    return measured_ns / estimated_ns if measured_ns is not None and is_measured and estimated_ns else 1.0
+    return measured_ns / estimated_ns if measured_ns is not None and is_scaled(measured_ns) and estimated_ns else 1.0
+
+
+def is_scaled(measured_ns: int | None) -> bool:
+    """Whether estimates yield to what the kernel measured."""
+    return measured_ns is not None and measured_ns >= _FEWEST_TICKS * TICK_NS

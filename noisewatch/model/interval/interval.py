@@ -117,6 +117,10 @@ class Interval:
         result: T = self._derived[key]
         return result
 
+    def had_runs(self, cpu: int) -> bool:
+        """Whether anything is known to have run there, our own included."""
+        return cpu in self._all_on_cpu
+
     def runs_on(self, cpu: int) -> list[TaskRun]:
         """The runs on one CPU, our own left out."""
         return [run for run in self._all_on_cpu.get(cpu, ()) if not run.is_own]

@@ -1,0 +1,31 @@
+"""The culprits of a frame, of a machine that has more than a frame may tell."""
+
+from __future__ import annotations
+
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kinds import Role
+from noisewatch.model.interval.disturbance import disturbances_of
+from noisewatch.model.interval.interval import interval_between
+from noisewatch.operations.frame.frame import MOST_CULPRITS
+from noisewatch.operations.frame.making import frame_of
+from tests.written.many_cpus import ManyCpus
+
+_COUNT = 128
+
+
+def test_a_frame_tells_the_costliest_culprits_of_all_cpus() -> None:
+    machine, task_reader = ManyCpus(_COUNT), TaskReader()
+    snapshots = []
+    for _ in range(2):
+        snapshots.append(read_snapshot(machine, SnapshotOptions(), task_reader, *snapshots))
+        machine.advance()
+    interval = interval_between(*snapshots)
+    frame = frame_of(snapshots[-1], interval, None, sampler_cpu_s=None)
+    role_by_cpu = {line.cpu: line.role for line in frame.cpus}
+    found = [each for cpu in range(_COUNT) for each in disturbances_of(interval, cpu) if cpu in interval.load_by_cpu]
+    found.sort(key=lambda each: (role_by_cpu[each.cpu] == Role.HOUSEKEEPING, -(each.stolen_ns or 0)))
+    assert len(found) > MOST_CULPRITS
+    assert [(each.cpu, each.name, each.pid) for each in frame.culprits] == [
+        (each.cpu, each.name, each.pid) for each in found[:MOST_CULPRITS]
+    ]
