@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import compress, zip_longest
-from operator import ne, or_
+from itertools import zip_longest
 
 from rich.color import ColorSystem
 from rich.console import Console
@@ -18,6 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from noisewatch.faults import contained
+from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, one_column_each, runs, text_of
 
@@ -39,38 +40,59 @@ def strip_of(row: Row, width: int) -> Strip:
     return Strip(segments, length).adjust_cell_length(width)
 
 
-def changed_spans(old: Row, new: Row, width: int) -> list[tuple[int, int]]:
-    """From which column to before which one the rows differ; parts that lie so close that one is shorter are one."""
-    before, after = text_of(old), text_of(new)
-    if not (one_column_each(before) and one_column_each(after)):
-        return [(0, width)]
-    room = max(len(before), len(after))
-    styles = _styles_of(old, room), _styles_of(new, room)
-    differ = map(or_, map(ne, before.ljust(room), after.ljust(room)), map(ne, *styles))
-    spans: list[tuple[int, int]] = []
-    begin = end = -_MOVE - 1
-    for column in compress(range(room), differ):
-        if column - end > _MOVE:  # the first one always
-            spans.append((begin, end))
-            begin = column
-        end = column + 1
-    return [*spans[1:], (begin, end)] if end > 0 else []
-
-
 class _Letters(dict[Style, str]):
-    """One for each style, so that the styles of a row are a string."""
+    """One for each style, so that the styles of a row are a string. Raises KeyError for an unknown style."""
+
+    def __init__(self) -> None:
+        self.styles: list[Style] = []
+        self._plain = self["plain"]
 
     def __missing__(self, style: Style) -> str:
-        self[style] = chr(len(self))
-        return self[style]
+        style_named(style)
+        letter = self[style] = chr(len(self.styles))
+        self.styles.append(style)
+        return letter
 
 
 _LETTERS = _Letters()
+_PLAIN = _LETTERS["plain"]
+_CHANGES = regex(rf"[^\0]+(?:\0{{1,{_MOVE}}}[^\0]+)*")
+_RUNS = regex(r"(.)\1*", re.DOTALL)
 
 
-def _styles_of(row: Row, room: int) -> str:
-    """That of each column, blank ones at the end too."""
-    return "".join([_LETTERS[style] * len(text) for text, style in row]).ljust(room, _LETTERS["plain"])
+class RowColumns:
+    """A row as the columns of a terminal, at least `width` of them: a character each, and the letter of its style."""
+
+    def __init__(self, row: Row, width: int) -> None:
+        text, styles = text_of(row), "".join([_LETTERS[style] * len(text) for text, style in row])
+        self._width = width
+        self.are_known = one_column_each(text) is not None  # else nobody knows which character stands where
+        self.text, self.styles = text.ljust(width), styles.ljust(width, _PLAIN)
+        self._number = int.from_bytes((self.text + self.styles).encode("utf-16-le"), "little") if self.are_known else 0
+
+    def changes(self, old: RowColumns) -> list[tuple[int, int]]:
+        """From which column to before which one they differ; parts that lie so close that one is shorter are one."""
+        if not (old.are_known and self.are_known) or len(old.text) != len(self.text):
+            return [(0, self._width)]
+        bits = 16 * len(self.text)
+        differ = old._number ^ self._number
+        differ = (differ >> bits) | (differ & ((1 << bits) - 1))
+        return [found.span() for found in _CHANGES.finditer(differ.to_bytes(bits // 8, "little").decode("utf-16-le"))]
+
+    def in_sequences(self, begin: int, end: int, colours: ColorSystem) -> str:
+        """These columns as a terminal is sent them; neighbours of one style are one piece."""
+        pieces: list[str] = []
+        for run in _RUNS.finditer(self.styles, begin, end):
+            first, behind = run.span()
+            before, after = _sequences_around(run[1], colours)
+            pieces += (before, self.text[first:behind], after)
+        return "".join(pieces)
+
+
+@cache
+def _sequences_around(letter: str, colours: ColorSystem) -> tuple[str, str]:
+    before, _, after = Strip.render_style(style_named(_LETTERS.styles[ord(letter)]), "|", colours).partition("|")
+    return before, after
 
 
 Span = tuple[int, int, int]  # a row, its first column, and the one behind its last
@@ -90,6 +112,7 @@ class LineView(Widget):
         self._rows_of = rows_of
         self._rows_of_fault = rows_of_fault
         self._rows: list[Row] = []
+        self._columns: dict[int, RowColumns] = {}  # of the rows that were shown already
         self._size_drawn: Size | None = None
         self._strips: dict[int, Strip] = {}  # of the rows that are as they were when somebody asked for them
 
@@ -103,21 +126,25 @@ class LineView(Widget):
     def _renew(self) -> list[Span]:
         """Takes the rows that are to be shown now; what of them has changed."""
         width, height = self._size_drawn = self.size
-        self._rows, changed = contained(
+        self._rows, columns = contained(
             lambda: self._compared(self._rows_of(width, height), width),
             lambda reason: self._compared(self._rows_of_fault(reason, width, height), width),
         )
-        for number in changed:
+        spans: list[Span] = []
+        for number, (old, new) in columns.items():
+            self._columns[number] = new
             self._strips.pop(number, None)
-        return [(number, begin, end) for number, spans in changed.items() for begin, end in spans]
+            spans += [(number, begin, end) for begin, end in new.changes(old)]
+        return spans
 
-    def _compared(self, rows: list[Row], width: int) -> tuple[list[Row], dict[int, list[tuple[int, int]]]]:
-        """The rows, and where those have changed that have, by their numbers. Raises KeyError for an unknown style."""
+    def _compared(self, rows: list[Row], width: int) -> tuple[list[Row], dict[int, tuple[RowColumns, RowColumns]]]:
+        """The rows, and those that have changed as they were and are. Raises KeyError for an unknown style."""
         pairs = enumerate(zip_longest(self._rows, rows))
-        changed = {number: (old or [], new or []) for number, (old, new) in pairs if old != new}
-        for style in {style for _, new in changed.values() for _, style in new}:
-            style_named(style)
-        return rows, {number: changed_spans(*pair, width) for number, pair in changed.items()}
+        return rows, {
+            number: (self._columns.get(number) or RowColumns(old or [], width), RowColumns(new or [], width))
+            for number, (old, new) in pairs
+            if old != new
+        }
 
     def on_resize(self) -> None:
         self._strips.clear()
@@ -125,15 +152,15 @@ class LineView(Widget):
 
     def written(self, spans: Iterable[Span], console: Console) -> str:
         """What a terminal is sent for these parts of rows."""
-        is_filtered = bool(self.get_line_filters())
+        is_filtered, colours = bool(self.get_line_filters()), console._color_system or ColorSystem.TRUECOLOR
         written: list[str] = []
         for y, begin, end in spans:
-            row = _row_at(self._rows, y)
+            columns = self._columns[y]
             written.append(f"\x1b[{y + 1};{begin + 1}H")
-            if is_filtered or not one_column_each(text_of(row)):
+            if is_filtered or not columns.are_known:
                 written.append(self.render_lines(Region(begin, y, end - begin, 1))[0].render(console))
             else:
-                written.append(_in_sequences(_columns_of(row, begin, end), console))
+                written.append(columns.in_sequences(begin, end, colours))
         return "".join(written)
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -157,26 +184,6 @@ class LineView(Widget):
 
 def _row_at(rows: list[Row], number: int) -> Row:
     return rows[number] if number < len(rows) else []
-
-
-def _columns_of(row: Row, begin: int, end: int) -> Row:
-    """These columns of a row whose characters take one each; what lies behind its end is blank."""
-    columns: Row = []
-    at = 0
-    for text, style in row:
-        behind = at + len(text)
-        if behind > begin:
-            columns.append((text[max(begin - at, 0) : end - at], style))
-            if behind >= end:
-                return columns
-        at = behind
-    return [*columns, (" " * (end - max(at, begin)), "plain")]
-
-
-def _in_sequences(row: Row, console: Console) -> str:
-    """Pieces of one style are one."""
-    colours = console._color_system or ColorSystem.TRUECOLOR
-    return "".join([Strip.render_style(style_named(style), text, colours) for text, style in runs(row)])
 
 
 class _Changes(CompositorUpdate):

@@ -15,7 +15,7 @@ from textual._compositor import CompositorUpdate
 from textual.app import App, ComposeResult
 from textual.screen import Screen
 
-from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView, changed_spans, strip_of
+from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView, RowColumns, strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from tests.surfaces.tui.draw.goldens import GOLDENS
 
@@ -64,6 +64,10 @@ def _sent(before: list[Row], after: list[Row]) -> tuple[list[str], list[str], st
             return had, _written(app.view, app.console), "".join(app.sent)
 
     return asyncio.run(show())
+
+
+def _changes(old: Row, new: Row) -> list[tuple[int, int]]:
+    return RowColumns(new, _WIDTH).changes(RowColumns(old, _WIDTH))
 
 
 def _written(view: LineView, console: Console) -> list[str]:
@@ -152,27 +156,27 @@ def test_nothing_is_sent_of_a_picture_that_is_as_it_was() -> None:
 @pytest.mark.parametrize(("same", "spans"), [(3, [(0, 5)]), (9, [(0, 1), (10, 11)])])
 def test_changes_that_lie_close_are_sent_as_one(same: int, spans: list[tuple[int, int]]) -> None:
     middle = "=" * same
-    assert changed_spans([(f"a{middle}a", "plain")], [(f"b{middle}b", "plain")], _WIDTH) == spans
+    assert _changes([(f"a{middle}a", "plain")], [(f"b{middle}b", "plain")]) == spans
 
 
 def test_a_style_that_changed_is_a_change() -> None:
-    assert changed_spans([("fix", "plain")], [("fix", "key")], _WIDTH) == [(0, 3)]
+    assert _changes([("fix", "plain")], [("fix", "key")]) == [(0, 3)]
 
 
 def test_a_row_with_characters_of_more_than_one_column_is_sent_whole() -> None:
-    assert changed_spans([("漢a", "plain")], [("漢b", "plain")], _WIDTH) == [(0, _WIDTH)]
+    assert _changes([("漢a", "plain")], [("漢b", "plain")]) == [(0, _WIDTH)]
 
 
 def test_none_but_wide_characters_have_their_rows_sent_whole() -> None:
     shown = set(chain.from_iterable(path.read_text() for path in GOLDENS.folder.rglob("*.txt"))) - {"\n"}
     assert len(shown) > 100
-    sent_whole = [each for each in shown if changed_spans([(each, "plain")], [], _WIDTH) == [(0, _WIDTH)]]
+    sent_whole = [each for each in shown if _changes([(each, "plain")], []) == [(0, _WIDTH)]]
     assert [each for each in sent_whole if cell_len(each) == 1] == []
 
 
 def test_what_counts_as_one_column_takes_one() -> None:
     alone = [chr(code) for code in range(0x20, 0x3000)]
-    taken_for_one = [each for each in alone if changed_spans([(each, "strong")], [], _WIDTH) != [(0, _WIDTH)]]
+    taken_for_one = [each for each in alone if _changes([(each, "strong")], []) != [(0, _WIDTH)]]
     assert [each for each in taken_for_one if cell_len(each) != 1] == []
 
 
