@@ -1,0 +1,63 @@
+"""Why a repetition counts as disturbed, and what of the noise in it was its own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from noisewatch.kinds import Kind
+from noisewatch.records import dataclass
+
+
+class ReasonKind(StrEnum):
+    """What a repetition met. The values are those of the receipt."""
+
+    FOREIGN = "foreign"  # another task had a target CPU
+    SIBLING = "sibling"  # another task had the other hardware thread of a target core
+    INTERRUPTIONS = "interruptions"  # interrupts and softirqs
+    STEAL = "steal"  # the hypervisor ran something else
+    THROTTLED = "throttled"  # by heat or a power limit
+    QUOTA = "quota"  # of its control group
+    SWAPPED = "swapped"
+    OFFLINE = "offline"  # a target CPU went
+    CLOCK_STEPPED = "clock-stepped"
+    SUSPENDED = "suspended"
+    STOPPED = "stopped"  # by a signal, as with Ctrl-Z
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReason:
+    """One reason. Times are ns since the repetition began; None is unknown, or of the whole repetition.
+
+    `ns` is what it took from the repetition, `share` the part of its length. `is_estimate`: from counts and typical
+    costs, or from a look that covers more than this repetition.
+    """
+
+    kind: ReasonKind
+    name: str
+    noise: Kind | None = None
+    cpu: int | None = None
+    pid: int | None = None
+    irq: int | None = None
+    ns: int | None = None
+    share: float | None = None
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    is_estimate: bool = False
+
+
+class RunOutcome(StrEnum):
+    """Of a repetition."""
+
+    UNDISTURBED = "undisturbed"
+    DISTURBED = "disturbed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RepetitionVerdict:
+    """`reasons` cost the most first; `own` is what the command itself brought about, and disqualifies nothing."""
+
+    outcome: RunOutcome
+    reasons: tuple[RunReason, ...] = ()
+    own: tuple[RunReason, ...] = ()
+    unknowns: tuple[str, ...] = ()

@@ -1,0 +1,64 @@
+"""The counters of all CPUs at one instant, read in a fraction of a millisecond: before and after each repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime, read_cpu_time, read_run_time
+from noisewatch.kernel.earlier import EarlierSnapshots
+from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interrupts, read_softirqs
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.machine import Machine
+from noisewatch.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a snapshot has of them. None is unknown; `reason_by_path` says why."""
+
+    taken_at_ns: int
+    cpu_time: Mapping[int, CpuTime] | None
+    run_time: Mapping[int, RunTime] | None
+    interrupts: Interrupts | None
+    softirqs: Softirqs | None
+    reason_by_path: Mapping[str, str]
+    earlier: EarlierSnapshots = field(repr=False, compare=False)
+
+    def within(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot as it would have been at this instant, without threads; its settings stay as they were."""
+        return replace(
+            snapshot,
+            taken_at_ns=self.taken_at_ns,
+            cpu_time=self.cpu_time,
+            run_time=self.run_time,
+            interrupts=self.interrupts,
+            softirqs=self.softirqs,
+            tasks=None,
+            tasks_lag_ns=0,
+            reason_by_path={**snapshot.reason_by_path, **self.reason_by_path},
+        )
+
+
+def read_counters(machine: Machine, previous: Counters | None = None) -> Counters:
+    """The counters now; `previous` spares parsing what says the same."""
+    return machine.within_deadline(lambda: _read(machine, previous))
+
+
+def _read(machine: Machine, previous: Counters | None) -> Counters:
+    machine.begin_snapshot()
+    reader = Reader(machine, previous.earlier if previous is not None else None)
+    reader.reread()
+    taken_at_ns = machine.now_ns()
+    counters = Counters(
+        taken_at_ns=taken_at_ns,
+        cpu_time=read_cpu_time(reader),
+        run_time=read_run_time(reader),
+        interrupts=read_interrupts(reader, previous.interrupts if previous is not None else None),
+        softirqs=read_softirqs(reader),
+        reason_by_path=reader.reason_by_path,
+        earlier=reader.earlier,
+    )
+    reader.end()
+    return counters

@@ -1,0 +1,100 @@
+"""One repetition of a command, and all that was seen of the machine meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from noisewatch.records import dataclass
+
+if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
+    from noisewatch.model.interval.interval import Interval
+    from noisewatch.model.run.books import Books
+
+
+@dataclass(frozen=True, slots=True)
+class ClockShift:
+    """How far the clocks moved apart from one mark to the next, in ns. None is unknown.
+
+    `stepped_ns`: the time of day against CLOCK_MONOTONIC; somebody set it. `suspended_ns`: CLOCK_BOOTTIME against
+    CLOCK_MONOTONIC, which stands still while the machine sleeps (https://man7.org/linux/man-pages/man2/clock_gettime.2.html).
+    """
+
+    stepped_ns: int
+    suspended_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandUse:
+    """What the kernel says of one command that has ended: it, and its descendants that were waited for.
+
+    `waited_ns`: its first thread was ready to run and had to wait for a CPU (/proc/PID/schedstat); None is unknown.
+    `ran_alone`: no other thread or process of it had a part worth mentioning in its CPU time.
+    """
+
+    user_ns: int
+    system_ns: int
+    waited_ns: int | None
+    ran_alone: bool
+    stopped_ns: int
+    major_faults: int
+    blocks_in: int  # reads from disk, as often as not in units of 512 bytes
+    blocks_out: int
+    switches: int
+    preemptions: int  # involuntary switches
+    most_resident_kb: int
+
+    @property
+    def cpu_ns(self) -> int:
+        return self.user_ns + self.system_ns
+
+    @property
+    def did_disk_io(self) -> bool:
+        return self.blocks_in > 0 or self.blocks_out > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """Times are on CLOCK_MONOTONIC, in ns; `began_wall_ns` is since 1970 in UTC.
+
+    `span` is from the counters just before it to those just after. `windows` are the intervals between looks at all
+    threads that overlap it, in order: several within a long one, one around many short ones. `status` is the exit
+    status, negative for the signal that ended it.
+    """
+
+    number: int  # from 1 on
+    command: int  # 0, or 1 for the other one of two
+    began_ns: int
+    ended_ns: int
+    began_wall_ns: int
+    status: int
+    use: CommandUse
+    shift: ClockShift
+    span: Interval
+    books: Books
+    windows: tuple[Interval, ...]
+    left_pids: tuple[int, ...] = ()
+
+    @property
+    def length_ns(self) -> int:
+        return self.ended_ns - self.began_ns
+
+    @property
+    def seconds(self) -> float:
+        return self.length_ns / 1e9
+
+    @property
+    def target(self) -> CpuSet:
+        return self.span.after.target.cpus
+
+    def within(self, window: Interval) -> int:
+        """How many ns of the window were in the repetition."""
+        begin, end = window.before.taken_at_ns, window.after.taken_at_ns
+        return max(min(end, self.ended_ns) - max(begin, self.began_ns), 0)
+
+    def inner_windows(self) -> Iterator[Interval]:
+        """Those that lie in it, but for the moment that it takes to start and to end a command."""
+        for window in self.windows:
+            if self.within(window) * 2 > window.length_ns:
+                yield window

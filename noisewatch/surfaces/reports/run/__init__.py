@@ -1,0 +1,1 @@
+"""What a series of repetitions came to."""

@@ -1,0 +1,51 @@
+"""Reasons and verdicts of repetitions, in words."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.text import printable
+from noisewatch.units import describe_ns, describe_share, short_duration
+
+MARKS = {RunOutcome.UNDISTURBED: "·", RunOutcome.DISTURBED: "!", RunOutcome.UNKNOWN: "?"}
+_MOST_NAMED = 3
+
+
+def describe_reason(reason: RunReason) -> str:
+    """`stress-ng (pid 812) on CPU 3: 12 ms (1.2%), from 0.2 s to 1.1 s`."""
+    who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
+    if reason.noise is not None:
+        who = reason.noise.with_name(who)
+    where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
+    return f"{who}{where}{_cost(reason)}{_when(reason)}"
+
+
+def _place(reason: RunReason) -> str:
+    return f"sibling CPU {reason.cpu}" if reason.kind == ReasonKind.SIBLING else f"CPU {reason.cpu}"
+
+
+def _cost(reason: RunReason) -> str:
+    if reason.ns is None:
+        return ""
+    share = f" ({describe_share(reason.share)})" if reason.share is not None else ""
+    return f": {'~' if reason.is_estimate else ''}{describe_ns(reason.ns)}{share}"
+
+
+def _when(reason: RunReason) -> str:
+    if reason.begin_ns is None or reason.end_ns is None:
+        return ""
+    return f", between {short_duration(max(reason.begin_ns, 0))} and {short_duration(reason.end_ns)}"
+
+
+def describe_reasons(verdict: RepetitionVerdict, most: int = _MOST_NAMED) -> str:
+    """The first of its reasons, or why it is unknown."""
+    if verdict.outcome == RunOutcome.UNKNOWN:
+        return "; ".join(verdict.unknowns)
+    told = [describe_reason(reason) for reason in verdict.reasons[:most]]
+    rest = len(verdict.reasons) - len(told)
+    return "; ".join(told) + (f"; and {rest} more" if rest else "")
+
+
+def conclude_repetition(verdict: RepetitionVerdict, length_ns: int) -> str:
+    """`undisturbed, 1.23 s`; `disturbed, 1.23 s: …`."""
+    reasons = describe_reasons(verdict)
+    return f"{verdict.outcome}, {describe_ns(length_ns)}" + (f": {reasons}" if reasons else "")
