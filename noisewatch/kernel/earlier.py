@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Mapping, Set
+from dataclasses import field
+from typing import TYPE_CHECKING, TypeVar
 
+from noisewatch.errors import Unreadable
 from noisewatch.records import dataclass
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.reader import Spared
 
 T = TypeVar("T")
 
@@ -19,6 +24,19 @@ class _Parsed:
     value: object
 
 
+@dataclass(slots=True)
+class Making:
+    """All that was asked for while something was made of many files, and what was said of it."""
+
+    given: Hashable
+    spared: Spared | None
+    content_by_path: dict[str, bytes] = field(default_factory=dict)
+    failure_by_path: dict[str, Unreadable] = field(default_factory=dict)  # of files without an answer
+    names_by_path: dict[str, list[str] | Unreadable] = field(default_factory=dict)  # of folders
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    value: object = None
+
+
 class EarlierSnapshots:
     """Which files recur, and what they said and meant.
 
@@ -30,6 +48,7 @@ class EarlierSnapshots:
         self._last: Set[str] = frozenset()
         self._parsed: dict[str, _Parsed] = {}  # since the settings were read
         self._older: dict[str, _Parsed] = {}  # since they were read before that
+        self.making_by_name: dict[str, Making] = {}
 
     def begin_settings(self) -> None:
         """They are about to be read. What was not asked for since the last time is forgotten: groups come and go."""

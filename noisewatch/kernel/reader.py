@@ -9,11 +9,11 @@ of the kernel, whose size is said to be 0, as empty ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Hashable, Set
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable, quoted
-from noisewatch.kernel.earlier import EarlierSnapshots
+from noisewatch.kernel.earlier import EarlierSnapshots, Making
 from noisewatch.kernel.intrusive_reads import may_interrupt
 from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
@@ -113,6 +113,7 @@ class Reader:
         self._ahead: dict[str, bytes] = {}  # read, and not asked for so far
         self._content_by_path: dict[str, _Content] = {}
         self._names_by_path: dict[str, list[str] | Unreadable] = {}
+        self._making: Making | None = None
 
     def bytes(self, path: str, expected: bool = True) -> bytes:
         """The file's content. Raises Unreadable."""
@@ -147,13 +148,55 @@ class Reader:
 
     def reread(self) -> None:
         """Reads what the last two snapshots have read, in one go: what interrupts no CPU."""
-        files = [file for file in self.earlier.recurring if not self._is_intrusive(file[0])]
-        contents: dict[str, bytes | None] = dict(files)
+        self._reread([file for file in self.earlier.recurring if not self._is_intrusive(file[0])])
+
+    def _reread(self, files: list[tuple[str, _Bytes]]) -> bool:
+        """Whether all of the files, which were believed, say what they said."""
+        ahead: dict[str, bytes] = dict(files)
+        has_changed = False
         for at, content in self.machine.reread(files):
-            contents[files[at][0]] = content
-        for path, content in contents.items():
+            has_changed, path = True, files[at][0]
+            del ahead[path]
             if content is not None and _why_unbelievable(path, content) is None:
-                self._ahead[path] = content
+                ahead[path] = content
+        self._ahead |= ahead
+        return not has_changed
+
+    def made_of_files(self, name: str, given: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes of what it is `given`, and of the files and folders that it asks this reader for.
+
+        What it made the last time, where all of them say the same: files are then read in one go, and not looked at one
+        by one. It may ask the machine for nothing else.
+        """
+        made = self.earlier.making_by_name.get(name)
+        if made is None or made.given != given or not self._says_the_same(made):
+            made = self._making = Making(given, self.spared)
+            try:
+                made.value = make()
+            finally:
+                self._making = None
+            self.earlier.making_by_name[name] = made
+        for path, reason in made.notes:
+            self.note(path, reason)
+        return made.value  # type: ignore[return-value]  # that of the same name
+
+    def _says_the_same(self, made: Making) -> bool:
+        """Whether all that was asked for says what it said."""
+        contents, at_hand = made.content_by_path, self._ahead | self._content_by_path
+        files = [(path, content) for path, content in contents.items() if path not in at_hand]
+        if made.spared != self.spared:
+            files = [file for file in files if not self._is_intrusive(file[0])]
+        if not self._reread(files) or len(files) + len(contents.keys() & at_hand.keys()) < len(contents):
+            return False
+        if any(at_hand[path] != contents[path] for path in contents.keys() & at_hand.keys()):
+            return False
+        self.asked |= contents.keys()
+        self._content_by_path |= contents
+        failures, folders = made.failure_by_path.items(), made.names_by_path.items()
+        made.spared = self.spared
+        return all(_is_same(self._content(path, False), failure) for path, failure in failures) and all(
+            _is_same(self._listing(path, False), names) for path, names in folders
+        )
 
     def end(self) -> None:
         """Tells the next snapshot what this one has read."""
@@ -176,6 +219,8 @@ class Reader:
     def note(self, path: str, reason: str) -> None:
         """Keeps the reason why `path` gave no answer."""
         self.reason_by_path.setdefault(path, reason)
+        if self._making is not None:
+            self._making.notes.append((path, reason))
 
     def _is_intrusive(self, path: str) -> bool:
         spared = self.spared
@@ -188,15 +233,23 @@ class Reader:
         if content is None and (content := self._ahead.get(path)) is not None:
             self.asked.add(path)
             self._content_by_path[path] = content
-        if isinstance(content, bytes):
-            return content
-        return self._once(self._content_by_path, path, self._read_content, expected)
+        if not isinstance(content, bytes):
+            content = self._once(self._content_by_path, path, self._read_content, expected)
+        if self._making is not None:
+            if isinstance(content, bytes):
+                self._making.content_by_path[path] = content
+            else:
+                self._making.failure_by_path[path] = content
+        return content
 
     def _read_content(self, path: str) -> _Bytes:
         return content_of(self.machine, path)
 
     def _listing(self, path: str, expected: bool) -> list[str] | Unreadable:
-        return self._once(self._names_by_path, path, self.machine.list_names, expected)
+        names = self._once(self._names_by_path, path, self.machine.list_names, expected)
+        if self._making is not None:
+            self._making.names_by_path[path] = names
+        return names
 
     def _once(
         self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool
@@ -227,6 +280,12 @@ class Reader:
     def _is_hidden(self, folder: str) -> bool:
         names = self._listing(folder, expected=False)
         return is_hidden_as(names, folder) if isinstance(names, Unreadable) else not names
+
+
+def _is_same(answer: object, earlier: object) -> bool:
+    if isinstance(answer, Unreadable) and isinstance(earlier, Unreadable):
+        return type(answer) is type(earlier) and answer.reason == earlier.reason
+    return answer == earlier
 
 
 def _or_raised(answer: T | Unreadable) -> T:

@@ -16,12 +16,11 @@ _COUNT = 128
 
 def test_a_frame_tells_the_costliest_culprits_of_all_cpus() -> None:
     machine, task_reader = ManyCpus(_COUNT), TaskReader()
-    snapshots = []
-    for _ in range(2):
-        snapshots.append(read_snapshot(machine, SnapshotOptions(), task_reader, *snapshots))
-        machine.advance()
-    interval = interval_between(*snapshots)
-    frame = frame_of(snapshots[-1], interval, None, sampler_cpu_s=None)
+    before = read_snapshot(machine, SnapshotOptions(), task_reader)
+    machine.advance()
+    after = read_snapshot(machine, SnapshotOptions(), task_reader, before)
+    interval = interval_between(before, after)
+    frame = frame_of(after, interval, None, sampler_cpu_s=None)
     role_by_cpu = {line.cpu: line.role for line in frame.cpus}
     found = [each for cpu in range(_COUNT) for each in disturbances_of(interval, cpu) if cpu in interval.load_by_cpu]
     found.sort(key=lambda each: (role_by_cpu[each.cpu] == Role.HOUSEKEEPING, -(each.stolen_ns or 0)))

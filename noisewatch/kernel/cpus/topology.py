@@ -241,6 +241,10 @@ NAME = f"cpufreq/{_FILE}"
 
 def read_core_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
     """The rank of each of the CPUs that has one; most machines rank none."""
+    return reader.made_of_files("core ranking", cpus, lambda: _read_ranking(reader, cpus))
+
+
+def _read_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
     folders = read_cpufreq_folders(reader, sorted(cpus))
     ranks = {cpu: reader.parsed(f"{folder}/{_FILE}", parse_count, expected=False) for cpu, folder in folders.items()}
     return {cpu: rank for cpu, rank in ranks.items() if rank is not None and rank > 0}

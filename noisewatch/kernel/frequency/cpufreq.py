@@ -30,6 +30,7 @@ CPUS = "/sys/devices/system/cpu"
 POLICIES = f"{CPUS}/cpufreq"
 _POLICY = regex(r"policy[0-9]{1,5}")
 _BOOST = f"{CPUS}/cpufreq/boost"
+_OWN_KNOBS = ("boost", "cpb")  # of one CPU
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
 _PREFERENCE = regex(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
@@ -115,30 +116,40 @@ def read_frequency(
     the CPU itself is not asked again. The present frequency of the CPUs in `undisturbed` is not asked where that would
     interrupt them.
     """
-    known_folders = previous.folder_by_cpu if previous is not None else {}
-    folders = known_folders if known_folders.keys() == cpus else read_cpufreq_folders(reader, sorted(cpus))
-    knobs_are_missing = previous is not None and previous.turbo_path is None
-    is_global = previous is not None and previous.turbo_path == _BOOST
-    turbo, turbo_path, turbo_by_cpu = (
-        (None, None, {})
-        if knobs_are_missing
-        else _read_turbo(reader, cpus, folders, () if is_global else ("boost", "cpb"))
-    )
+    settled = previous or _read_settled(reader, cpus, undisturbed, first)
+    is_known = settled.folder_by_cpu.keys() == cpus
+    folders = settled.folder_by_cpu if is_known else read_cpufreq_folders(reader, sorted(cpus))
+    if previous is None or previous.turbo_path is None:
+        turbo, turbo_path, turbo_by_cpu = settled.turbo, settled.turbo_path, settled.turbo_by_cpu
+    else:
+        own_names = () if previous.turbo_path == _BOOST else _OWN_KNOBS
+        turbo, turbo_path, turbo_by_cpu = _read_turbo(reader, cpus, folders, own_names)
     clocks = {}
-    linux = release_number(release)
+    is_harmless = _is_asking_harmless(reader, release_number(release))
     for cpu in sorted(cpus):
-        known = previous.cpus.get(cpu) if previous is not None else None
         earlier = first.cpus.get(cpu) if first is not None else None
-        asked = earlier if cpu in undisturbed else None
         folder = folders.get(cpu)
         if folder is None:
             reader.names_or_none(own_folder(cpu))  # for the reason
-        limits = known or _read_limits(reader, cpu, folder, asked)
-        may_ask_current = cpu not in undisturbed or _is_asking_harmless(reader, cpu, linux)
-        clock = _read_now(reader, limits, folder, may_ask_current)
-        clocks[cpu] = earlier if earlier == clock else clock
-    driver = previous.driver if previous is not None else _read_driver(reader, cpus, folders)
-    return Frequency(driver, turbo, turbo_path, turbo_by_cpu, clocks, folders)
+        limits = settled.cpus.get(cpu) or _read_limits(reader, cpu, folder, earlier if cpu in undisturbed else None)
+        clock = _read_now(reader, limits, folder, is_harmless or cpu not in undisturbed)
+        clocks[cpu] = earlier if earlier is not None and earlier == clock else clock
+    return Frequency(settled.driver, turbo, turbo_path, turbo_by_cpu, clocks, folders)
+
+
+def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Frequency | None) -> Frequency:
+    """What rarely changes: all but the governors and the present frequencies."""
+    earlier = first.cpus if first is not None else {}
+    asked = {cpu: earlier[cpu] for cpu in sorted(undisturbed & earlier.keys())}
+    told = tuple([(cpu, clock.base_khz, clock.energy_preference) for cpu, clock in asked.items()])
+
+    def read() -> Frequency:
+        folders = read_cpufreq_folders(reader, sorted(cpus))
+        turbo = _read_turbo(reader, cpus, folders, _OWN_KNOBS)
+        limits = {cpu: _read_limits(reader, cpu, folders.get(cpu), asked.get(cpu)) for cpu in sorted(cpus)}
+        return Frequency(_read_driver(reader, cpus, folders), *turbo, limits, folders)
+
+    return reader.made_of_files("limits of clocks", (cpus, told), read)
 
 
 def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
@@ -208,9 +219,9 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
     return replace(limits, governor=governor, current_khz=current_khz)
 
 
-def _is_asking_harmless(reader: Reader, cpu: int, linux: tuple[int, int] | None) -> bool:
-    path = f"{own_folder(cpu)}/scaling_cur_freq"
-    return not reader.machine.is_live or not may_interrupt(path, {cpu}, linux)
+def _is_asking_harmless(reader: Reader, linux: tuple[int, int] | None) -> bool:
+    """Whether the present frequency of any CPU can be asked without interrupting it."""
+    return not reader.machine.is_live or not may_interrupt(f"{own_folder(0)}/scaling_cur_freq", None, linux)
 
 
 def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> str | None:

@@ -66,10 +66,14 @@ def read_idle(reader: Reader, target: CpuSet) -> Idle:
     """The states and limits now."""
     options = read_command_line(reader)
     return Idle(
-        {cpu: CpuIdle(_read_states(reader, cpu), _read_limit(reader, cpu)) for cpu in sorted(target)},
+        reader.made_of_files("idle states", target, lambda: _read_cpus(reader, target)),
         _request(reader.ask(LATENCY_REQUEST, _ask_request)),
         None if options is None else (options.get("idle") or ("",))[-1],
     )
+
+
+def _read_cpus(reader: Reader, target: CpuSet) -> Mapping[int, CpuIdle]:
+    return {cpu: CpuIdle(_read_states(reader, cpu), _read_limit(reader, cpu)) for cpu in sorted(target)}
 
 
 def _read_states(reader: Reader, cpu: int) -> tuple[IdleState, ...] | None:

@@ -101,6 +101,10 @@ def parse_frequencies(text: str) -> tuple[int, ...]:
 
 def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
     """The caps by CPU; one that is missing is known to have none."""
+    return reader.made_of_files("frequency caps", target, lambda: _read_caps(reader, target))
+
+
+def _read_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
     caps: dict[int, FrequencyCap] = {}
     folders = read_cpufreq_folders(reader, sorted(target))
     for cpu in sorted(target):

@@ -1,0 +1,104 @@
+"""What is made of many files is made again only where any of them, or what it is given, is not as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from noisewatch.kernel.earlier import EarlierSnapshots
+from noisewatch.kernel.numbers import parse_count
+from noisewatch.kernel.reader import NOT_ASKED, Reader, Spared
+from tests.written import Files, WrittenMachine, without
+
+_FOLDER = "/sys/devices/system/cpu/cpu1"
+_MISSING = "/proc/missing"
+_ASKS_A_CPU = f"{_FOLDER}/power/energy_perf_bias"
+_FILES = {f"{_FOLDER}/a": "1\n", f"{_FOLDER}/wrong": "word\n", _ASKS_A_CPU: "6\n", "/proc/sys/x": "1\n"}
+
+
+class _Rereading(WrittenMachine):
+    """It answers what has changed, as this host does."""
+
+    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+        now = self._moments[self._at]
+        found = [(at, now[path].encode() if path in now else None) for at, (path, _) in enumerate(files)]
+        return [(at, content) for at, content in found if content is None or content != files[at][1]]
+
+
+class _Maker:
+    """Makes a list of what one snapshot after the other says, and counts how often that was worked out."""
+
+    def __init__(self, *moments: Files) -> None:
+        self.times = 0
+        self.reasons: dict[str, str] = {}
+        self._machine, self._earlier = _Rereading(*moments), EarlierSnapshots()
+
+    def make(self, given: int = 0, spared: Spared | None = None, asks_before: bool = False) -> list[object]:
+        """What is made of the next snapshot."""
+        reader = Reader(self._machine, self._earlier)
+        reader.spared = spared
+        if asks_before:
+            reader.text_or_none(f"{_FOLDER}/a")
+        made = reader.made_of_files("it", given, lambda: self._made_by(reader))
+        reader.end()
+        self.reasons = reader.reason_by_path
+        if self._machine.has_next:
+            self._machine.advance()
+        return made
+
+    def _made_by(self, reader: Reader) -> list[object]:
+        self.times += 1
+        values = [reader.parsed(path, parse_count) for path in (f"{_FOLDER}/a", f"{_FOLDER}/wrong", _MISSING)]
+        return [*values, reader.parsed(_ASKS_A_CPU, parse_count), reader.names_or_none(_FOLDER)]
+
+
+_BEFORE = [1, None, None, 6, ["a", "power", "wrong"]]
+
+
+@pytest.mark.parametrize("asks_before", [False, True])
+def test_what_says_the_same_is_not_worked_out_again(asks_before: bool) -> None:
+    maker = _Maker(_FILES)
+    assert [maker.make(asks_before=asks_before) for _ in range(3)] == [_BEFORE] * 3
+    assert maker.times == 1
+
+
+def test_the_reasons_for_what_is_unknown_are_told_again() -> None:
+    maker = _Maker(_FILES)
+    reasons = [(maker.make(), maker.reasons)[1] for _ in range(2)]
+    assert reasons[0].keys() == {f"{_FOLDER}/wrong", _MISSING}
+    assert reasons[0] == reasons[1]
+
+
+@pytest.mark.parametrize("asks_before", [False, True])
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (_FILES | {f"{_FOLDER}/a": "7\n"}, [7, *_BEFORE[1:]]),
+        (_FILES | {f"{_FOLDER}/wrong": "3\n"}, [1, 3, *_BEFORE[2:]]),
+        (_FILES | {_MISSING: "5\n"}, [1, None, 5, *_BEFORE[3:]]),
+        (_FILES | {f"{_FOLDER}/other": "5\n"}, [1, None, None, 6, ["a", "other", "power", "wrong"]]),
+        (without(_FILES, _ASKS_A_CPU), [1, None, None, None, ["a", "wrong"]]),
+        ({"/proc/sys/x": "1\n"}, [None] * 5),
+        (_FILES | {_ASKS_A_CPU: "6"}, [1, None, None, None, ["a", "power", "wrong"]]),
+    ],
+    ids=["changed", "mended", "came", "listed", "gone", "hidden", "cut"],
+)
+def test_what_says_something_else_is_worked_out_again(after: Files, expected: object, asks_before: bool) -> None:
+    maker = _Maker(_FILES, after)
+    assert [maker.make(), maker.make(asks_before=asks_before), maker.make()] == [_BEFORE, expected, expected]
+    assert maker.times == 2
+
+
+def test_what_is_given_something_else_is_worked_out_again() -> None:
+    maker = _Maker(_FILES)
+    maker.make()
+    maker.make(given=1)
+    assert maker.times == 2
+
+
+def test_a_cpu_that_is_spared_from_then_on_is_not_asked_again() -> None:
+    maker = _Maker(_FILES)
+    maker.make()
+    assert maker.make(spared=Spared({1}, (6, 1))) == [1, None, None, None, _BEFORE[-1]]
+    assert maker.reasons[_ASKS_A_CPU] == NOT_ASKED
