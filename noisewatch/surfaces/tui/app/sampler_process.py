@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import IO
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import IO, Self
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, standing_of
@@ -26,16 +28,15 @@ class SamplerProcess:
         self._command = command
         self._process = process
         self._requests: asyncio.WriteTransport | None = None
-        self._may_read = asyncio.Event()
-        self._may_read.set()
+        self._inflow: _Inflow | None = None
+        self._wants_more = True
         self.asked: dict[str, object] = {}
 
     def read_on(self, wanted: bool) -> None:
         """Whether frames are taken in; where they are not, the sampler waits."""
-        if wanted:
-            self._may_read.set()
-        else:
-            self._may_read.clear()
+        self._wants_more = wanted
+        if wanted and self._inflow is not None:
+            self._inflow.go_on()
 
     def ask(self, name: str, wanted: object) -> None:
         """Tells the sampler what is wanted, now and whenever it is started anew. Whether it is so, its frames tell."""
@@ -60,15 +61,17 @@ class SamplerProcess:
         if self.asked:
             self._send(self.asked)
         is_last, told = False, NOTHING_TOLD
+
+        def take(line: bytes) -> bool:
+            nonlocal is_last, told
+            frame = decode_frame(line, told)
+            is_last, told = frame.is_last, standing_of(frame)
+            show(frame, line)
+            return self._wants_more
+
         try:
-            with process.stdout as pipe:
-                async for lines in _lines_of(pipe):
-                    for line in lines:
-                        frame = decode_frame(line, told)
-                        is_last, told = frame.is_last, standing_of(frame)
-                        show(frame, line)
-                        await self._may_read.wait()
-                    draw()
+            with process.stdout as pipe, _Inflow(pipe.fileno(), take, draw) as self._inflow:
+                await self._inflow.ended
         except ValueError:  # a frame that was cut short, or is longer than any machine's
             process.kill()
         said = (await errors.read()).decode("utf-8", "replace").strip().splitlines()
@@ -89,29 +92,82 @@ class SamplerProcess:
         return process
 
 
-async def _lines_of(pipe: IO[bytes]) -> AsyncIterator[list[bytes]]:
-    """Those that have come together. Raises ValueError for one that does not end."""
-    unfinished = b""
-    while found := await _read(pipe.fileno()):
-        *lines, unfinished = (unfinished + found).split(b"\n")
-        if len(unfinished) > _LONGEST_LINE:
-            raise ValueError
-        if lines:
-            yield lines
-    if unfinished:
-        yield [unfinished]
+class _Inflow:
+    """Hands each line to `take` until that wants no more, and calls `draw` behind those that have come together.
+
+    The loop's own turn does it all: a coroutine that reads takes a turn more, and two calls of the kernel.
+    """
+
+    def __init__(self, descriptor: int, take: Callable[[bytes], bool], draw: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._descriptor = descriptor
+        self._take, self._draw = take, draw
+        self._lines: deque[bytes] = deque()
+        self._unfinished = b""
+        self._waits = self._has_ended = False  # whether lines wait for who wants them, and whether more can come
+        self.ended: asyncio.Future[None] = (
+            self._loop.create_future()
+        )  # with what was raised; ValueError for a line that does not end
+
+    def __enter__(self) -> Self:
+        self._loop.add_reader(self._descriptor, self._read)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.remove_reader(self._descriptor)
+        self.ended.cancel()
+
+    def go_on(self) -> None:
+        """More is wanted."""
+        if self._waits:
+            self._waits = False
+            self._loop.add_reader(self._descriptor, self._read)
+            self._loop.call_soon(self._hand_on)
+
+    def _read(self) -> None:
+        """What there is, as soon as there is something."""
+        found = os.read(self._descriptor, _CHUNK)
+        *lines, self._unfinished = (self._unfinished + found).split(b"\n")
+        self._lines += lines
+        if not found:
+            self._has_ended = True
+            self._lines += [self._unfinished] * bool(self._unfinished)
+            self._unfinished = b""
+            self._loop.remove_reader(self._descriptor)
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        if self._waits or self.ended.done():
+            return
+        with _RaisedBy(self.ended):
+            if len(self._unfinished) > _LONGEST_LINE:
+                raise ValueError
+            had_lines = bool(self._lines)
+            while self._lines:
+                if not self._take(self._lines.popleft()):
+                    self._waits = True
+                    self._loop.remove_reader(self._descriptor)
+                    return
+            if had_lines:
+                self._draw()
+            if self._has_ended:
+                self.ended.set_result(None)
 
 
-async def _read(descriptor: int) -> bytes:
-    """What there is, as soon as there is something: fewer turns of the loop than a StreamReader takes."""
-    loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    loop.add_reader(descriptor, ready.set_result, None)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(descriptor)
-    return os.read(descriptor, _CHUNK)
+class _RaisedBy:
+    """A context manager: whoever awaits the future gets what is raised in the block."""
+
+    def __init__(self, future: asyncio.Future[None]) -> None:
+        self._future = future
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self._future.set_exception(error)
+        return True
 
 
 async def _reader_of(pipe: IO[bytes]) -> asyncio.StreamReader:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -44,7 +42,16 @@ def length(row: Row) -> int:
 
 def runs(pieces: Iterable[Piece]) -> Row:
     """Neighbours of one style as one piece."""
-    return [("".join([text for text, _ in run]), style) for style, run in groupby(pieces, key=itemgetter(1))]
+    joined: Row = []
+    together, last = "", None
+    for text, style in pieces:
+        if style is last or style == last:
+            together += text
+            continue
+        if last is not None:
+            joined.append((together, last))
+        together, last = text, style
+    return [*joined, (together, last)] if last is not None else joined
 
 
 def cut(row: Row, width: int) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
@@ -18,8 +19,19 @@ _ENTRY = struct.Struct("<qiif")  # the hash of what it is, CPU, thread, ns/s
 _NO_THREAD = 0
 _MOST_UNPACKED = 256  # intervals
 
+_MOST_LANES = 256  # of culprits
+
 _Entry = tuple[int, int, float]  # CPU, thread, ns/s
 _Entries = Mapping[int, list[_Entry]]
+_Asked = tuple[int, int | None, CpuSet | None, bool]  # what it is, its thread, on which CPUs, and if they keep house
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The noise of a culprit from an interval on."""
+
+    begin: int
+    noise: list[float | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,8 @@ class CulpritHistory:
         self.count = 0
         self._told: deque[_Told] = deque(maxlen=capacity)
         self._unpacked: dict[int, _Entries] = {}
+        self._last_unknown = -1  # the interval in which a CPU could not be read
+        self._lanes: dict[_Asked, _Lane] = {}  # what was asked for last
 
     def add(self, frame: Frame) -> None:
         """Takes in the next interval of the history."""
@@ -69,6 +83,8 @@ class CulpritHistory:
         unknown = frozenset(
             line.cpu for line in frame.cpus if line.stolen_ns_per_s is None and line.role != Role.OFFLINE
         )
+        if unknown:
+            self._last_unknown = self.count - 1
         misses_target = frame.is_cut and frame.culprits[-1].role != Role.HOUSEKEEPING
         self._told.append(_Told(packed, unknown, misses_target, frame.is_cut))
 
@@ -79,7 +95,13 @@ class CulpritHistory:
         """
         what = hash(what_is_same(line))
         tid = None if isinstance(line, FoldedLine) else line.tid
-        first, asked = self.count - len(self._told), list(numbers)
+        first = self.count - len(self._told)
+        if (
+            isinstance(numbers, range)
+            and max(first, self._last_unknown + 1) <= numbers.start < numbers.stop <= self.count
+        ):
+            return self._known(line, (what, tid, cpus, line.role == Role.HOUSEKEEPING), numbers, first)
+        asked = list(numbers)
         found = [
             _by_cpu(self._entries(number, first).get(what, ()), tid, cpus) if first <= number < self.count else None
             for number in asked
@@ -89,6 +111,22 @@ class CulpritHistory:
             None if each is None else self._told[number - first].noise(line, each, ever_on)
             for number, each in zip(asked, found, strict=True)
         ]
+
+    def _known(self, line: CulpritLine, asked: _Asked, numbers: range, first: int) -> list[float | None]:
+        """The same of intervals in which all CPUs could be read: each is looked into once, while pictures follow."""
+        what, tid, cpus, _ = asked
+        lane = self._lanes.pop(asked, None)
+        if lane is None or not lane.begin <= numbers.start <= lane.begin + len(lane.noise):
+            lane = _Lane(numbers.start)
+        for number in range(lane.begin + len(lane.noise), numbers.stop):
+            noise_by_cpu = _by_cpu(self._entries(number, first).get(what, ()), tid, cpus)
+            lane.noise.append(self._told[number - first].noise(line, noise_by_cpu, frozenset()))
+        del lane.noise[: numbers.start - lane.begin]
+        lane.begin = numbers.start
+        self._lanes[asked] = lane
+        if len(self._lanes) > _MOST_LANES:
+            del self._lanes[next(iter(self._lanes))]
+        return lane.noise[: len(numbers)]
 
     def _entries(self, number: int, first: int) -> _Entries:
         """By the hash of what it is; the last ones that were asked for are kept."""

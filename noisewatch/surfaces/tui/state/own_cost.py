@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import time
+from functools import cache
 
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
@@ -63,8 +65,13 @@ def cost_between(before: Usage, after: Usage) -> OwnCost | None:
 def _written_bytes() -> int | None:
     """`wchar` of /proc/self/io (Documentation/filesystems/proc.rst), which a kernel may be built without."""
     try:
-        with open("/proc/self/io", "rb", buffering=0) as file:
-            found = _WRITTEN.search(file.read(1024))
+        found = _WRITTEN.search(os.pread(_own_io(), 1024, 0))
     except OSError:
         return None
     return int(found[1]) if found is not None else None
+
+
+@cache
+def _own_io() -> int:
+    """Kept open. Raises OSError where there is none."""
+    return os.open("/proc/self/io", os.O_RDONLY | os.O_CLOEXEC)

@@ -244,11 +244,11 @@ class ScreenModel(TimeTravel):
             listed = self.log.listed()
             self.log.drawn = listed[self.log.row()] if listed else None
         elif self.screen in WITH_CULPRITS:
-            self.selection = replace(self.selection, drawn=self.listing().selected)
+            self.selection = self.selection.with_drawn(self.listing().selected)
         elif self.screen == Screen.IRQS:
-            self.selection = replace(self.selection, drawn=self.irq_listing().selected)
+            self.selection = self.selection.with_drawn(self.irq_listing().selected)
         elif self.screen == Screen.PREFLIGHT:
-            self.selection = replace(self.selection, drawn=self.findings().selected)
+            self.selection = self.selection.with_drawn(self.findings().selected)
 
     def selected_finding(self) -> FindingLine | None:
         """The finding that the user sees selected."""

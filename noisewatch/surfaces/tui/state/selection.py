@@ -98,7 +98,12 @@ class Selection:
 
     def after(self, listing: Listing[Line]) -> Selection:
         """With the chosen line as it is now."""
-        return self if self.chosen is None else replace(self, chosen=listing.selected, row=listing.at)
+        is_so = self.chosen is None or (self.chosen is listing.selected and self.row == listing.at)
+        return self if is_so else Selection(listing.selected, listing.at, self.drawn)
+
+    def with_drawn(self, line: Selectable | None) -> Selection:
+        """With what the screen shows as selected now."""
+        return Selection(self.chosen, self.row, line)
 
     def led(self, frame: Frame | None) -> Selection:
         """With the first check of the cause that the chosen one follows by now."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS
@@ -72,6 +75,22 @@ def test_where_one_of_its_cpus_was_not_read_the_noise_on_another_is_not_all_unle
     for line in (*folded(on_both), _TICK):
         assert found.noise(line, range(4)) == [3e8, None, 9e6, 4e6]
     assert found.noise(_TICK, range(4), frozenset({2})) == [4e6, 4e6, 9e6, 4e6]
+
+
+@given(st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 9)), max_size=8), st.data())
+def test_what_was_asked_before_changes_no_answer(asked: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Intervals come between the questions, some of them with a CPU that was not read."""
+    grown = _history((_TICK,), capacity=6)
+    frames = [_frame((_TICK,))]
+    for begin, count in asked:
+        noise = data.draw(st.sampled_from([1e6, 2e6, None]))
+        lines = (cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET, noise))
+        frames.append(frame(lines, (replace(_TICK, stolen_ns_per_s=noise),) if noise else (), len(frames) + 1))
+        grown.add(frames[-1])
+        anew = CulpritHistory(6)
+        for each in frames:
+            anew.add(each)
+        assert grown.noise(_TICK, range(begin, begin + count)) == anew.noise(_TICK, range(begin, begin + count))
 
 
 def test_what_is_not_kept_is_unknown() -> None:
