@@ -21,8 +21,7 @@ file; cpuacct counts as tasks run (cpuacct_charge in kernel/sched/cpuacct.c), an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.mounts import parse_cgroup_mounts
@@ -35,33 +34,88 @@ from noisewatch.records import dataclass
 PATH = "/proc/stat"
 TICK_NS = 10_000_000  # USER_HZ is 100 on every architecture that runs Python today
 _FEWEST_FIELDS = 4  # user, nice, system, idle: Linux 2.4
-_ROW = regex(r"cpu([0-9]{1,5})")
+_LONGEST_NUMBER = 5
+_ROW = regex(rf"cpu([0-9]{{1,{_LONGEST_NUMBER}}})")
+IRQ, SOFTIRQ, STEAL, _MOST_STATES = 5, 6, 7, 8  # places of a row
 
 
 @dataclass(frozen=True, slots=True)
 class CpuTime:
-    """Nanoseconds since boot, in steps of 10 ms. None for what an old kernel does not tell."""
+    """Time since boot as the row has it: four to eight counts of `TICK_NS`, guest time left out."""
 
-    user_ns: int
-    nice_ns: int
-    system_ns: int
-    idle_ns: int
-    iowait_ns: int | None = None
-    irq_ns: int | None = None
-    softirq_ns: int | None = None
-    steal_ns: int | None = None  # Linux 2.6.11
+    ticks: tuple[int, ...]  # user, nice, system, idle, iowait, irq, softirq, steal (the last since Linux 2.6.11)
 
-    total_ns: int = field(init=False, repr=False, compare=False)  # all of it, idle included
+    @property
+    def total_ns(self) -> int:
+        """All of it, idle included."""
+        return sum(self.ticks) * TICK_NS
 
-    def __post_init__(self) -> None:
-        """Adds up once what several intervals ask for."""
-        optional_ns = (self.iowait_ns or 0) + (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
-        total_ns = self.user_ns + self.nice_ns + self.system_ns + self.idle_ns + optional_ns
-        object.__setattr__(self, "total_ns", total_ns)
+    @property
+    def user_ns(self) -> int:
+        return self.ticks[0] * TICK_NS
+
+    @property
+    def nice_ns(self) -> int:
+        return self.ticks[1] * TICK_NS
+
+    @property
+    def system_ns(self) -> int:
+        return self.ticks[2] * TICK_NS
+
+    @property
+    def idle_ns(self) -> int:
+        return self.ticks[3] * TICK_NS
+
+    @property
+    def iowait_ns(self) -> int | None:
+        return self._optional_ns(4)
+
+    @property
+    def irq_ns(self) -> int | None:
+        return self._optional_ns(5)
+
+    @property
+    def softirq_ns(self) -> int | None:
+        return self._optional_ns(6)
+
+    @property
+    def steal_ns(self) -> int | None:
+        return self._optional_ns(7)
+
+    def _optional_ns(self, place: int) -> int | None:
+        """None for what an old kernel does not tell."""
+        return self.ticks[place] * TICK_NS if place < len(self.ticks) else None
 
 
 def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
     """The time of each online CPU, by CPU number. Raises Malformed, also for a row that was cut short."""
+    rows = [line for line in lines_of(text) if line.startswith("cpu")]
+    times = _times_in(rows) or _times_in_each(text)
+    if not times:
+        raise Malformed("a row for each CPU", text[:20], 1)
+    return times
+
+
+def _times_in(rows: Sequence[str]) -> Mapping[int, CpuTime] | None:
+    """Of all rows together, as there may be hundreds; None where they have to be looked at one by one."""
+    width = len(rows[0].split()) if rows else 0
+    words = " ".join(rows).split()
+    names = words[::width] if width > _FEWEST_FIELDS else []
+    if names[:1] != ["cpu"] or len(names) != len(rows):
+        return None
+    numbers = [name[3:] for name in names[1:]]
+    if not are_counts(numbers) or max(map(len, numbers), default=0) > _LONGEST_NUMBER:
+        return None
+    del words[::width]
+    if not are_counts(words) or len(words) != len(rows) * (width - 1):
+        return None
+    ticks = tuple(map(int, words))
+    begins = range(width - 1, len(ticks), width - 1)
+    told = min(width - 1, _MOST_STATES)
+    return {int(number): CpuTime(ticks[at : at + told]) for number, at in zip(numbers, begins, strict=True)}
+
+
+def _times_in_each(text: str) -> Mapping[int, CpuTime]:
     times: dict[int, CpuTime] = {}
     field_count: int | None = None
     for number, line in enumerate(lines_of(text), start=1):
@@ -73,9 +127,7 @@ def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
             raise Malformed(f"{field_count} counts", line, number)
         match = _ROW.fullmatch(name)
         if match is not None:
-            times[int(match[1])] = CpuTime(*(int(field) * TICK_NS for field in fields[:8]))
-    if not times:
-        raise Malformed("a row for each CPU", text[:20], 1)
+            times[int(match[1])] = CpuTime(tuple(map(int, fields[:_MOST_STATES])))
     return times
 
 

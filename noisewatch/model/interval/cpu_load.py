@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import field
+from operator import sub
 from typing import TYPE_CHECKING
 
+from noisewatch.kernel.cpus.cpu_time import IRQ, SOFTIRQ, STEAL, TICK_NS
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
-    from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime
+    from noisewatch.kernel.cpus.cpu_time import RunTime
     from noisewatch.kernel.snapshot.snapshot import Snapshot
 
 # A CPU whose accounted time covers less of the interval was offline, or is a sandbox's: nobody knows what it did.
@@ -56,37 +58,52 @@ def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[i
     old_runs, new_runs = before.run_time or {}, after.run_time or {}
     if old_runs == new_runs:  # it stood still: we have run ourselves
         new_runs = {}
-    loads = {}
+    loads: dict[int, CpuLoad] = {}
+    alike: dict[_Figures, CpuLoad] = {}  # most CPUs of a large machine did nothing at all
     for cpu in old_times.keys() & new_times.keys():
-        load = _load(old_times[cpu], new_times[cpu], old_runs.get(cpu), new_runs.get(cpu), interval_ns)
-        if load is not None:
-            loads[cpu] = load
+        figures = _figures(
+            old_times[cpu].ticks, new_times[cpu].ticks, old_runs.get(cpu), new_runs.get(cpu), interval_ns
+        )
+        if figures is None:
+            continue
+        load = alike.get(figures)
+        if load is None:
+            load = alike[figures] = CpuLoad(*figures)
+        loads[cpu] = load
     return loads
 
 
-def _load(
-    before: CpuTime, after: CpuTime, ran_before: RunTime | None, ran_after: RunTime | None, interval_ns: int
-) -> CpuLoad | None:
-    tasks_ns = after.user_ns + after.nice_ns + after.system_ns - before.user_ns - before.nice_ns - before.system_ns
-    irq_ns = _difference(before.irq_ns, after.irq_ns)
-    softirq_ns = _difference(before.softirq_ns, after.softirq_ns)
-    steal_ns = _difference(before.steal_ns, after.steal_ns)
-    known_ns = tasks_ns + (irq_ns or 0) + (softirq_ns or 0) + (steal_ns or 0)
-    accounted_ns = after.total_ns - before.total_ns
-    if min(tasks_ns, irq_ns or 0, softirq_ns or 0, steal_ns or 0) < 0 or accounted_ns < interval_ns * _TRUSTED_SHARE:
+_Figures = tuple[int, int | None, int | None, int | None, int | None, int | None]  # those of a load, in its order
+
+
+def _figures(
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+    ran_before: RunTime | None,
+    ran_after: RunTime | None,
+    interval_ns: int,
+) -> _Figures | None:
+    """From the ticks by state."""
+    moved = [*map(sub, after, before)]
+    told = len(moved)
+    tasks = moved[0] + moved[1] + moved[2]
+    irq = moved[IRQ] if told > IRQ else None
+    softirq = moved[SOFTIRQ] if told > SOFTIRQ else None
+    steal = moved[STEAL] if told > STEAL else None
+    known = tasks + (irq or 0) + (softirq or 0) + (steal or 0)
+    accounted_ns = (sum(after) - sum(before)) * TICK_NS
+    if min(tasks, irq or 0, softirq or 0, steal or 0) < 0 or accounted_ns < interval_ns * _TRUSTED_SHARE:
         return None
-    exact_ns = _exact_ns(ran_before, ran_after, known_ns, interval_ns)
+    exact_ns = _exact_ns(ran_before, ran_after, known * TICK_NS, interval_ns)
     missing_ns = interval_ns - accounted_ns
     if exact_ns is None and missing_ns > _SLACK_NS:
-        exact_ns = known_ns + missing_ns
-    return CpuLoad(
-        tasks_ns=tasks_ns,
-        exact_tasks_ns=exact_ns,
-        irq_ns=irq_ns,
-        softirq_ns=softirq_ns,
-        steal_ns=steal_ns,
-        steal_since_boot_ns=after.steal_ns,
-    )
+        exact_ns = known * TICK_NS + missing_ns
+    since_boot = after[STEAL] if len(after) > STEAL else None
+    return tasks * TICK_NS, exact_ns, _ns(irq), _ns(softirq), _ns(steal), _ns(since_boot)
+
+
+def _ns(ticks: int | None) -> int | None:
+    return None if ticks is None else ticks * TICK_NS
 
 
 def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, interval_ns: int) -> int | None:
@@ -102,7 +119,3 @@ def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, int
         return ran_ns
     stays = max(after.stays - before.stays, 0) + 1  # the one that had begun
     return min(ran_ns, ticked_ns + max(stays * _LONGEST_UNSEEN_NS, _SLACK_NS))
-
-
-def _difference(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before

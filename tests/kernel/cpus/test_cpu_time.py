@@ -19,7 +19,8 @@ from tests.written import reading
 
 def test_time_is_nanoseconds_by_cpu_number() -> None:
     (time,) = parse_cpu_time("cpu 9 9 9 9 9 9 9 9 9 9\ncpu5 1 2 3 4 5 6 7 8 9 10\n").items()
-    assert time == (5, CpuTime(*(count * TICK_NS for count in (1, 2, 3, 4, 5, 6, 7, 8))))
+    assert time == (5, CpuTime((1, 2, 3, 4, 5, 6, 7, 8)))
+    assert (time[1].user_ns, time[1].steal_ns) == (TICK_NS, 8 * TICK_NS)
 
 
 def test_guest_time_is_not_counted_twice() -> None:
@@ -28,8 +29,14 @@ def test_guest_time_is_not_counted_twice() -> None:
 
 
 def test_an_old_kernel_does_not_tell_steal() -> None:
-    (time,) = parse_cpu_time("cpu0 1 2 3 4\n").values()
-    assert (time.iowait_ns, time.steal_ns, time.total_ns) == (None, None, 10 * TICK_NS)
+    (time,) = parse_cpu_time("cpu 1 2 3 4\ncpu0 1 2 3 4\n").values()
+    assert (time.idle_ns, time.iowait_ns, time.total_ns) == (4 * TICK_NS, None, 10 * TICK_NS)
+
+
+@pytest.mark.parametrize("total", ["", "cpu 9 9 9 9 9\n", "cpufreq 1 1 1 1 1\n"], ids=["none", "first", "another"])
+def test_rows_are_the_same_whatever_stands_before_them(total: str) -> None:
+    times = {0: CpuTime((1, 2, 3, 4, 5)), 10: CpuTime((2, 3, 4, 5, 6))}
+    assert parse_cpu_time(f"{total}cpu0 1 2 3 4 5\ncpu10 2 3 4 5 6\nctxt 7\n") == times
 
 
 def test_offline_cpus_have_no_row() -> None:
@@ -46,6 +53,8 @@ def test_offline_cpus_have_no_row() -> None:
         "cpu0 1 2 3 -4\n",
         "cpu0 1 2 3 x\n",
         "cpu 1 2 3 4\nintr 5\n",
+        "cpu 1 2 3 4\ncpu0 1 2 3 4 cpu1\ncpu2 1 2 3\n",
+        "cpu 1 2 3 4\ncpu0 1 2 3\ncpu1 1 2 3 4\ncpu2 1 2 3 4 5\n",
         "",
         "intr 5\n",
     ],
