@@ -257,13 +257,23 @@ def parse_softirqs(text: str) -> Softirqs:
     rows = []
     for number, line in enumerate(lines[1:], start=2):
         label, colon, rest = line.partition(":")
-        counts = rest.split()
-        if not colon or len(counts) != len(cpus) or not are_counts(counts):
+        counts = _all_counts(rest, len(cpus)) if colon else None
+        if counts is None:
             raise Malformed(f"{len(cpus)} counts", line.strip(), number)
-        rows.append(SoftirqRow(clean(label.strip()), tuple(map(int, counts))))
+        rows.append(SoftirqRow(clean(label.strip()), counts))
     if not rows:
         raise Malformed("a row for each kind of softirq", "", 2)
     return Softirqs(cpus, tuple(rows))
+
+
+def _all_counts(text: str, count: int) -> tuple[int, ...] | None:
+    """So many counts; None where there are others."""
+    row = text.encode("utf-8", "replace")
+    plain = load_reading().counts(row, 0, len(row), count)
+    if plain is not None and plain[1] == len(row):
+        return plain[0]  # type: ignore[no-any-return]
+    words = text.split()
+    return tuple(map(int, words)) if len(words) == count and are_counts(words) else None
 
 
 def read_softirqs(reader: Reader) -> Softirqs | None:
