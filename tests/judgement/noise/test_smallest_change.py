@@ -6,23 +6,7 @@ import math
 
 import pytest
 
-from noisewatch.judgement.noise.smallest_change import smallest_change, t_quantile
-
-
-@pytest.mark.parametrize(
-    ("share", "freedom", "value"),
-    [
-        (0.975, 1, 12.706),
-        (0.975, 2, 4.303),
-        (0.975, 10, 2.228),
-        (0.975, 48, 2.011),
-        (0.80, 48, 0.849),
-        (0.95, 5, 2.015),
-        (0.975, 1_000, 1.962),
-    ],
-)
-def test_quantiles_of_students_t_are_those_of_the_tables(share: float, freedom: int, value: float) -> None:
-    assert t_quantile(share, freedom) == pytest.approx(value, abs=6e-4)
+from noisewatch.judgement.noise.smallest_change import smallest_change
 
 
 def test_the_smallest_change_of_25_samples_is_four_fifths_of_their_deviation() -> None:

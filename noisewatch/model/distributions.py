@@ -1,0 +1,83 @@
+"""Quantiles of the distributions that intervals of means and of standard deviations come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+SIGNIFICANCE, POWER = 0.05, 0.80
+
+
+def detection_factor(freedom: int) -> float:
+    """The smallest difference that a two-sided t-test shows, in standard errors of that difference.
+
+    t(1 - α/2) + t(power): Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, ch. 2.
+    """
+    return t_quantile(1 - SIGNIFICANCE / 2, freedom) + t_quantile(POWER, freedom)
+
+
+@cache
+def t_quantile(share: float, freedom: int) -> float:
+    """The value below which `share` (0.5 to 1) of Student's t distribution lies, to 1e-6.
+
+    The density integrated by Simpson's rule and inverted by bisection: https://dlmf.nist.gov/3.5.
+    """
+    return _inverted(lambda value: _t_share(value, freedom), share)
+
+
+@cache
+def chi_square_quantile(share: float, freedom: float) -> float:
+    """The value below which `share` (0 to 1, neither included) of the χ² distribution lies, to 1e-6 of it.
+
+    `freedom` is above 0, and need not be whole.
+    """
+    return _inverted(lambda value: _chi_square_share(value, freedom), share)
+
+
+def _inverted(share_below: Callable[[float], float], share: float) -> float:
+    """By bisection, of a distribution that starts at 0."""
+    low, high = 0.0, 1.0
+    while share_below(high) < share:
+        low, high = high, 2 * high
+    while high - low > 1e-7 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if share_below(middle) < share else (low, middle)
+    return (low + high) / 2
+
+
+def _t_share(value: float, freedom: int) -> float:
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    width = value / _PANELS
+    heights = [math.pow(1 + (width * at) ** 2 / freedom, -(freedom + 1) / 2) for at in range(_PANELS + 1)]
+    inner = 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2])
+    return 0.5 + scale * width / 3 * (heights[0] + inner + heights[-1])
+
+
+_PANELS = 400
+
+
+def _chi_square_share(value: float, freedom: float) -> float:
+    """The regularized incomplete gamma function P(freedom / 2, value / 2): https://dlmf.nist.gov/8.11.E4.
+
+    The series is summed from its largest term, in both directions: its first one may be too small for a float.
+    """
+    if value <= 0:
+        return 0.0
+    shape, half = freedom / 2, value / 2
+    peak = max(math.floor(half - shape), 0)
+    largest = math.exp((shape + peak) * math.log(half) - half - math.lgamma(shape + peak + 1))
+    total, term, at = largest, largest, peak
+    while term > total * _NEGLIGIBLE:
+        at += 1
+        term *= half / (shape + at)
+        total += term
+    term, at = largest, peak
+    while at > 0 and term > total * _NEGLIGIBLE:
+        term *= (shape + at) / half
+        at -= 1
+        total += term
+    return total
+
+
+_NEGLIGIBLE = 1e-14
