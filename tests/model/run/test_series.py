@@ -1,0 +1,160 @@
+"""The statistics of a series against numpy, the tables and series of known noise."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.model.distributions import chi_square_quantile
+from noisewatch.model.run.series import Bounds, OrderDoubt, doubt_of_order, sd_interval, statistics_of
+from tests.model.run.noises import correlated, normal, skewed
+
+_TIMES = st.lists(st.floats(1e-3, 1e5), min_size=1, max_size=60)
+_SERIES = st.lists(st.floats(1e-3, 1e5), min_size=2, max_size=60)
+
+
+@given(_SERIES)
+def test_the_figures_are_numpys(times: list[float]) -> None:
+    found = statistics_of(times)
+    assert (found.count, found.min_s, found.max_s) == (len(times), min(times), max(times))
+    assert found.mean_s == pytest.approx(float(np.mean(times)), rel=1e-9)
+    assert found.median_s == pytest.approx(float(np.median(times)), rel=1e-9)
+    assert found.sd_s == pytest.approx(float(np.std(times, ddof=1)), rel=1e-6, abs=1e-9)
+    assert found.cv == pytest.approx(float(np.std(times, ddof=1) / np.mean(times)), rel=1e-6, abs=1e-9)
+
+
+def test_five_runs_by_hand() -> None:
+    """t of four degrees of freedom is 2.776, χ² 0.484 and 11.143."""
+    found = statistics_of([1.0, 2.0, 3.0, 4.0, 5.0])
+    half = 2.776 * math.sqrt(2.5 / 5)
+    assert found.mean_interval_s == pytest.approx((3 - half, 3 + half), abs=1e-3)
+    assert found.cv_interval == pytest.approx((math.sqrt(10 / 11.143) / 3, math.sqrt(10 / 0.484) / 3), rel=1e-3)
+    assert found.later_share == pytest.approx(4.5 / 1.5 - 1)
+
+
+def test_of_one_run_nothing_is_known_of_how_much_it_varies() -> None:
+    found = statistics_of([2.5])
+    assert (found.mean_s, found.median_s, found.min_s, found.max_s) == (2.5, 2.5, 2.5, 2.5)
+    assert (found.sd_s, found.cv, found.mean_interval_s, found.cv_interval, found.later_share) == (None,) * 5
+    assert not found.is_order_tested
+
+
+def test_no_runs_have_no_statistics() -> None:
+    with pytest.raises(ValueError, match="without runs"):
+        statistics_of([])
+
+
+def test_equal_runs_do_not_vary() -> None:
+    found = statistics_of([0.25] * 20)
+    assert (found.sd_s, found.cv, found.mean_interval_s, found.cv_interval) == (0, 0, (0.25, 0.25), (0, 0))
+    assert (found.doubt, found.later_share, found.far_runs) == (None, 0, ())
+
+
+@given(_TIMES)
+def test_the_intervals_hold_what_they_are_of(times: list[float]) -> None:
+    found = statistics_of(times)
+    low, high = found.mean_interval_s or (found.mean_s, found.mean_s)
+    assert low <= found.mean_s <= high
+    cv_low, cv_high = found.cv_interval or (0.0, 0.0)
+    assert cv_low <= (found.cv or 0.0) <= cv_high or found.cv == pytest.approx(cv_low, abs=1e-12)
+
+
+@given(_SERIES, st.floats(0.01, 100))
+def test_the_unit_of_time_changes_no_share(times: list[float], factor: float) -> None:
+    one, other = statistics_of(times), statistics_of([time * factor for time in times])
+    assert other.mean_s == pytest.approx(one.mean_s * factor)
+    assert other.cv == pytest.approx(one.cv, rel=1e-6, abs=1e-9)
+    assert other.cv_interval == pytest.approx(one.cv_interval, rel=1e-5, abs=1e-9)
+    assert other.later_share == pytest.approx(one.later_share, abs=1e-9)
+
+
+@given(_SERIES, st.randoms(use_true_random=False))
+def test_only_what_asks_for_the_order_depends_on_it(times: list[float], rng: random.Random) -> None:
+    shuffled = times.copy()
+    rng.shuffle(shuffled)
+    one, other = statistics_of(times), statistics_of(shuffled)
+    assert other.mean_interval_s == pytest.approx(one.mean_interval_s)
+    assert {times[at] for at in one.far_runs} == {shuffled[at] for at in other.far_runs}
+
+
+def test_the_mean_lies_in_its_interval_in_95_of_100_series() -> None:
+    assert 0.93 <= _share_held(lambda times: statistics_of(times).mean_interval_s, 8, 1.0) <= 0.97
+
+
+def test_the_standard_deviation_lies_in_its_interval_in_95_of_100_series() -> None:
+    assert 0.93 <= _share_held(sd_interval, 25, 0.01) <= 0.97
+
+
+def _share_held(interval: Callable[[list[float]], Bounds | None], runs: int, truth: float) -> float:
+    rng, held, series = np.random.default_rng(1), 0, 1_500
+    for _ in range(series):
+        found = interval(normal(rng, runs).tolist())
+        assert found is not None
+        held += found.low <= truth <= found.high
+    return held / series
+
+
+def test_five_runs_of_which_one_is_far_by_hand() -> None:
+    """The excess kurtosis of 0, 0, 0, 0, 1 is 5: of four degrees of freedom 10 / 7.5 are left."""
+    found = sd_interval([1.0, 1.0, 1.0, 1.0, 2.0])
+    freedom = 10 / 7.5
+    high, low = (chi_square_quantile(share, freedom) for share in (0.025, 0.975))
+    assert found == pytest.approx((math.sqrt(0.2 * freedom / low), math.sqrt(0.2 * freedom / high)))
+
+
+def test_heavy_tails_widen_the_interval_of_the_standard_deviation() -> None:
+    even = [1.0 + number / 100 for number in range(20)]
+    tailed = [*[1.0 + number / 1000 for number in range(19)], 1.5]
+    narrow, wide = sd_interval(even), sd_interval(tailed)
+    assert narrow is not None
+    assert wide is not None
+    assert narrow.high / narrow.low == pytest.approx(math.sqrt(32.852 / 8.907), rel=1e-3)  # χ² of 19 degrees
+    assert wide.high / wide.low > 3 * narrow.high / narrow.low
+
+
+@pytest.mark.parametrize(
+    ("times", "doubt"),
+    [
+        ([1 + number / 50 for number in range(12)], OrderDoubt.SLOWER),
+        ([2 - number / 50 for number in range(12)], OrderDoubt.FASTER),
+        ([1 + math.sin(number / 4) ** 2 for number in range(50)], OrderDoubt.SERIAL),
+        ([1 + number % 2 for number in range(50)], None),
+        ([1 + number / 50 for number in range(9)], None),
+        ([1.0] * 6 + [1.1] * 6, OrderDoubt.SLOWER),
+    ],
+)
+def test_an_order_that_matters_is_doubted(times: list[float], doubt: OrderDoubt | None) -> None:
+    found = statistics_of(times)
+    assert found.doubt == doubt
+    assert found.is_order_tested == (len(times) >= 10)
+
+
+@pytest.mark.parametrize("runs", [10, 15, 40])
+def test_independent_series_are_seldom_doubted(runs: int) -> None:
+    rng = np.random.default_rng(2)
+    doubts = [doubt_of_order(skewed(rng, runs).tolist()) for _ in range(1_000)]
+    assert sum(doubt is not None for doubt in doubts) <= 40
+
+
+def test_runs_that_resemble_their_neighbours_are_mostly_noticed() -> None:
+    rng = np.random.default_rng(3)
+    doubts = [doubt_of_order(correlated(0.7)(rng, 50).tolist()) for _ in range(200)]
+    assert sum(doubt is not None for doubt in doubts) >= 180
+
+
+def test_far_runs_are_named_by_position() -> None:
+    times = [1 + (number * 7 % 10) / 1000 for number in range(20)]
+    assert statistics_of(times).far_runs == ()
+    times[4], times[17] = 1.3, 0.8
+    assert statistics_of(times).far_runs == (4, 17)
+
+
+def test_few_runs_have_no_far_one_and_neither_have_mostly_equal_ones() -> None:
+    assert statistics_of([1.0, 1.001, 1.002, 1.003, 9.0]).far_runs == ()
+    assert statistics_of([1.0] * 19 + [9.0]).far_runs == ()
