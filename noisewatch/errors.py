@@ -3,6 +3,7 @@
 NoisewatchError
 ├── UsageError        what was asked for cannot be done: exit status 2
 ├── CannotMeasure     nothing could be measured: exit status 3
+├── CannotStart       a command could not be started: exit status 125, 126 or 127
 ├── Unreadable        a file gave no answer, and why
 │   └── Absent        the kernel itself says that there is no such file
 └── Malformed         a file says something that its format does not allow
@@ -32,6 +33,19 @@ class UsageError(NoisewatchError):
 
 class CannotMeasure(NoisewatchError):
     """A measurement that could not be made at all."""
+
+
+class CannotStart(NoisewatchError):
+    """A command that could not be started; `status` is what env(1) and timeout(1) would end with."""
+
+    NOT_FOUND, NOT_EXECUTABLE, OURS = 127, 126, 125
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(status, reason)
+        self.status, self.reason = status, reason
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 class Unreadable(NoisewatchError):

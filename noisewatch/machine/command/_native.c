@@ -1,0 +1,149 @@
+/* Starting commands for Python. */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
+#include <Python.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch.h"
+
+/* Pointers into the bytes of a tuple, NULL behind them, with `before` free ones ahead; NULL with an exception. */
+static char **pointers_to(PyObject *texts, Py_ssize_t before) {
+    Py_ssize_t count = PyTuple_Size(texts);
+    char **pointers = count < 0 ? NULL : calloc((size_t)(before + count + 1), sizeof *pointers);
+    if (count >= 0 && pointers == NULL)
+        PyErr_NoMemory();
+    for (Py_ssize_t at = 0; pointers != NULL && at < count; at++) {
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(texts, at), &pointers[before + at], NULL) != 0) {
+            free(pointers);
+            return NULL;
+        }
+    }
+    return pointers;
+}
+
+/* `/bin/sh PATH ARGUMENT …`, for a script that says no interpreter; run_first fills in the path. */
+static char **shell_argv_of(PyObject *argv) {
+    char **pointers = pointers_to(argv, 1);
+    if (pointers != NULL)
+        pointers[0] = "/bin/sh";
+    return pointers;
+}
+
+static PyObject *result_of(pid_t pid, const struct outcome *outcome) {
+    const struct rusage *used = &outcome->used;
+    return Py_BuildValue("iiiL(LLllllll)", pid, outcome->stage, outcome->error, (long long)outcome->began_ns,
+                         (long long)used->ru_utime.tv_sec * 1000000 + used->ru_utime.tv_usec,
+                         (long long)used->ru_stime.tv_sec * 1000000 + used->ru_stime.tv_usec, used->ru_minflt,
+                         used->ru_majflt, used->ru_inblock, used->ru_oublock, used->ru_nvcsw, used->ru_nivcsw);
+}
+
+static PyObject *run_plan(struct plan *plan) {
+    struct outcome outcome = {0};
+    int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+    plan->parent = getpid();
+    pid_t pid = launch(plan, &outcome);
+    if (pid < 0)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    if (plan->has_user && dumpable == 1)
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* the change of the user took it from the memory that was shared */
+    if (outcome.stage != STARTED)
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    return result_of(pid, &outcome);
+}
+
+/* One number of a tuple; -1 with an exception where it is none below `limit`. */
+static long long number_at(PyObject *numbers, Py_ssize_t at, long long limit) {
+    long long number = PyLong_AsLongLong(PyTuple_GetItem(numbers, at));
+    if (number >= 0 && number < limit)
+        return number;
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "a number that no system call takes");
+    return -1;
+}
+
+/* Non-zero with an exception. */
+static int set_bits(PyObject *numbers, unsigned long *words, long long limit) {
+    for (Py_ssize_t at = 0; at < PyTuple_Size(numbers); at++) {
+        long long number = number_at(numbers, at, limit);
+        if (number < 0)
+            return 1;
+        words[number / WORD_BITS] |= 1UL << (number % WORD_BITS);
+    }
+    return 0;
+}
+
+static int set_groups(PyObject *numbers, struct plan *plan) {
+    for (size_t at = 0; at < plan->group_count; at++) {
+        long long number = number_at(numbers, (Py_ssize_t)at, at < MOST_GROUPS ? UINT32_MAX : 0);
+        if (number < 0)
+            return 1;
+        plan->groups[at] = (gid_t)number;
+    }
+    return 0;
+}
+
+/* Non-zero with an exception; what was allocated is freed by the caller in any case. */
+static int take(struct plan *plan, PyObject *arguments) {
+    PyObject *paths, *argv, *environment, *cpus, *nodes, *groups;
+    PyTypeObject *tuple = &PyTuple_Type;
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O!pO!ipIIO!pKK", tuple, &paths, tuple, &argv, tuple, &environment, tuple,
+                          &cpus, &plan->must_have_all, tuple, &nodes, &plan->cgroup, &plan->has_user, &plan->uid,
+                          &plan->gid, tuple, &groups, &plan->is_quiet, &plan->blocked, &plan->ignored))
+        return 1;
+    plan->cpu_count = (size_t)PyTuple_Size(cpus);
+    plan->node_count = (size_t)PyTuple_Size(nodes);
+    plan->group_count = (size_t)PyTuple_Size(groups);
+    if (set_bits(cpus, plan->cpus, MOST_CPUS) || set_bits(nodes, plan->nodes, MOST_NODES) || set_groups(groups, plan))
+        return 1;
+    return (plan->paths = pointers_to(paths, 0)) == NULL || (plan->argv = pointers_to(argv, 0)) == NULL ||
+           (plan->shell_argv = shell_argv_of(argv)) == NULL || (plan->environment = pointers_to(environment, 0)) == NULL;
+}
+
+static PyObject *native_launch(PyObject *module, PyObject *arguments) {
+    (void)module;
+    struct plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return PyErr_NoMemory();
+    PyObject *found = take(plan, arguments) == 0 ? run_plan(plan) : NULL;
+    free(plan->paths);
+    free(plan->argv);
+    free(plan->shell_argv);
+    free(plan->environment);
+    free(plan);
+    return found;
+}
+
+static PyObject *native_prctl(PyObject *module, PyObject *arguments) {
+    int option;
+    unsigned long value;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "ik", &option, &value))
+        return NULL;
+    if (prctl(option, value, 0, 0, 0) != 0)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"launch", native_launch, METH_VARARGS, NULL},
+    {"prctl", native_prctl, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_native",
+    .m_doc = "Starting commands in C; python_launching.py describes each function.",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__native(void) {
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,19 @@
+from noisewatch.machine.command.python_launching import Launched
+
+def launch(
+    paths: tuple[bytes, ...],
+    argv: tuple[bytes, ...],
+    environment: tuple[bytes, ...],
+    cpus: tuple[int, ...],
+    must_have_all: bool,
+    nodes: tuple[int, ...],
+    cgroup: int,
+    has_user: bool,
+    uid: int,
+    gid: int,
+    groups: tuple[int, ...],
+    is_quiet: bool,
+    blocked: int,
+    ignored: int,
+) -> Launched: ...
+def prctl(option: int, value: int) -> None: ...

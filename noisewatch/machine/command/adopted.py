@@ -1,0 +1,84 @@
+"""Processes that a command leaves behind: the kernel gives them to us, as to a subreaper, prctl(2).
+
+    /proc/4711/task/4711/children    4712 4713        Linux 3.5, CONFIG_PROC_CHILDREN
+
+They are never ended and never waited for. Those that have ended are taken off the kernel's list, as init would.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from noisewatch.machine.command.usage import ResourceUsage
+
+
+def children_of(pid: int | str) -> frozenset[int] | None:
+    """Also those that have ended, and not been waited for; None where the kernel does not tell."""
+    folder = f"/proc/{pid}/task"
+    found: set[int] = set()
+    try:
+        for thread in os.listdir(folder):
+            with open(f"{folder}/{thread}/children", "rb", buffering=0) as file:
+                found.update(map(int, file.read().split()))
+    except (FileNotFoundError, ProcessLookupError):
+        return None if pid == "self" else frozenset(found)  # it has ended
+    return frozenset(found)
+
+
+def with_descendants(pids: Iterable[int]) -> frozenset[int]:
+    """They, and all that they have started."""
+    found: set[int] = set()
+    left = set(pids)
+    while left:
+        pid = left.pop()
+        found.add(pid)
+        left |= (children_of(pid) or frozenset()) - found
+    return frozenset(found)
+
+
+class AdoptedProcesses:
+    """The children that we have not started ourselves, of one command after the other."""
+
+    def __init__(self) -> None:
+        self._known: frozenset[int] = frozenset()  # of earlier commands
+        self._ours: frozenset[int] | None = frozenset()
+        self._usage = ResourceUsage()
+
+    def begin_command(self) -> None:
+        """Who is a child now, the next command did not leave."""
+        self.reap()
+        self._ours = children_of("self")
+        self._usage = ResourceUsage()
+
+    def reap(self, command: int | None = None) -> None:
+        """Takes leave of those that have ended since."""
+        self._known = frozenset(pid for pid in self._known if _ended(pid) is None)
+        if command is None:
+            return
+        for pid in self._left_by(command) or ():
+            usage = _ended(pid)
+            if usage is not None:
+                self._usage = self._usage.plus(usage)
+
+    def end_command(self, command: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
+        """Those that live on, and what those used that have ended; both None where the kernel does not tell."""
+        self.reap(command)
+        left = self._left_by(command)
+        if left is None:
+            return None, None
+        self._known |= left
+        return with_descendants(left), self._usage
+
+    def _left_by(self, command: int) -> frozenset[int] | None:
+        now = children_of("self")
+        return None if now is None or self._ours is None else now - self._ours - {command}
+
+
+def _ended(pid: int) -> ResourceUsage | None:
+    """What it used; None while it lives."""
+    try:
+        ended, _, used = os.wait4(pid, os.WNOHANG)
+    except ChildProcessError:  # somebody else has waited for it
+        return ResourceUsage()
+    return ResourceUsage.of(used) if ended else None

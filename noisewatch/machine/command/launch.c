@@ -1,0 +1,156 @@
+/* Starting a command without a copy of this process: between vfork and execve the child makes system calls only. */
+#define _GNU_SOURCE
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Of a process with threads, glibc's own would change the others', which are not the child's. */
+#ifdef SYS_setresuid32
+enum { SET_GROUPS = SYS_setgroups32, SET_GID = SYS_setresgid32, SET_UID = SYS_setresuid32 };
+#else
+enum { SET_GROUPS = SYS_setgroups, SET_GID = SYS_setresgid, SET_UID = SYS_setresuid };
+#endif
+
+enum { BIND_MEMORY = 2, LAST_SIGNAL = 64 };
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int is_in(unsigned long long set, int number) {
+    return (int)(set >> (number - 1)) & 1;
+}
+
+/* No handler of Python may run in the child, as it would write to memory that is the parent's. */
+static void set_signals(const struct plan *plan) {
+    struct sigaction wanted = {0};
+    for (int number = 1; number <= LAST_SIGNAL; number++) {
+        wanted.sa_handler = is_in(plan->ignored, number) ? SIG_IGN : SIG_DFL;
+        sigaction(number, &wanted, NULL); /* those of the kernel and the C library refuse */
+    }
+}
+
+static void unblock_signals(const struct plan *plan) {
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (int number = 1; number <= LAST_SIGNAL; number++)
+        if (is_in(plan->blocked, number))
+            sigaddset(&blocked, number);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+static int be_quiet(void) {
+    int nothing = open("/dev/null", O_RDWR);
+    if (nothing < 0)
+        return -1;
+    for (int number = 0; number <= STDERR_FILENO; number++)
+        if (dup2(nothing, number) < 0)
+            return -1;
+    return nothing > STDERR_FILENO ? close(nothing) : 0;
+}
+
+static int bind_memory(const unsigned long *nodes) {
+    return (int)syscall(SYS_set_mempolicy, BIND_MEMORY, nodes, MOST_NODES + 1UL); /* the kernel takes one bit less */
+}
+
+static int become_user(const struct plan *plan) {
+    if (syscall(SET_GROUPS, plan->group_count, plan->groups) != 0)
+        return -1;
+    if (syscall(SET_GID, plan->gid, plan->gid, plan->gid) != 0)
+        return -1;
+    return (int)syscall(SET_UID, plan->uid, plan->uid, plan->uid);
+}
+
+static int die_with_parent(pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+        return -1;
+    errno = ESRCH;
+    return getppid() == parent ? 0 : -1; /* else it was gone before */
+}
+
+static int pin(struct plan *plan) {
+    if (syscall(SYS_sched_setaffinity, 0, sizeof plan->cpus, plan->cpus) != 0)
+        return -1;
+    if (!plan->must_have_all)
+        return 0;
+    if (syscall(SYS_sched_getaffinity, 0, sizeof plan->seen, plan->seen) < 0)
+        return -1;
+    errno = EINVAL;
+    return memcmp(plan->seen, plan->cpus, sizeof plan->cpus) == 0 ? 0 : -1;
+}
+
+/* What went wrong with the last candidate that is there at all, as execvp(3) has it. */
+static int run_first(const struct plan *plan) {
+    int found = ENOENT;
+    for (char **path = plan->paths; *path != NULL; path++) {
+        execve(*path, plan->argv, plan->environment);
+        if (errno == ENOEXEC) {
+            plan->shell_argv[1] = *path;
+            execve(plan->shell_argv[0], plan->shell_argv, plan->environment);
+        }
+        if (errno == EACCES)
+            found = EACCES;
+        else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT)
+            return errno;
+        else if (path == plan->paths && path[1] == NULL)
+            return errno;
+    }
+    return found;
+}
+
+static int prepare(struct plan *plan, volatile struct outcome *outcome) {
+    outcome->stage = QUIET;
+    if (plan->is_quiet && be_quiet() != 0)
+        return errno;
+    outcome->stage = CGROUP;
+    if (plan->cgroup >= 0 && write(plan->cgroup, "0", 1) != 1)
+        return errno;
+    outcome->stage = MEMORY;
+    if (plan->node_count > 0 && bind_memory(plan->nodes) != 0)
+        return errno;
+    outcome->stage = USER;
+    if (plan->has_user && become_user(plan) != 0)
+        return errno;
+    outcome->stage = PARENT; /* behind the change of the user, which forgets the signal */
+    if (die_with_parent(plan->parent) != 0)
+        return errno;
+    outcome->stage = AFFINITY; /* from here on it is on the target CPUs */
+    return plan->cpu_count > 0 && pin(plan) != 0 ? errno : 0;
+}
+
+static void be_child(struct plan *plan, volatile struct outcome *outcome) {
+    set_signals(plan);
+    outcome->error = prepare(plan, outcome);
+    if (outcome->error == 0) {
+        getrusage(RUSAGE_SELF, (struct rusage *)&outcome->used);
+        outcome->began_ns = now_ns();
+        outcome->stage = STARTED;
+        unblock_signals(plan);
+        int error = run_first(plan);
+        outcome->stage = EXEC;
+        outcome->error = error;
+    }
+    _exit(127);
+}
+
+pid_t launch(struct plan *plan, volatile struct outcome *outcome) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = vfork();
+    if (pid == 0)
+        be_child(plan, outcome);
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return pid;
+}

@@ -1,0 +1,267 @@
+"""Starting a command in Python: what the compiled core does, where there is none.
+
+It copies this process with fork, which takes a millisecond or two more, some of it on the target CPUs: they run the
+last lines before the command, and take down the copy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import resource
+import signal
+import struct
+import warnings
+from collections.abc import Callable
+from time import monotonic_ns
+from typing import NoReturn
+
+STARTED, CGROUP, MEMORY, USER, PARENT, AFFINITY, QUIET, EXEC = range(8)  # where it is, or where it failed
+USAGE_FIELDS = 8
+_PR_SET_PDEATHSIG = 1
+_BIND_MEMORY = 2  # MPOL_BIND
+_MOST_NODES = 1 << 10
+_SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}  # system calls have a number a machine
+_NOT_FOUND = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT}
+_REPORT = struct.Struct(f"=iiq{USAGE_FIELDS}q")
+_EXIT_STATUS = 127  # nobody sees it: the report says what was wrong
+
+# Its pid; the stage; the error's number, 0 where it was started; CLOCK_MONOTONIC just before execve, in ns; and what
+# it had used by then: user and system time (µs), minor and major faults, blocks in and out, voluntary and other
+# context switches.
+Launched = tuple[int, int, int, int, tuple[int, ...]]
+
+
+def launch(
+    paths: tuple[bytes, ...],
+    argv: tuple[bytes, ...],
+    environment: tuple[bytes, ...],
+    cpus: tuple[int, ...],
+    must_have_all: bool,
+    nodes: tuple[int, ...],
+    cgroup: int,
+    has_user: bool,
+    uid: int,
+    gid: int,
+    groups: tuple[int, ...],
+    is_quiet: bool,
+    blocked: int,
+    ignored: int,
+) -> Launched:
+    """Starts the first of the `paths` that can be run. Raises OSError where there can be no further process.
+
+    No `cpus` or no `nodes` leave it as it is; `must_have_all` of the CPUs. `cgroup` is its `cgroup.procs`, open to be
+    written, or -1. Signals are bits, 1 << (number - 1): blocked in the command, and ignored there; others have their
+    default.
+    """
+    child = _Child()
+    child.steps = (
+        (QUIET, _be_quiet if is_quiet else _leave),
+        (CGROUP, (lambda: _join(cgroup)) if cgroup >= 0 else _leave),
+        (MEMORY, _memory_binder(nodes) if nodes else _leave),
+        (USER, (lambda: _become(uid, gid, groups)) if has_user else _leave),
+        (PARENT, _parental(os.getpid())),
+        (AFFINITY, (lambda: _pin(set(cpus), must_have_all)) if cpus else _leave),
+    )
+    child.set_signals = _signal_setter(ignored)
+    child.blocked = [number for number in signal.valid_signals() if blocked >> (number - 1) & 1]
+    variables = dict(pair for pair in map(_variable, environment) if pair is not None)
+    child.run_command = lambda: _run_first(paths, list(argv), variables)
+    return _start(child)
+
+
+class _Child:
+    """What it does between fork and execve; all of it is made before."""
+
+    steps: tuple[tuple[int, Callable[[], None]], ...]
+    set_signals: Callable[[], None]
+    blocked: list[int]
+    run_command: Callable[[], NoReturn]
+
+    def run(self, told: int) -> NoReturn:
+        """Reports that the command begins, and where it does not, why not."""
+        stage = STARTED
+        try:
+            self.set_signals()
+            for number, step in self.steps:
+                stage = number
+                step()
+            used = _used()
+            os.write(told, _REPORT.pack(STARTED, 0, monotonic_ns(), *used))
+            stage = EXEC
+            signal.pthread_sigmask(signal.SIG_SETMASK, self.blocked)
+            self.run_command()
+        except OSError as error:
+            os.write(told, _REPORT.pack(stage, error.errno or errno.EIO, 0, *[0] * USAGE_FIELDS))
+        finally:
+            os._exit(_EXIT_STATUS)
+
+
+def _start(child: _Child) -> Launched:
+    """No signal is taken until the child has its own handling of them."""
+    heard, told = os.pipe2(os.O_CLOEXEC)
+    before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    try:
+        pid = _fork()
+        if pid == 0:
+            child.run(told)
+    except OSError:
+        os.close(heard)
+        raise
+    finally:
+        os.close(told)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return _launched(pid, heard)
+
+
+def _fork() -> int:
+    """A copy of this process. Python 3.12 warns of other threads; the child takes no lock that they may hold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _launched(pid: int, heard: int) -> Launched:
+    """What the child reported, once it runs the command or has ended."""
+    said = b""
+    with open(heard, "rb", buffering=0) as file:
+        while piece := file.read(2 * _REPORT.size):
+            said += piece
+    reports = list(_REPORT.iter_unpack(said))
+    if not reports:  # killed before it could say anything
+        return pid, STARTED, 0, 0, (0,) * USAGE_FIELDS
+    (_, _, began_ns, *used), (stage, error, *_) = reports[0], reports[-1]
+    if error:
+        os.waitpid(pid, 0)
+    return pid, stage, error, began_ns, tuple(used)
+
+
+def prctl(option: int, value: int) -> None:
+    """Changes how the kernel treats this process. Raises OSError."""
+    _checked(_libc().prctl(option, *_longs(value, 0, 0, 0)))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _longs(*values: int) -> list[ctypes.c_ulong]:
+    return [ctypes.c_ulong(value) for value in values]
+
+
+def _checked(result: int) -> None:
+    if result != 0:
+        raise _failed(ctypes.get_errno())
+
+
+def _failed(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+def _variable(text: bytes) -> tuple[bytes, bytes] | None:
+    """The name and the value; None for what os.execve does not take."""
+    name, sign, value = text.partition(b"=")
+    return (name, value) if name and sign else None
+
+
+def _signal_setter(ignored: int) -> Callable[[], None]:
+    """Sets what is not as the command is to have it; execve itself forgets handlers that Python does not know."""
+    wanted: list[tuple[int, signal.Handlers]] = []
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        handler = signal.SIG_IGN if ignored >> (number - 1) & 1 else signal.SIG_DFL
+        if signal.getsignal(number) not in (handler, None):
+            wanted.append((number, handler))
+
+    def set_signals() -> None:
+        for number, handler in wanted:
+            signal.signal(number, handler)
+
+    return set_signals
+
+
+def _leave() -> None:
+    """As it is."""
+
+
+def _be_quiet() -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    if nothing > 2:
+        os.close(nothing)
+    else:
+        os.set_inheritable(nothing, True)
+
+
+def _join(cgroup: int) -> None:
+    os.write(cgroup, b"0")
+
+
+def _memory_binder(nodes: tuple[int, ...]) -> Callable[[], None]:
+    libc, number = _libc(), _SET_MEMPOLICY.get(platform.machine())
+    bits = 8 * ctypes.sizeof(ctypes.c_ulong)
+    mask = (ctypes.c_ulong * (_MOST_NODES // bits))()
+    for node in nodes:
+        mask[node // bits] |= 1 << node % bits
+    arguments = [*_longs(number or 0, _BIND_MEMORY), mask, *_longs(_MOST_NODES + 1)]  # the kernel takes one bit less
+
+    def bind() -> None:
+        if number is None:
+            raise _failed(errno.ENOSYS)
+        _checked(libc.syscall(*arguments))
+
+    return bind
+
+
+def _become(uid: int, gid: int, groups: tuple[int, ...]) -> None:
+    os.setgroups(groups)
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+
+
+def _parental(parent: int) -> Callable[[], None]:
+    libc, arguments = _libc(), [ctypes.c_int(_PR_SET_PDEATHSIG), *_longs(signal.SIGKILL, 0, 0, 0)]
+
+    def die_with_parent() -> None:
+        _checked(libc.prctl(*arguments))
+        if os.getppid() != parent:
+            raise _failed(errno.ESRCH)
+
+    return die_with_parent
+
+
+def _pin(cpus: set[int], must_have_all: bool) -> None:
+    os.sched_setaffinity(0, cpus)
+    if must_have_all and os.sched_getaffinity(0) != cpus:
+        raise _failed(errno.EINVAL)
+
+
+def _used() -> tuple[int, ...]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    times = (round(1e6 * seconds) for seconds in (used.ru_utime, used.ru_stime))
+    return *times, used.ru_minflt, used.ru_majflt, used.ru_inblock, used.ru_oublock, used.ru_nvcsw, used.ru_nivcsw
+
+
+def _run_first(paths: tuple[bytes, ...], argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
+    """Becomes the first of them that can be run. Raises OSError, chosen as execvp(3) would."""
+    found = _failed(errno.ENOENT)
+    for path in paths:
+        try:
+            _run(path, argv, environment)
+        except OSError as error:
+            if error.errno == errno.EACCES or len(paths) == 1:
+                found = error
+            elif error.errno not in _NOT_FOUND:
+                raise
+    raise found
+
+
+def _run(path: bytes, argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
+    try:
+        os.execve(path, argv, environment)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+    os.execve(b"/bin/sh", [b"/bin/sh", path, *argv[1:]], environment)

@@ -1,0 +1,183 @@
+"""Commands that run, one after the other, as if noisewatch were not there: signals, stops, and how they end."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from contextlib import suppress
+from time import monotonic_ns
+from types import ModuleType, TracebackType
+from typing import Self
+
+from noisewatch.machine.command import load_launching
+from noisewatch.machine.command.adopted import AdoptedProcesses
+from noisewatch.machine.command.ending import EndedCommand
+from noisewatch.machine.command.plan import CommandPlan, InheritedState, inherited_state
+from noisewatch.machine.command.start import LaunchedProcess, launch_command
+from noisewatch.machine.command.taken_signals import ENDING, FROM_KERNEL, TakenSignals, stop_as_by_terminal
+from noisewatch.machine.command.usage import ResourceUsage
+
+_PR_SET_CHILD_SUBREAPER = 36
+_KB = 1024
+_INEXACT_KB = 1024  # by how much the kernel may miscount what a process has in memory
+
+
+class Commands:
+    """A context manager, of the main thread: starts commands, and takes the signals that come meanwhile.
+
+    Threads and processes of ours that are started meanwhile have these signals blocked, so a sampler's process is to be
+    started before. When it is left, a command that still runs goes on, until this process ends.
+    """
+
+    def __init__(self, inherited: InheritedState | None = None, core: ModuleType | None = None) -> None:
+        self._inherited = inherited or inherited_state()
+        self._core = core or load_launching()
+        self._signals = TakenSignals()
+        self._adopted = AdoptedProcesses()
+        self._running: StartedCommand | None = None
+        self._asked_to_end: signal.Signals | None = None
+
+    def __enter__(self) -> Self:
+        self._core.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        self._signals.begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._take_pending()
+        self._signals.end()
+        self._core.prctl(_PR_SET_CHILD_SUBREAPER, 0)
+
+    @property
+    def asked_to_end(self) -> signal.Signals | None:
+        """The first signal that asked noisewatch to end, whether or not the command took any notice."""
+        self._take_pending()
+        return self._asked_to_end
+
+    def start(self, plan: CommandPlan) -> StartedCommand:
+        """Starts it; the one before has ended. Raises CannotStart."""
+        self._adopted.begin_command()
+        launched = launch_command(self._core, plan, self._inherited)
+        self._running = StartedCommand(launched, self)
+        return self._running
+
+    def pause(self, until_ns: int) -> bool:
+        """Waits between two commands until CLOCK_MONOTONIC says so; False as soon as it is asked to end."""
+        while self._asked_to_end is None:
+            info = self._signals.next(until_ns)
+            if info is None:
+                return True
+            self._take(info)
+        return False
+
+    def wait_for_news(self, until_ns: int | None) -> bool:
+        """Waits for a signal, and does what it says; False if there was none in time."""
+        info = self._signals.next(until_ns)
+        if info is not None:
+            self._take(info)
+        return info is not None
+
+    def end_command(self, pid: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
+        """What the command has left, and what those used that have ended."""
+        self._running = None
+        return self._adopted.end_command(pid)
+
+    def _take_pending(self) -> None:
+        while (info := self._signals.next(0)) is not None:
+            self._take(info)
+
+    def _take(self, info: signal.struct_siginfo) -> None:
+        number = signal.Signals(info.si_signo)
+        command = self._running
+        if number in ENDING and self._asked_to_end is None:
+            self._asked_to_end = number
+        if number == signal.SIGCHLD:
+            self._look_at_children()
+        elif number == signal.SIGTSTP:
+            self._stop(is_told=info.si_code == FROM_KERNEL)
+        elif command is not None and info.si_code != FROM_KERNEL and info.si_pid != command.pid:
+            command.forward(number)
+
+    def _look_at_children(self) -> None:
+        if self._running is not None:
+            self._running.look()
+        self._adopted.reap(self._running.pid if self._running is not None else None)
+
+    def _stop(self, is_told: bool) -> None:
+        """With the command, until a shell, or whoever stopped us, continues us."""
+        since_ns, command = monotonic_ns(), self._running
+        if command is not None and not is_told:
+            command.forward(signal.SIGTSTP)
+        stop_as_by_terminal()
+        if command is not None:
+            command.look(since_ns)
+
+
+class StartedCommand:
+    """A command that runs, or has ended."""
+
+    def __init__(self, launched: LaunchedProcess, commands: Commands) -> None:
+        self.pid = launched.pid
+        self.began_ns = launched.began_ns or monotonic_ns()  # killed before it began
+        self.launch_cpu_ns = launched.launch.cpu_ns  # before that, on our CPUs: not in what the command used
+        self._launch = launched.launch
+        self._commands = commands
+        self._own_rss_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self._stop_count, self._stopped_ns = 0, 0
+        self._stopped_since_ns: int | None = None
+        self._ended: EndedCommand | None = None
+
+    def wait(self, until_ns: int | None = None) -> EndedCommand | None:
+        """How it ended; None if it had not when CLOCK_MONOTONIC came to `until_ns`. Signals are handled meanwhile."""
+        self.look()
+        while self._ended is None and self._commands.wait_for_news(until_ns):
+            self.look()
+        return self._ended
+
+    def forward(self, number: signal.Signals) -> None:
+        """Sends it the signal; to go on only where it is stopped, as a shell tells the whole group."""
+        if number == signal.SIGCONT and self._stopped_since_ns is None:
+            return
+        with suppress(PermissionError):  # it has become another user
+            os.kill(self.pid, number)
+
+    def look(self, stopped_since_ns: int | None = None) -> None:
+        """Takes in what has become of it; `stopped_since_ns` where it may have been stopped while we were."""
+        while self._ended is None:
+            pid, status, used = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            now_ns = monotonic_ns()
+            if pid == 0:
+                return
+            if os.WIFSTOPPED(status):
+                self._stop_count += 1
+                self._stopped_since_ns = self._stopped_since_ns or stopped_since_ns or now_ns
+            elif os.WIFCONTINUED(status):
+                self._go_on(now_ns, stopped_since_ns)
+            else:
+                self._go_on(now_ns, None)
+                self._end(status, used, now_ns)
+
+    def _go_on(self, now_ns: int, unseen_since_ns: int | None) -> None:
+        if self._stopped_since_ns is None and unseen_since_ns is not None:
+            self._stop_count += 1
+            self._stopped_since_ns = unseen_since_ns
+        if self._stopped_since_ns is not None:
+            self._stopped_ns += now_ns - self._stopped_since_ns
+        self._stopped_since_ns = None
+
+    def _end(self, status: int, used: resource.struct_rusage, now_ns: int) -> None:
+        left, adopted = self._commands.end_command(self.pid)
+        self._ended = EndedCommand(
+            exit_status=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+            signal_number=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+            has_dumped_core=os.WIFSIGNALED(status) and os.WCOREDUMP(status),
+            ended_ns=now_ns,
+            usage=ResourceUsage.of(used).less(self._launch),
+            max_rss_bytes=used.ru_maxrss * _KB if used.ru_maxrss > self._own_rss_kb + _INEXACT_KB else None,
+            stop_count=self._stop_count,
+            stopped_ns=self._stopped_ns,
+            left_pids=left,
+            adopted_usage=adopted,
+        )

@@ -1,0 +1,55 @@
+"""What processes used of the machine, as the kernel counts it for getrusage(2)."""
+
+from __future__ import annotations
+
+import resource
+from typing import Self
+
+from noisewatch.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUsage:
+    """Of one or more processes, with their descendants that were waited for. Times have the precision of 1 µs."""
+
+    user_ns: int = 0
+    system_ns: int = 0
+    minor_faults: int = 0
+    major_faults: int = 0
+    blocks_in: int = 0  # of 512 bytes
+    blocks_out: int = 0
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
+
+    @classmethod
+    def of(cls, used: resource.struct_rusage) -> Self:
+        """From what wait4 tells."""
+        return cls(
+            round(used.ru_utime * 1e6) * 1000,
+            round(used.ru_stime * 1e6) * 1000,
+            used.ru_minflt,
+            used.ru_majflt,
+            used.ru_inblock,
+            used.ru_oublock,
+            used.ru_nvcsw,
+            used.ru_nivcsw,
+        )
+
+    @property
+    def cpu_ns(self) -> int:
+        """User and system time."""
+        return self.user_ns + self.system_ns
+
+    def plus(self, other: ResourceUsage) -> ResourceUsage:
+        """Both together."""
+        return self._combined(other, 1)
+
+    def less(self, other: ResourceUsage) -> ResourceUsage:
+        """Without what `other` was used earlier by the same processes."""
+        return self._combined(other, -1)
+
+    def _combined(self, other: ResourceUsage, sign: int) -> ResourceUsage:
+        return ResourceUsage(*(getattr(self, name) + sign * getattr(other, name) for name in _FIELDS))
+
+
+_FIELDS = tuple(ResourceUsage.__annotations__)

@@ -1,0 +1,104 @@
+"""Signals that a wrapper gets: each reaches the command once, and none is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
+from tests.plumbing.waiting import wait_until
+
+_HANDLED = [
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGQUIT,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGWINCH,
+]
+_STOPPED_S = 0.1
+_SLEEP = "while :; do sleep 0.02; done"
+
+
+@each_core
+@pytest.mark.parametrize("number", _HANDLED, ids=lambda number: number.name)
+def test_the_command_gets_what_the_wrapper_gets(core: str, number: signal.Signals, tmp_path: Path) -> None:
+    name = number.name.removeprefix("SIG")
+    with RunningWrapper(core, tmp_path, f"trap 'echo told; exit 9' {name}; echo ready; {_SLEEP}") as wrapper:
+        wrapper.signal(number)
+        ended = wrapper.end()
+    assert wrapper.output == "ready\ntold\n"
+    assert (ended["exit_status"], wrapper.process.returncode) == (9, 9)
+    asks = number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
+    assert ended["asked"] == (number if asks else None)
+
+
+@each_core
+def test_the_wrapper_dies_by_the_signal_that_killed_its_command(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, f"echo ready; {_SLEEP}") as wrapper:
+        wrapper.signal(signal.SIGTERM)
+        ended = wrapper.end()
+    assert (ended["exit_status"], ended["signal_number"]) == (None, signal.SIGTERM)
+    assert wrapper.process.returncode == -signal.SIGTERM
+
+
+@each_core
+def test_a_command_that_takes_no_notice_ends_in_its_own_time_and_is_the_last(core: str, tmp_path: Path) -> None:
+    script = f"trap '' INT; echo ready; until [ -e {tmp_path}/end ]; do sleep 0.02; done; exit 4"
+    with RunningWrapper(core, tmp_path, script, runs=3) as wrapper:
+        wrapper.signal(signal.SIGINT)
+        (tmp_path / "end").touch()
+        ended = wrapper.end()
+    assert (len(wrapper.pids), ended["exit_status"], ended["asked"]) == (1, 4, signal.SIGINT)
+    assert wrapper.process.returncode == 4
+
+
+@each_core
+def test_what_was_ignored_from_the_start_ends_neither(core: str, tmp_path: Path) -> None:
+    script = f"echo ready; until [ -e {tmp_path}/end ]; do sleep 0.02; done; exit 6"
+    ignoring = ("sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh")
+    with RunningWrapper(core, tmp_path, script, prefix=ignoring) as wrapper:
+        for number in (signal.SIGHUP, signal.SIGINT):
+            wrapper.signal(number)
+            os.kill(wrapper.pids[0], number)
+        (tmp_path / "end").touch()
+        ended = wrapper.end()
+    assert (ended["exit_status"], ended["asked"], wrapper.process.returncode) == (6, None, 6)
+
+
+@each_core
+def test_the_command_does_not_get_back_what_it_sends(core: str, tmp_path: Path) -> None:
+    script = "trap 'echo told' USR1; echo ready; kill -USR1 $PPID; sleep 0.2; exit 3"
+    with RunningWrapper(core, tmp_path, script) as wrapper:
+        assert wrapper.end()["exit_status"] == 3
+    assert wrapper.output == "ready\n"
+
+
+@each_core
+def test_a_burst_of_signals_is_told_and_the_end_is_not_missed(core: str, tmp_path: Path) -> None:
+    script = f"trap : USR1; trap 'exit 8' USR2; echo ready; {_SLEEP}"
+    with RunningWrapper(core, tmp_path, script) as wrapper:
+        for _ in range(200):
+            wrapper.signal(signal.SIGUSR1)
+        wrapper.signal(signal.SIGUSR2)
+        assert wrapper.end()["exit_status"] == 8
+
+
+@each_core
+def test_a_wrapper_that_is_to_stop_stops_both_and_both_go_on(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, f"trap 'exit 5' USR1; echo ready; {_SLEEP}") as wrapper:
+        both = wrapper.process.pid, wrapper.pids[0]
+        wrapper.signal(signal.SIGTSTP)
+        wait_until(lambda: all(state_of(pid) == "T" for pid in both))
+        time.sleep(_STOPPED_S)
+        wrapper.signal(signal.SIGCONT)
+        wait_until(lambda: all(state_of(pid) != "T" for pid in both))
+        wrapper.signal(signal.SIGUSR1)
+        ended = wrapper.end()
+    assert (ended["exit_status"], ended["stop_count"]) == (5, 1)
+    assert ended["stopped_ns"] > 0.9e9 * _STOPPED_S

@@ -1,0 +1,117 @@
+"""How a wrapper ends: as its command, or as env(1) and timeout(1) do where there was none to start."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.machine.command.wrapped import ROOT, each_core, run, wrapped
+
+_MISSING_CPU = 8191
+
+
+@each_core
+@pytest.mark.parametrize("status", [0, 1, 77, 255])
+def test_the_exit_status_is_the_commands(core: str, status: int) -> None:
+    assert run(wrapped(core, ["sh", "-c", f"exit {status}"])).returncode == status
+
+
+@each_core
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGPIPE, signal.SIGRTMIN])
+def test_it_dies_by_the_signal_that_its_command_died_by(core: str, number: int) -> None:
+    assert run(wrapped(core, ["sh", "-c", f"kill -{int(number)} $$"])).returncode == -number
+
+
+@each_core
+def test_a_crash_leaves_one_core_dump(core: str, tmp_path: Path) -> None:
+    crash, report = ["sh", "-c", f"cd {tmp_path}; kill -ABRT $$"], tmp_path / "report"
+    if not os.WCOREDUMP(_status_with_core_dumps(crash)):
+        pytest.skip("no core dumps here")
+    status = _status_with_core_dumps(wrapped(core, crash, report=str(report)))
+    assert json.loads(report.read_text())["has_dumped_core"]
+    assert (os.WTERMSIG(status), os.WCOREDUMP(status)) == (signal.SIGABRT, False)
+
+
+def _status_with_core_dumps(argv: list[str]) -> int:
+    def allow() -> None:
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    process = subprocess.Popen(argv, cwd=ROOT, preexec_fn=allow)  # noqa: PLW1509 - no threads here
+    status = os.waitpid(process.pid, 0)[1]
+    process.returncode = status  # it has been waited for
+    return status
+
+
+@each_core
+@pytest.mark.parametrize(
+    ("command", "status", "words"),
+    [
+        ("no-such-command", 127, "cannot run 'no-such-command': no such file or directory"),
+        ("/no/such/command", 127, "no such file or directory"),
+        ("", 127, "cannot run '': no such file"),
+        ("/etc/passwd", 126, "cannot run '/etc/passwd': permission denied"),
+        ("/", 126, "permission denied"),
+        ("/etc/passwd/below", 126, "not a directory"),
+    ],
+)
+def test_what_cannot_be_run_ends_as_with_env(core: str, command: str, status: int, words: str) -> None:
+    ran = run(wrapped(core, [command]))
+    assert (ran.returncode, ran.stdout) == (status, "")
+    assert words in ran.stderr
+    assert run(["env", command]).returncode == (status if command else 127)
+
+
+@each_core
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cpus": [_MISSING_CPU]}, f"cannot pin it to CPU {_MISSING_CPU}: not all of them are online and allowed"),
+        ({"cpus": [0, _MISSING_CPU]}, f"cannot pin it to CPU 0,{_MISSING_CPU}: not all of them"),
+        ({"cpus": []}, "there is no CPU to pin it to"),
+        ({"memory_nodes": [1023]}, "cannot bind its memory to node 1023: "),
+        ({"memory_nodes": []}, "there is no node to bind its memory to"),
+        ({"cgroup": "/no/such/group"}, "cannot move it to the cgroup /no/such/group: no such file"),
+    ],
+)
+def test_what_is_ours_ends_with_125_and_nothing_was_run(core: str, options: dict[str, object], words: str) -> None:
+    ran = run(wrapped(core, ["echo", "ran"], **options))
+    assert (ran.returncode, ran.stdout) == (125, "")
+    assert ran.stderr.startswith("'echo' was not started: ")
+    assert words in ran.stderr
+
+
+@each_core
+def test_a_script_that_says_no_interpreter_is_run_by_sh(core: str, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text('echo "$0 $1"\n')
+    script.chmod(0o755)
+    assert run(wrapped(core, [str(script), "a b"])).stdout == f"{script} a b\n"
+
+
+@each_core
+def test_a_script_whose_interpreter_is_missing_says_so(core: str, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    ran = run(wrapped(core, [str(script)]))
+    assert ran.returncode == 127
+    assert "the interpreter in its first line" in ran.stderr
+
+
+@each_core
+def test_the_first_that_can_be_run_is_taken_of_the_path(core: str, tmp_path: Path) -> None:
+    for name, mode in (("denied", 0o644), ("taken", 0o755), ("later", 0o755)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tool").write_text(f"#!/bin/sh\necho {name}\n")
+        (tmp_path / name / "tool").chmod(mode)
+    path = ":".join(str(tmp_path / name) for name in ("none", "denied", "taken", "later"))
+    assert run(wrapped(core, ["tool"]), env=os.environ | {"PATH": path}).stdout == "taken\n"
+    denied = os.environ | {"PATH": f"{tmp_path}/denied:{tmp_path}/none"}
+    assert run(wrapped(core, ["tool"]), env=denied).returncode == 126

@@ -1,0 +1,109 @@
+"""Commands that are stopped, that leave processes behind, and wrappers that are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
+from tests.plumbing.waiting import is_alive, wait_until
+
+_STOPPED_S = 0.15
+_UNTIL_TOLD = "trap 'exit 5' USR1; echo ready; while :; do sleep 0.02; done"
+
+
+@each_core
+def test_it_is_known_how_long_a_command_was_stopped(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
+        began_ns = time.monotonic_ns()
+        for _ in range(2):
+            os.kill(wrapper.pids[0], signal.SIGSTOP)
+            wait_until(lambda: state_of(wrapper.pids[0]) == "T")
+            time.sleep(_STOPPED_S)
+            os.kill(wrapper.pids[0], signal.SIGCONT)
+            wait_until(lambda: state_of(wrapper.pids[0]) != "T")
+        assert state_of(wrapper.process.pid) != "T"
+        wrapper.signal(signal.SIGUSR1)
+        ended = wrapper.end()
+        most_ns = time.monotonic_ns() - began_ns
+    assert ended["stop_count"] == 2
+    assert 2 * _STOPPED_S * 0.9 < ended["stopped_ns"] / 1e9 < most_ns / 1e9
+
+
+@each_core
+def test_a_command_that_is_killed_while_it_is_stopped_was_stopped_until_then(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
+        os.kill(wrapper.pids[0], signal.SIGSTOP)
+        wait_until(lambda: state_of(wrapper.pids[0]) == "T")
+        time.sleep(_STOPPED_S)
+        os.kill(wrapper.pids[0], signal.SIGKILL)
+        ended = wrapper.end()
+    assert (ended["signal_number"], ended["stop_count"]) == (signal.SIGKILL, 1)
+    assert ended["stopped_ns"] > 0.9e9 * _STOPPED_S
+
+
+@each_core
+def test_what_a_command_leaves_behind_is_named_and_lives_on(core: str, tmp_path: Path) -> None:
+    """One that it does not wait for, and a daemon with a child of its own, in a session of its own."""
+    script = (
+        f"sleep 60 & echo $! > {tmp_path}/a; "
+        f"setsid sh -c 'sleep 60 & echo $! > {tmp_path}/c; echo $$ > {tmp_path}/b; echo ready; wait' & "
+        f"until [ -s {tmp_path}/b ]; do sleep 0.01; done; exit 3"
+    )
+    with RunningWrapper(core, tmp_path, script) as wrapper:
+        ended = wrapper.end()
+    left = [int((tmp_path / name).read_text()) for name in "abc"]
+    assert (ended["exit_status"], ended["left_pids"]) == (3, sorted(left))
+    assert [is_alive(pid) for pid in left] == [True] * 3
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+
+
+@each_core
+def test_orphans_that_end_before_the_command_are_counted_apart(core: str, tmp_path: Path) -> None:
+    busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
+    until = f"until [ -s {tmp_path}/gone ]; do sleep 0.02; done; sleep 0.1"
+    script = f"(sh -c '{busy}; echo $$ > {tmp_path}/gone' &); echo ready; {until}"
+    with RunningWrapper(core, tmp_path, script) as wrapper:
+        wait_until(lambda: (tmp_path / "gone").exists() and bool((tmp_path / "gone").read_text()))
+        orphan = int((tmp_path / "gone").read_text())
+        wait_until(lambda: not Path(f"/proc/{orphan}").exists())  # not even a zombie
+        ended = wrapper.end()
+    assert ended["left_pids"] == []
+    usage, adopted = ended["usage"], ended["adopted_usage"]
+    assert adopted["user_ns"] + adopted["system_ns"] > 10_000_000
+    assert usage["user_ns"] + usage["system_ns"] < adopted["user_ns"] + adopted["system_ns"]
+
+
+@each_core
+def test_what_one_command_left_is_not_the_next_ones(core: str, tmp_path: Path) -> None:
+    script = f"echo ready; [ -e {tmp_path}/left ] || {{ sleep 60 & echo $! > {tmp_path}/left; }}"
+    with RunningWrapper(core, tmp_path, script, runs=2) as wrapper:
+        last = wrapper.end()
+        first = wrapper.reports[0]
+    left = int((tmp_path / "left").read_text())
+    os.kill(left, signal.SIGKILL)
+    assert (first["left_pids"], last["left_pids"]) == ([left], [])
+
+
+@each_core
+def test_a_killed_wrapper_takes_the_command_with_it(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
+        (command,) = wrapper.pids
+        wrapper.process.kill()
+        wrapper.process.wait()
+        wait_until(lambda: not is_alive(command), limit_s=5)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is for root")
+@each_core
+def test_a_killed_wrapper_takes_the_command_of_another_user_with_it(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, "echo ready; exec sleep 60", user=[65534, 65534, []]) as wrapper:
+        (command,) = wrapper.pids
+        wrapper.process.kill()
+        wrapper.process.wait()
+        wait_until(lambda: not is_alive(command), limit_s=5)

@@ -1,0 +1,87 @@
+"""Commands that tests run in a wrapper of their own, as its signals and its end are what is looked at."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewatch.machine.command import load_launching, python_launching
+from noisewatch.machine.spinning.loops import NATIVE, PYTHON
+from tests.plumbing.waiting import wait_until
+
+CORES = [PYTHON] if load_launching(NATIVE) is python_launching else [NATIVE, PYTHON]
+each_core = pytest.mark.parametrize("core", CORES)
+_WRAPPER = [sys.executable, "-m", "tests.machine.command.wrapper"]
+ROOT = Path(__file__).parents[3]
+
+
+def wrapped(core: str, command: Iterable[str], **options: object) -> list[str]:
+    """The command line that runs it in a wrapper."""
+    return [*_WRAPPER, json.dumps({"core": core, **options}), *command]
+
+
+def run(argv: list[str], env: Mapping[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Runs it to its end, from where a wrapper is found."""
+    return subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env=env, timeout=30, **options)
+
+
+class RunningWrapper:
+    """A context manager: a wrapper around a shell's script, which says `ready` once it is, and what came of it."""
+
+    def __init__(self, core: str, folder: Path, script: str, *, prefix: tuple[str, ...] = (), **options: Any) -> None:
+        self._report, begun = folder / "report", folder / "begun"
+        self._output = folder / "output"
+        argv = wrapped(core, ["sh", "-c", script], report=str(self._report), begun=str(begun), **options)
+        with self._output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [*prefix, *argv],
+                cwd=ROOT,
+                stdout=output,
+                stderr=output,
+                process_group=0,  # of its own, but in our session: else the kernel would let no terminal stop it
+            )
+        self._begun = begun
+
+    def __enter__(self) -> RunningWrapper:
+        wait_until(lambda: "ready" in self.output and bool(self.pids))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def output(self) -> str:
+        """What the command has written."""
+        return self._output.read_text()
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the commands, in order."""
+        return [int(line) for line in self._begun.read_text().splitlines()] if self._begun.exists() else []
+
+    def signal(self, number: int) -> None:
+        """To the wrapper alone."""
+        os.kill(self.process.pid, number)
+
+    def end(self) -> dict[str, Any]:
+        """What the last run came to."""
+        self.process.wait(timeout=20)
+        return self.reports[-1]
+
+    @property
+    def reports(self) -> list[dict[str, Any]]:
+        """What the runs came to, in order."""
+        return [json.loads(line) for line in self._report.read_text().splitlines()]
+
+
+def state_of(pid: int) -> str:
+    """R, S, D, T (stopped), Z, as in /proc/PID/stat."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

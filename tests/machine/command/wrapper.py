@@ -1,0 +1,69 @@
+"""A program that only runs another: `python -m tests.machine.command.wrapper OPTIONS COMMAND …`, for the tests.
+
+OPTIONS are JSON: what the plan has beside the command, `own_cpus` to pin the wrapper to, `core`, `runs`, and the files
+`report` (JSON, a line a run) and `begun` (the pid of each, a line as it begins).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from typing import Any, NoReturn
+
+from noisewatch.errors import CannotStart
+from noisewatch.machine.command import load_launching
+from noisewatch.machine.command.ending import EndedCommand, end_as
+from noisewatch.machine.command.plan import CommandPlan, CommandUser, inherited_state
+from noisewatch.machine.command.running import Commands
+
+
+def main() -> NoReturn:
+    """Ends as the last run does."""
+    options = json.loads(sys.argv[1])
+    inherited, ended = inherited_state(), None
+    if "own_cpus" in options:
+        os.sched_setaffinity(0, options["own_cpus"])
+    with Commands(inherited, load_launching(options["core"])) as commands:
+        for _ in range(options.get("runs", 1)):
+            try:
+                command = commands.start(_plan(options))
+            except CannotStart as error:
+                print(error, file=sys.stderr)
+                sys.exit(error.status)
+            _say(options, "begun", command.pid)
+            ended = command.wait()
+            assert ended is not None
+            _say(options, "report", {**_told(ended), "began_ns": command.began_ns, "asked": commands.asked_to_end})
+            if commands.asked_to_end is not None:
+                break
+    assert ended is not None
+    end_as(ended)
+
+
+def _plan(options: dict[str, Any]) -> CommandPlan:
+    sets = {name: frozenset(options[name]) for name in ("cpus", "memory_nodes") if name in options}
+    uid, gid, groups = options.get("user", (None, None, ()))
+    return CommandPlan(
+        argv=tuple(sys.argv[2:]),
+        cgroup=options.get("cgroup"),
+        is_quiet=options.get("is_quiet", False),
+        user=CommandUser(uid, gid, tuple(groups)) if uid is not None else None,
+        **sets,
+    )
+
+
+def _told(ended: EndedCommand) -> dict[str, Any]:
+    told = dataclasses.asdict(ended)
+    return told | {"left_pids": sorted(ended.left_pids or ())}
+
+
+def _say(options: dict[str, Any], name: str, what: object) -> None:
+    if name in options:
+        with open(options[name], "a") as file:
+            file.write(json.dumps(what) + "\n")
+
+
+if __name__ == "__main__":
+    main()
