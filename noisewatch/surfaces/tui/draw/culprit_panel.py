@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from noisewatch.cpus import fitting_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, level_pieces, style_of
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import asked_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
@@ -226,10 +227,15 @@ def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline:
 
 
 def _named(line: CulpritLine, width: int) -> str:
+    return _name_in(line.name, line.process_mark, line.pid, width)
+
+
+@lru_cache(maxsize=256)
+def _name_in(name: str, numbers: str, pid: int | None, width: int) -> str:
     """The name, cut where it must be, and the whole of the numbers, or none: half of one would be another's."""
-    wide = length([(line.name, "plain")])
-    marks = [line.process_mark, f" [{line.pid}]" if line.pid is not None else "", ""]
+    wide = text_width(name)
+    marks = [numbers, f" [{pid}]" if pid is not None else "", ""]
     mark = next((each for each in marks if width - len(each) >= min(wide, _LEAST_NAME)), "")
     room = width - len(mark)
-    name = line.name if wide <= room else fitted(line.name, max(room - 1, 0)) + "…"
-    return fitted(name + mark, width)
+    shown = name if wide <= room else fitted(name, max(room - 1, 0)) + "…"
+    return fitted(shown + mark, width)

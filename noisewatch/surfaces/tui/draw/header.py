@@ -3,50 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from noisewatch.cpus import format_cpu_strides
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import checks_row
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import short_share
 
 
 def tab_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     """What is shown of which machine, and when. Where there is no room the machine is told in short, then the tabs."""
+    frame, clock = model.frame, model.wall_clock()
+    machine = (frame.machine, frame.online_count, frame.origin) if frame is not None else None
+    begin, after = _tabs_beside(machine, model.screen, width, glyphs, clock is not None)
+    return [*begin, (f"  {clock}", "plain")] if after else begin
+
+
+_Named = tuple[str, int, str | None]  # the machine, how many CPUs are online there, and what it is where it is no host
+_CLOCK: Row = [("  00:00:00", "plain")]
+
+
+@lru_cache(maxsize=8)
+def _tabs_beside(
+    machine: _Named | None, screen: Screen, width: int, glyphs: Glyphs, has_clock: bool
+) -> tuple[Row, bool]:
+    """What stands before the clock, and whether that follows."""
     name: Row = [("noisewatch", "title")]
-    clock = model.wall_clock()
-    right: Row = [(f"  {clock}", "plain")] if clock is not None else []
-    machines = _machines(model, glyphs)
-    named, digits = _tabs(model, True), _tabs(model, False)
-    for machine, tabs in (*((each, named) for each in machines), *((each, digits) for each in machines)):
-        left = width - length([*name, *machine, *tabs, *right])
+    right = _CLOCK if has_clock else []
+    machines = _machines(machine, glyphs)
+    named, digits = _tabs(screen, True), _tabs(screen, False)
+    for told, tabs in (*((each, named) for each in machines), *((each, digits) for each in machines)):
+        left = width - length([*name, *told, *tabs, *right])
         if left >= 2:
-            return [*name, *machine, (" " * left, "plain"), *tabs, *right]
+            return [*name, *told, (" " * left, "plain"), *tabs], has_clock
     if length([*name, *digits]) < width // 2:
-        return ends([*name, *machines[0]], [("  ", "plain"), *digits], width)
-    return cut([*name, *machines[0]], width)
+        return ends([*name, *machines[0]], [("  ", "plain"), *digits], width), False
+    return cut([*name, *machines[0]], width), False
 
 
-def _machines(model: ScreenModel, glyphs: Glyphs) -> list[Row]:
+def _machines(machine: _Named | None, glyphs: Glyphs) -> list[Row]:
     """Its name, how many CPUs it has, and whether it is this host: all of it, then less."""
-    frame = model.frame
-    if frame is None:
+    if machine is None:
         return [[]]
-    host: Piece = (f"  {frame.machine}", "plain")
-    count: Piece = (f" {glyphs.bullet} {frame.online_count} CPUs", "plain")
-    if frame.origin is None:
+    name, cpus, told_by = machine
+    host: Piece = (f"  {name}", "plain")
+    count: Piece = (f" {glyphs.bullet} {cpus} CPUs", "plain")
+    if told_by is None:
         return [[host, count], [host]]
-    origin: Piece = (f"  {frame.origin}", "faint")
+    origin: Piece = (f"  {told_by}", "faint")
     return [[host, count, origin], [host, origin], [origin]]
 
 
-def _tabs(model: ScreenModel, has_names: bool) -> Row:
+def _tabs(shown: Screen, has_names: bool) -> Row:
     """`1 overview [2 map] 3 irqs`; of all but the one that is shown perhaps the digit alone."""
     row: Row = []
     for number, screen in enumerate(SCREENS, start=1):
-        if screen == model.screen:
+        if screen == shown:
             row.append((f"[{number} {screen}]", "strong"))
         else:
             row.append((f" {number} {screen} " if has_names else f" {number} ", "faint"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import utf_16_le_decode
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import zip_longest
@@ -77,10 +78,15 @@ class RowColumns:
         bits = 16 * len(self.text)
         differ = old._number ^ self._number
         differ = (differ >> bits) | (differ & ((1 << bits) - 1))
-        return [found.span() for found in _CHANGES.finditer(differ.to_bytes(bits // 8, "little").decode("utf-16-le"))]
+        letters, _ = utf_16_le_decode(differ.to_bytes(bits // 8, "little"))
+        return [found.span() for found in _CHANGES.finditer(letters)]
 
     def in_sequences(self, begin: int, end: int, colours: ColorSystem) -> str:
         """These columns as a terminal is sent them; neighbours of one style are one piece."""
+        letter = self.styles[begin]
+        if self.styles.count(letter, begin, end) == end - begin:  # as in most
+            before, after = _sequences_around(letter, colours)
+            return f"{before}{self.text[begin:end]}{after}"
         pieces: list[str] = []
         for run in _RUNS.finditer(self.styles, begin, end):
             first, behind = run.span()
@@ -102,6 +108,7 @@ RowsOf = Callable[[int, int], list[Row]]
 class LineView(Widget):
     """Shows the rows that `rows_of` makes for its size; what is as it was is not sent to a LineScreen's terminal again.
 
+    It has no edges: its outer size is all of it, for which Textual need not look at its styles.
     Where they cannot be drawn, it shows what `rows_of_fault` makes of the reason.
     """
 
@@ -125,7 +132,7 @@ class LineView(Widget):
 
     def _renew(self) -> list[Span]:
         """Takes the rows that are to be shown now; what of them has changed."""
-        width, height = self._size_drawn = self.size
+        width, height = self._size_drawn = self.outer_size
         self._rows, columns = contained(
             lambda: self._compared(self._rows_of(width, height), width),
             lambda reason: self._compared(self._rows_of_fault(reason, width, height), width),
@@ -165,7 +172,7 @@ class LineView(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows as they are: there are no borders, paddings and tints, for which Textual would look in each."""
-        if self._size_drawn != self.size:  # Textual asks before it tells of a size: another picture would be seen
+        if self._size_drawn != self.outer_size:  # Textual asks before it tells of a size: another picture would be seen
             self._strips.clear()
             self._renew()
         strips = [self._strip(y) for y in crop.line_range]

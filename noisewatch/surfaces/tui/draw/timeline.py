@@ -88,8 +88,12 @@ def _said(model: ScreenModel, axis: TimeAxis) -> Row:
 def _marks(model: ScreenModel, axis: TimeAxis) -> str:
     """A letter in each column in which something happened."""
     kinds_by_column: dict[int, set[EventKind]] = {}
+    column_by_number: dict[int, int] = {}
     for event in model.log.within(axis.numbers):
-        kinds_by_column.setdefault(axis.column(event.number), set()).add(event.kind)
+        column = column_by_number.get(event.number)
+        if column is None:
+            column = column_by_number[event.number] = axis.column(event.number)
+        kinds_by_column.setdefault(column, set()).add(event.kind)
     columns = [" "] * axis.room
     for column, kinds in kinds_by_column.items():
         columns[column] = mark_of(kinds)

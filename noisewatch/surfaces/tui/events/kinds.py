@@ -69,5 +69,7 @@ def kind_of_device(subsystem: str) -> EventKind:
 def mark_of(kinds: Iterable[EventKind]) -> str:
     """The letter of what happened; a verdict is the consequence of something, and gives way to it."""
     found = set(kinds)
+    if len(found) == 1:
+        return MARKS[next(iter(found))]
     causes = found - {EventKind.VERDICT} or found
     return MARKS[min(causes)] if len(causes) == 1 else SEVERAL

@@ -61,6 +61,8 @@ class Episodes:
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
         """What began in this interval, and what ended, in the last one with it; the CPUs of one name together."""
         readings = self.watch.readings(frame)
+        if not readings and not self._lasting:
+            return
         ended = self._follow(frame, number, readings)
         begun = {
             subject: Episode(
@@ -75,6 +77,8 @@ class Episodes:
             if value is not None and value >= self.watch.begins_at and subject not in self._lasting
         }
         self._lasting.update(begun)
+        if not ended and not begun:
+            return
         for name, cpus, episode in _by_name(ended):
             text = self.watch.ended(name, cpus, episode)
             about = f"{name} on {cpus}" if cpus else name

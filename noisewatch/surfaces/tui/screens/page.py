@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
@@ -98,7 +99,7 @@ def page(
     if model.is_recorded:
         shown = [(key, does) for key, does in shown if key not in _MEASURING]
     shown = (("q", "close"), *shown[1:]) if model.has_opened else shown
-    rows = [*rows, *([_key_row(width, shown, glyphs)] if parts.keys else [])][:height]
+    rows = [*rows, *([_key_row(width, tuple(shown), glyphs)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:
         rows[-1] = cut([(f" {model.notice}", "strong")], width)  # until the next key
     return rows
@@ -147,7 +148,8 @@ def _space_does(model: ScreenModel) -> str:
     return "stop" if model.plays else "play"
 
 
-def _key_row(width: int, keys: Keys, glyphs: Glyphs) -> Row:
+@lru_cache(maxsize=8)
+def _key_row(width: int, keys: tuple[tuple[str, str], ...], glyphs: Glyphs) -> Row:
     """As many keys as fit whole."""
     row: Row = []
     used = 0

@@ -10,7 +10,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.folding import folded
-from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.surfaces.tui.state.selection import Listing, Selection
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -22,6 +22,8 @@ class ListedCulprits:
     def __init__(self) -> None:
         self._made_of: tuple[object, ...] = ()
         self._lines: list[CulpritLine] = []
+        self._listing: Listing[CulpritLine] | None = None
+        self._listing_of: tuple[list[CulpritLine], Selection] = [], Selection()
 
     def of(self, model: ScreenModel) -> list[CulpritLine]:
         """Nobody changes the list."""
@@ -32,6 +34,16 @@ class ListedCulprits:
         if not self._made_of or any(map(is_not, made_of, self._made_of)):
             self._made_of, self._lines = made_of, _listed(model)
         return self._lines
+
+    def listing_of(self, model: ScreenModel) -> Listing[CulpritLine]:
+        """With the selected one among them."""
+        lines, selection = self.of(model), model.selection
+        if self._listing is None or lines is not self._listing_of[0] or selection is not self._listing_of[1]:
+            self._listing_of = lines, selection
+            self._listing = selection.listing(
+                lines, CulpritLine, lambda line: filters.weight_of(line, model.sort, model.baseline)
+            )
+        return self._listing
 
 
 def _listed(model: ScreenModel) -> list[CulpritLine]:

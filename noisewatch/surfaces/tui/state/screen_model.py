@@ -208,9 +208,7 @@ class ScreenModel(TimeTravel):
 
     def listing(self) -> Listing[CulpritLine]:
         """The culprits in their order, and the selected one, wherever it has come to stand."""
-        listing = self.selection.listing(
-            self.listed(), CulpritLine, lambda line: filters.weight_of(line, self.sort, self.baseline)
-        )
+        listing = self._listed.listing_of(self)
         self.selection = self.selection.after(listing)
         return listing
 

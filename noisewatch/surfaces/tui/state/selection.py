@@ -87,8 +87,10 @@ class Selection:
 
     def _row_shown(self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None) -> int:
         """The row of what the user has seen selected; the first one where that has gone, or weighs clearly less."""
-        at = _place_of(self.drawn, lines) if isinstance(self.drawn, of) else None
-        if weight is None or at is None or at >= _FIRST_ROWS:
+        if weight is None or not isinstance(self.drawn, of):
+            return 0
+        at = _place_of(self.drawn, lines)
+        if at is None or at >= _FIRST_ROWS:
             return 0
         return at if _CLEARLY * weight(lines[at]) > weight(lines[0]) else 0
 
@@ -103,7 +105,7 @@ class Selection:
 
     def with_drawn(self, line: Selectable | None) -> Selection:
         """With what the screen shows as selected now."""
-        return Selection(self.chosen, self.row, line)
+        return self if line is self.drawn else Selection(self.chosen, self.row, line)
 
     def led(self, frame: Frame | None) -> Selection:
         """With the first check of the cause that the chosen one follows by now."""
@@ -140,7 +142,11 @@ def _identity(line: Selectable) -> tuple[object, ...]:
 
 def _place_of(chosen: Selectable, lines: list[Line]) -> int | None:
     """Where it stands; a thread that has moved to another CPU is still that thread."""
-    same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
+    if isinstance(chosen, IrqRow):
+        same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
+    else:
+        wanted = _identity(chosen)
+        same = [at for at, line in enumerate(lines) if _identity(line) == wanted]
     here = [at for at in same if _cpu_of(lines[at]) == _cpu_of(chosen)]
     is_elsewhere = isinstance(chosen, FoldedLine) or (isinstance(chosen, CulpritLine) and chosen.tid is not None)
     found = here or (same if is_elsewhere else [])
