@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from noisewatch.patterns import regex
@@ -15,6 +16,7 @@ _THOUSANDS_FROM = 99_950  # a second: what else would need seven columns
 _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = regex(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
 _LEAST_SHARE = 0.0005  # what else would be rounded to none
+_LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # shares: what is beyond says nothing any more
 _COUNTED = {"CPUs", "nodes", "caches", "users", "tasks", "periods", "times", "pages", "events"}
 _SHORT_UNITS = {"per second": "/s", "seconds": " s"}
 
@@ -61,6 +63,13 @@ def in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
 def describe_share(share: float | None, digits: int = 2) -> str:
     """`0.71%`."""
     return "?" if share is None else f"{share:.{digits}%}"
+
+
+def share_text(share: float) -> str:
+    """`0.21%`, `7.4%`, `132%`: three digits of it; what is next to nothing is no zero."""
+    if 0 < share < _LEAST_TEXT:
+        return f"<{_LEAST_TEXT:.2%}"
+    return f"{share * 100:.3g}%" if share < _MOST_TEXT else "none" if math.isinf(share) else f">{_MOST_TEXT:.0%}"
 
 
 def describe_ghz(khz: float | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from noisewatch.units import (
     describe_value,
     in_one_unit,
     parse_duration,
+    share_text,
     short_duration,
     short_noise,
     short_rate,
@@ -183,3 +186,20 @@ def test_a_value_is_told_with_so_many_digits_that_it_differs_from_its_limit(
 )
 def test_noise_has_a_unit_that_is_read_beside_others(ns_per_s: float | None, said: str) -> None:
     assert short_noise(ns_per_s) == said
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0%"),
+        (1e-9, "<0.01%"),
+        (0.0021, "0.21%"),
+        (0.01, "1%"),
+        (0.0742, "7.42%"),
+        (1.32, "132%"),
+        (1e9, ">9900%"),
+        (math.inf, "none"),
+    ],
+)
+def test_shares_have_three_digits(share: float, text: str) -> None:
+    assert share_text(share) == text

@@ -15,8 +15,7 @@ from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShown
-from noisewatch.surfaces.reports.calibration.ladder import share_text
-from noisewatch.units import describe_ns
+from noisewatch.units import describe_ns, share_text
 
 _LONGER = "calibrate longer (--duration)"
 _NO_LONGER = 1.005  # times as long

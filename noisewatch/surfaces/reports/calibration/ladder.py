@@ -8,20 +8,12 @@ from collections.abc import Sequence
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, in_ascii, runs
-from noisewatch.units import describe_ns
+from noisewatch.units import describe_ns, share_text
 
 _LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01 % to 100 %
-_MOST_SHARE = 99.0  # in the table: beyond it a figure says nothing any more
 _LEAST_WHISKERS = 16  # columns
 _AFTER = f"{'worst sample':>12}  {'MDE':>6}"
 _WITH_ALL, _WITH_INTERVAL = 90, 70  # columns: where a column of the table finds room
-
-
-def share_text(share: float) -> str:
-    """`0.21%`, `7.4%`, `132%`: three digits of it; what is next to nothing is no zero."""
-    if 0 < share < _LEAST_SHARE:
-        return f"<{_LEAST_SHARE:.2%}"
-    return f"{share * 100:.3g}%" if share < _MOST_SHARE else "none" if math.isinf(share) else f">{_MOST_SHARE:.0%}"
 
 
 def ladder_rows(

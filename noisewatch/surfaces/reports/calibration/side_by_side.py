@@ -14,13 +14,12 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.comparison import work_times
 from noisewatch.surfaces.reports.calibration.gaps import CAUSES, TICK, GapsShown, gaps_of
 from noisewatch.surfaces.reports.calibration.histogram import glyph_of
-from noisewatch.surfaces.reports.calibration.ladder import share_text
 from noisewatch.surfaces.reports.calibration.mirrored import LEAST_ROWS, mirrored_rows
 from noisewatch.surfaces.reports.calibration.picture import section
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, in_ascii
-from noisewatch.units import describe_ns, in_one_unit
+from noisewatch.units import describe_ns, in_one_unit, share_text
 
 HEIGHT = 41  # rows, in a terminal that scrolls, and in files
 _TITLE = "how long each gap lasted"

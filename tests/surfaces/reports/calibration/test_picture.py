@@ -15,7 +15,7 @@ from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of
 from noisewatch.surfaces.reports.calibration.gaps import CAUSES, CauseTotal, GapsShown, gaps_of
 from noisewatch.surfaces.reports.calibration.histogram import histogram_rows, share_of_axis
-from noisewatch.surfaces.reports.calibration.ladder import ladder_rows, share_text
+from noisewatch.surfaces.reports.calibration.ladder import ladder_rows
 from noisewatch.surfaces.reports.calibration.mirrored import mirrored_rows
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, legend_rows, picture_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
@@ -185,19 +185,3 @@ def test_what_follows_is_what_the_check_of_the_noise_floor_says(
 ) -> None:
     found = conclusion_of(calibrated, gaps_of(calibrated))
     assert (found.status, said in found.said) == (status, True), found.said
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (0.0, "0%"),
-        (1e-9, "<0.01%"),
-        (0.0021, "0.21%"),
-        (0.01, "1%"),
-        (0.0742, "7.42%"),
-        (1.32, "132%"),
-        (1e9, ">9900%"),
-    ],
-)
-def test_shares_have_three_digits(share: float, text: str) -> None:
-    assert share_text(share) == text
