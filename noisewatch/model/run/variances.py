@@ -13,6 +13,7 @@ class Explained(StrEnum):
     """Why processes of the same command differ, as far as it is known."""
 
     PROGRAM = "program"  # they vary more than the machine makes them: layout, hash seeds, allocation
+    ORDER = "order"  # they do, but by when they ran, which nothing of that changes: warming up, heat, a neighbour
     MACHINE = "machine"  # they vary no more than the machine can make them
     UNDECIDED = "undecided"  # too few runs to tell the two apart
     UNKNOWN_MACHINE = "unknown-machine"  # nobody measured what the machine does
@@ -45,7 +46,7 @@ def parts_of(series: SeriesStatistics, of_machine: Bounds | None) -> VariancePar
     if between is not None and of_machine is not None:
         of_program = Bounds(_rest(between.low, of_machine.high), _rest(between.high, of_machine.low))
     return VarianceParts(
-        explained=_explained(between, of_machine),
+        explained=_explained(series, of_machine),
         count=series.count,
         cv=series.cv,
         cv_interval=between,
@@ -54,13 +55,14 @@ def parts_of(series: SeriesStatistics, of_machine: Bounds | None) -> VariancePar
     )
 
 
-def _explained(between: Bounds | None, of_machine: Bounds | None) -> Explained:
+def _explained(series: SeriesStatistics, of_machine: Bounds | None) -> Explained:
+    between = series.cv_interval
     if between is None:
         return Explained.UNKNOWN_RUNS
     if of_machine is None:
         return Explained.UNKNOWN_MACHINE
     if between.low > of_machine.high:
-        return Explained.PROGRAM
+        return Explained.PROGRAM if series.doubt is None else Explained.ORDER
     return Explained.MACHINE if between.high <= of_machine.high else Explained.UNDECIDED
 
 
