@@ -1,1 +1,1 @@
-"""What a series of repetitions came to."""
+"""A series of runs in each format."""

@@ -1,0 +1,156 @@
+"""The statistics of a series of runs in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from noisewatch.model.distributions import POWER, SIGNIFICANCE
+from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
+from noisewatch.model.run.selection import SelectedByCause
+from noisewatch.model.run.series import CONFIDENCE, FEWEST_FOR_ORDER, Bounds, OrderDoubt, SeriesStatistics
+from noisewatch.model.run.variances import Explained, VarianceParts
+from noisewatch.units import share_text
+
+_UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+_MOST_DECIMALS = 6
+_TOO_NARROW = "the interval of the mean is too narrow"
+_OF_PROGRAM = "the program (layout, hash seeds, allocation)"
+SAME_LAYOUT = (
+    "A command against itself does not see the layout floor: both run the same file, and what linking it again, "
+    "another path or a larger environment would change is in neither."
+)
+
+
+def mean_words(series: SeriesStatistics) -> str:
+    """`1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`."""
+    if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
+        return f"{_times([series.mean_s], None)} (1 run: how much it varies is unknown)"
+    mean, sd = _times([series.mean_s], series.sd_s), _times([series.sd_s], series.sd_s, series.mean_s)
+    within = _times(series.mean_interval_s, series.sd_s, series.mean_s)
+    cv = share_text(series.cv)
+    return f"{mean} ± {sd} ({series.count} runs, CV {cv}, {CONFIDENCE:.0%} interval of the mean {within})"
+
+
+def range_words(series: SeriesStatistics) -> str:
+    """`median 1.231 s, runs from 1.214 to 1.290 s`."""
+    median = _times([series.median_s], series.sd_s, series.mean_s)
+    return f"median {median}, runs from {_times([series.min_s, series.max_s], series.sd_s, series.mean_s)}"
+
+
+def doubt_words(series: SeriesStatistics, numbers: Sequence[int] | None = None) -> list[str]:
+    """Why the interval may be wrong, a clause each; `numbers` are those of the runs, from 1 on if not given."""
+    said = []
+    if series.doubt == OrderDoubt.SERIAL:
+        said.append(f"runs resemble the one before: {_TOO_NARROW}")
+    elif series.doubt is not None and series.later_share is not None:
+        took = "longer" if series.doubt == OrderDoubt.SLOWER else "less"
+        later = _more_or_less(series.later_share)
+        said.append(f"later runs took {took} (the second half {later} than the first): {_TOO_NARROW}")
+    elif not series.is_order_tested:
+        said.append(f"fewer than {FEWEST_FOR_ORDER} runs: whether later ones take longer is unknown")
+    if series.far_runs:
+        names = [str(at + 1 if numbers is None else numbers[at]) for at in series.far_runs]
+        said.append(f"far from the others: run{'s' * (len(names) > 1)} {', '.join(names)}")
+    return said
+
+
+def difference_words(found: MeanDifference, a: str = "A", b: str = "B") -> str:
+    """How much more time `b` takes than `a`, with the interval; where none is shown, what would have been."""
+    if found.interval is None or found.smallest_shown is None:
+        return (
+            f"{b} took {_more_or_less(found.share)} time than {a} in {_pairs(found)}: too few to tell "
+            f"({FEWEST_PAIRS} pairs at least, and each command first in one)"
+        )
+    at = f"{CONFIDENCE:.0%} interval, {_pairs(found)}"
+    if found.is_shown:
+        return f"{b} takes {_more_or_less(found.share)} time than {a} ({_from_to(found.interval)}: {at})"
+    return (
+        f"no difference shown: {b} takes between {_from_to(found.interval, ' and ')} time than {a} ({at}); "
+        f"one of less than {share_text(found.smallest_shown)} would often be missed"
+    )
+
+
+def against_itself_words(found: MeanDifference) -> str:
+    """The smallest difference that can be shown here."""
+    if found.interval is None or found.smallest_shown is None:
+        return f"what difference can be shown here is unknown: {_pairs(found)}, {FEWEST_PAIRS} at least are needed"
+    shown = (
+        f"differences from {share_text(found.smallest_shown)} on can be shown here with {_pairs(found)} "
+        f"({SIGNIFICANCE:.0%} false alarms, {POWER:.0%} power)"
+    )
+    if not found.is_shown:
+        return shown
+    return (
+        f"{shown}; but the command differs from itself by {_from_to(found.interval)}: "
+        "by chance in one series of twenty, so measure again"
+    )
+
+
+def variance_words(parts: VarianceParts) -> str:
+    """How much processes vary, and whose doing it is."""
+    if parts.cv is None or parts.cv_interval is None:
+        return "one run: how much processes vary is unknown"
+    varies = f"varies {share_text(parts.cv)} between processes"
+    if parts.of_machine is None or parts.of_program is None:
+        return f"{varies}; what the machine explains of it is unknown: its noise floor was not measured"
+    machine = _range(parts.of_machine)
+    if parts.explained == Explained.PROGRAM:
+        rest = _range(parts.of_program)
+        return f"{varies}; the machine explains {machine}: the rest, {rest}, is {_OF_PROGRAM}"
+    if parts.explained == Explained.ORDER:
+        return f"{varies}; the machine explains {machine}: the rest depends on when a run ran, so not on {_OF_PROGRAM}"
+    if parts.explained == Explained.MACHINE:
+        return f"{varies}, no more than the machine alone may cause ({machine}): nothing points to the program"
+    return (
+        f"{varies} ({_range(parts.cv_interval)} by {parts.count} runs); the machine explains {machine}: "
+        "too few runs to tell whether the program varies"
+    )
+
+
+def selection_words(selected: SelectedByCause) -> str:
+    """`18 of 25 runs undisturbed, 5 disturbed, 2 unknown`, and the refusal where these are too few."""
+    rest = [(selected.disturbed, "disturbed"), (selected.unknown, "unknown")]
+    counts = [f"{selected.undisturbed} of {selected.of_all.count} runs undisturbed"]
+    counts += [f"{count} {which}" for count, which in rest if count]
+    said = ", ".join(counts)
+    if not selected.is_refused:
+        return said
+    share = selected.undisturbed / selected.of_all.count
+    return f"{said}: no result, as {share_text(share)} is too few (minimum {share_text(selected.min_undisturbed)})"
+
+
+def selection_rows(selected: SelectedByCause) -> list[tuple[str, str]]:
+    """Both statistics with their names; the undisturbed runs first."""
+    kept = selected.of_undisturbed
+    rows = [] if kept is None else [("undisturbed runs", mean_words(kept))]
+    return [*rows, ("all runs", mean_words(selected.of_all))]
+
+
+def _pairs(found: MeanDifference) -> str:
+    return f"{found.pairs} pair{'s' * (found.pairs != 1)}"
+
+
+def _more_or_less(share: float) -> str:
+    return f"{share_text(abs(share))} {'less' if share < 0 else 'more'}"
+
+
+def _from_to(bounds: Bounds, between: str = " to ") -> str:
+    """`1.1% to 3.5% more`, `0.8% less to 1.5% more`; of what is less, the larger amount last."""
+    low, high = bounds if bounds.high > 0 else (bounds.high, bounds.low)
+    if low * high > 0:
+        return f"{share_text(abs(low))}{between}{_more_or_less(high)}"
+    return f"{_more_or_less(low)}{between}{_more_or_less(high)}"
+
+
+def _range(bounds: Bounds) -> str:
+    return " to ".join(dict.fromkeys(map(share_text, bounds)))
+
+
+def _times(values_s: Sequence[float], spread_s: float | None, like_s: float | None = None) -> str:
+    """In the unit that suits `like_s`, with two digits of the spread; without one, with four digits of the value."""
+    like_s = values_s[0] if like_s is None else like_s
+    unit, size = next((each for each in _UNITS if like_s >= each[1]), _UNITS[-1])
+    least = spread_s / 10 if spread_s else like_s / 1000
+    decimals = min(max(-math.floor(math.log10(least / size)), 0), _MOST_DECIMALS)
+    return f"{' to '.join(f'{value / size:.{decimals}f}' for value in values_s)} {unit}"

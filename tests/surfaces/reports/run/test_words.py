@@ -1,0 +1,167 @@
+"""The sentences about a series of runs: what each of them says, and what none may say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of
+from noisewatch.model.run.selection import select_by_cause
+from noisewatch.model.run.series import Bounds, SeriesStatistics, statistics_of
+from noisewatch.model.run.variances import parts_of
+from noisewatch.surfaces.reports.run.words import (
+    against_itself_words,
+    difference_words,
+    doubt_words,
+    mean_words,
+    range_words,
+    selection_rows,
+    selection_words,
+    variance_words,
+)
+
+_FOUR = [1.22, 1.23, 1.24, 1.25]
+
+
+@pytest.mark.parametrize(
+    ("times", "mean", "facts"),
+    [
+        (
+            _FOUR,
+            "1.235 s ± 0.013 s (4 runs, CV 1.05%, 95% interval of the mean 1.214 to 1.256 s)",
+            "median 1.235 s, runs from 1.220 to 1.250 s",
+        ),
+        (
+            [time / 100 for time in _FOUR],
+            "12.35 ms ± 0.13 ms (4 runs, CV 1.05%, 95% interval of the mean 12.14 to 12.56 ms)",
+            "median 12.35 ms, runs from 12.20 to 12.50 ms",
+        ),
+        (
+            [100.0, 300.0],
+            "200 s ± 141 s (2 runs, CV 70.7%, 95% interval of the mean -1071 to 1471 s)",
+            "median 200 s, runs from 100 to 300 s",
+        ),
+        ([0.5], "500.0 ms (1 run: how much it varies is unknown)", "median 500.0 ms, runs from 500.0 to 500.0 ms"),
+    ],
+)
+def test_the_mean_leads_with_two_digits_of_its_deviation(times: list[float], mean: str, facts: str) -> None:
+    assert (mean_words(statistics_of(times)), range_words(statistics_of(times))) == (mean, facts)
+
+
+@given(st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=30))
+def test_any_series_can_be_told(times: list[float]) -> None:
+    series = statistics_of(times)
+    said = [mean_words(series), range_words(series), variance_words(parts_of(series, None)), *doubt_words(series)]
+    assert all("nan" not in each and "None" not in each for each in said)
+
+
+def _with_far_run(at: int) -> SeriesStatistics:
+    times = [1 + (number * 7 % 10) / 1000 for number in range(20)]
+    times[at] = 2.0
+    return statistics_of(times)
+
+
+def test_doubts_are_told() -> None:
+    rising = statistics_of([1 + number / 100 for number in range(10)])
+    assert doubt_words(rising) == [
+        "later runs took longer (the second half 4.9% more than the first): the interval of the mean is too narrow"
+    ]
+    falling = statistics_of([2 - number / 100 for number in range(10)])
+    assert doubt_words(falling)[0].startswith("later runs took less (the second half 2.53% less than the first)")
+    waves = statistics_of([1 + (number // 5 % 2) / 100 for number in range(40)])
+    assert doubt_words(waves) == ["runs resemble the one before: the interval of the mean is too narrow"]
+    assert doubt_words(statistics_of(_FOUR)) == ["fewer than 10 runs: whether later ones take longer is unknown"]
+    assert doubt_words(_with_far_run(6)) == ["far from the others: run 7"]
+    assert doubt_words(_with_far_run(6), numbers=range(101, 121)) == ["far from the others: run 107"]
+
+
+def _found(share: float, half: float) -> MeanDifference:
+    return MeanDifference(25, share, Bounds(share - half, share + half), half * 1.4, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (_found(0.02, 0.01), "new takes 2% more time than old (1% to 3% more: 95% interval, 25 pairs)"),
+        (_found(-0.02, 0.01), "new takes 2% less time than old (1% to 3% less: 95% interval, 25 pairs)"),
+        (
+            _found(0.002, 0.01),
+            "no difference shown: new takes between 0.8% less and 1.2% more time than old (95% interval, 25 pairs); "
+            "one of less than 1.4% would often be missed",
+        ),
+        (
+            difference_of([RunPair(1, 1.5, True)]),
+            "new took 50% more time than old in 1 pair: too few to tell "
+            "(3 pairs at least, and each command first in one)",
+        ),
+    ],
+)
+def test_a_difference_is_told_with_its_interval(found: MeanDifference, said: str) -> None:
+    assert difference_words(found, "old", "new") == said
+
+
+def test_a_command_against_itself_says_what_can_be_shown() -> None:
+    shown = "differences from 1.4% on can be shown here with 25 pairs (5% false alarms, 80% power)"
+    assert against_itself_words(_found(0.002, 0.01)) == shown
+    assert against_itself_words(_found(0.02, 0.01)) == (
+        f"{shown}; but the command differs from itself by 1% to 3% more: by chance in one series of twenty, "
+        "so measure again"
+    )
+    assert against_itself_words(difference_of([RunPair(1, 1.5, True)])) == (
+        "what difference can be shown here is unknown: 1 pair, 3 at least are needed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "of_machine", "said"),
+    [
+        (
+            [1.0, 1.02] * 20,
+            Bounds(0.002, 0.004),
+            "varies 1% between processes; the machine explains 0.2% to 0.4%: the rest, 0.717% to 1.27%, is the program "
+            "(layout, hash seeds, allocation)",
+        ),
+        (
+            [1.0, 1.02] * 20,
+            Bounds(0.02, 0.02),
+            "varies 1% between processes, no more than the machine alone may cause (2%): nothing points to the program",
+        ),
+        (
+            [1.0, 1.02] * 2,
+            Bounds(0.002, 0.01),
+            "varies 1.14% between processes (0.648% to 4.26% by 4 runs); the machine explains 0.2% to 1%: "
+            "too few runs to tell whether the program varies",
+        ),
+        (
+            [1 + number / 100 for number in range(20)],
+            Bounds(0.002, 0.004),
+            "varies 5.4% between processes; the machine explains 0.2% to 0.4%: the rest depends on when a run ran, "
+            "so not on the program (layout, hash seeds, allocation)",
+        ),
+        (
+            [1.0, 1.02] * 2,
+            None,
+            "varies 1.14% between processes; what the machine explains of it is unknown: "
+            "its noise floor was not measured",
+        ),
+        ([1.0], Bounds(0.002, 0.004), "one run: how much processes vary is unknown"),
+    ],
+)
+def test_the_two_variances_are_told(times: list[float], of_machine: Bounds | None, said: str) -> None:
+    assert variance_words(parts_of(statistics_of(times), of_machine)) == said
+
+
+def test_a_selection_tells_both_and_refuses_aloud() -> None:
+    enough = select_by_cause([*_FOUR, 9.0], [True, True, True, True, False], 0.8)
+    assert selection_words(enough) == "4 of 5 runs undisturbed, 1 disturbed"
+    assert selection_rows(enough) == [
+        ("undisturbed runs", mean_words(statistics_of(_FOUR))),
+        ("all runs", mean_words(statistics_of([*_FOUR, 9.0]))),
+    ]
+    few = select_by_cause(_FOUR, [True, False, None, False], 0.8)
+    assert selection_words(few) == (
+        "1 of 4 runs undisturbed, 2 disturbed, 1 unknown: no result, as 25% is too few (minimum 80%)"
+    )
+    none = select_by_cause(_FOUR, [None] * 4, 0.8)
+    assert selection_rows(none) == [("all runs", mean_words(statistics_of(_FOUR)))]
