@@ -30,8 +30,7 @@ class Making:
 
     given: Hashable
     spared: Spared | None
-    content_by_path: dict[str, bytes] = field(default_factory=dict)
-    failure_by_path: dict[str, Unreadable] = field(default_factory=dict)  # of files without an answer
+    answer_by_path: dict[str, bytes | Unreadable] = field(default_factory=dict)  # of files
     names_by_path: dict[str, list[str] | Unreadable] = field(default_factory=dict)  # of folders
     notes: list[tuple[str, str]] = field(default_factory=list)
     value: object = None

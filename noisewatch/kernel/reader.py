@@ -150,16 +150,15 @@ class Reader:
         """Reads what the last two snapshots have read, in one go: what interrupts no CPU."""
         self._reread([file for file in self.earlier.recurring if not self._is_intrusive(file[0])])
 
-    def _reread(self, files: list[tuple[str, _Bytes]]) -> bool:
-        """Whether all of the files, which were believed, say what they said."""
-        ahead: dict[str, bytes] = dict(files)
+    def _reread(self, files: list[tuple[str, _Bytes | None]]) -> bool:
+        """Whether all of the files, which were believed, say what they said, and what was absent still is."""
+        ahead = dict(files)
         has_changed = False
         for at, content in self.machine.reread(files):
             has_changed, path = True, files[at][0]
-            del ahead[path]
-            if content is not None and _why_unbelievable(path, content) is None:
-                ahead[path] = content
-        self._ahead |= ahead
+            is_believed = content is not None and _why_unbelievable(path, content) is None
+            ahead[path] = content if is_believed else None
+        self._ahead |= {path: content for path, content in ahead.items() if content is not None}
         return not has_changed
 
     def made_of_files(self, name: str, given: Hashable, make: Callable[[], T]) -> T:
@@ -181,22 +180,24 @@ class Reader:
         return made.value  # type: ignore[return-value]  # that of the same name
 
     def _says_the_same(self, made: Making) -> bool:
-        """Whether all that was asked for says what it said."""
-        contents, at_hand = made.content_by_path, self._ahead | self._content_by_path
-        files = [(path, content) for path, content in contents.items() if path not in at_hand]
+        """Whether all that was asked for says what it said: in one go what was read, or absent, and is not at hand."""
+        answers, at_hand = made.answer_by_path, self._ahead | self._content_by_path
+        files = [
+            (path, answer if isinstance(answer, bytes) else None)
+            for path, answer in answers.items()
+            if path not in at_hand and isinstance(answer, bytes | Absent)
+        ]
         if made.spared != self.spared:
             files = [file for file in files if not self._is_intrusive(file[0])]
-        if not self._reread(files) or len(files) + len(contents.keys() & at_hand.keys()) < len(contents):
+        if not self._reread(files):
             return False
-        if any(at_hand[path] != contents[path] for path in contents.keys() & at_hand.keys()):
+        if any(not _is_same(self._listing(path, False), names) for path, names in made.names_by_path.items()):
             return False
-        self.asked |= contents.keys()
-        self._content_by_path |= contents
-        failures, folders = made.failure_by_path.items(), made.names_by_path.items()
+        known = {path: answers[path] for path, _ in files}
+        self.asked |= known.keys()
+        self._content_by_path |= known
         made.spared = self.spared
-        return all(_is_same(self._content(path, False), failure) for path, failure in failures) and all(
-            _is_same(self._listing(path, False), names) for path, names in folders
-        )
+        return all(_is_same(self._content(path, False), answers[path]) for path in answers.keys() - known.keys())
 
     def end(self) -> None:
         """Tells the next snapshot what this one has read."""
@@ -236,10 +237,7 @@ class Reader:
         if not isinstance(content, bytes):
             content = self._once(self._content_by_path, path, self._read_content, expected)
         if self._making is not None:
-            if isinstance(content, bytes):
-                self._making.content_by_path[path] = content
-            else:
-                self._making.failure_by_path[path] = content
+            self._making.answer_by_path[path] = content
         return content
 
     def _read_content(self, path: str) -> _Bytes:

@@ -21,7 +21,7 @@ def is_readable_within(descriptor: int, seconds: float) -> bool:
     return bool(waiting.poll(seconds * 1e3))
 
 
-def not_at_hand(files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+def not_at_hand(files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
     """What `Machine.reread` answers where each file is to be read by itself."""
     return [(at, None) for at in range(len(files))]
 
@@ -47,10 +47,11 @@ class Machine(Protocol):
     def read_bytes(self, path: str) -> bytes:
         """The whole content of the file at the absolute `path`. Raises Unreadable or Absent."""
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> Iterable[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> Iterable[tuple[int, bytes | None]]:
         """Of the paths, each with what it said before, those that say something else now, by their place in `files`.
 
-        None where that is not at hand: `read_bytes` has the answer, or says why there is none.
+        What it said is None of a path at which there was nothing. The answer is None where that is not at hand:
+        `read_bytes` has it, or says why there is none.
         """
 
     def list_names(self, path: str) -> list[str]:

@@ -22,7 +22,7 @@ class _Rereading(WrittenMachine):
         super().__init__(*moments)
         self.together: list[str] = []
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         self.together += [path for path, _ in files]
         now = self._moments[self._at]
         found = [(at, now[path].encode() if path in now else None) for at, (path, _) in enumerate(files)]

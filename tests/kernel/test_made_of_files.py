@@ -20,10 +20,10 @@ _FILES = {f"{_FOLDER}/a": "1\n", f"{_FOLDER}/wrong": "word\n", _ASKS_A_CPU: "6\n
 class _Rereading(WrittenMachine):
     """It answers what has changed, as this host does."""
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         now = self._moments[self._at]
         found = [(at, now[path].encode() if path in now else None) for at, (path, _) in enumerate(files)]
-        return [(at, content) for at, content in found if content is None or content != files[at][1]]
+        return [(at, content) for at, content in found if content != files[at][1]]
 
 
 class _Maker:

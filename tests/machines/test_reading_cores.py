@@ -40,7 +40,7 @@ class _Faulty(Recording):
     def read_bytes(self, path: str) -> bytes:
         return self._after_faults(path, super().read_bytes(path))
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         return not_at_hand(files)
 
     def _after_faults(self, path: str, content: bytes) -> bytes:
@@ -76,18 +76,19 @@ class _OnDisk(_Faulty):
         except OSError as error:
             raise unreadable(path, error) from error
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         """An open file that is missing now can still be read on a disk; one of the kernel's says that it is gone."""
-        hung, gone = set(), set()
-        for at, (path, _) in enumerate(files):
+        hung, gone = set(), {}
+        for at, (path, before) in enumerate(files):
             try:
                 self._write(path)
             except Absent:
-                gone.add(at)
+                gone[at] = before
             except Unreadable:
                 hung.add(self._root + path)
         on_disk = [(self._root + path, before) for path, before in files]
         found = dict(self._files.reread(on_disk, ReadProgress(), hung)) | dict.fromkeys(gone)
+        found = {at: content for at, content in found.items() if at not in gone or gone[at] is not None}
         self.asked, self.unchanged = self.asked + len(files), self.unchanged + len(files) - len(found)
         return list(found.items())
 

@@ -74,7 +74,7 @@ class WrittenMachine:
             raise Unreadable(path, "is a directory")
         raise self._missing(path)
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:

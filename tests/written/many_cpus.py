@@ -97,7 +97,7 @@ class ManyCpus:
     def read_bytes(self, path: str) -> bytes:
         return self._moment.read_bytes(path)
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:

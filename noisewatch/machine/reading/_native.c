@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,19 @@ static int read_whole(int descriptor, struct content *content, size_t largest) {
     }
 }
 
+static int read_at(const char *path, struct content *content, size_t largest) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return errno;
+    int error = read_whole(descriptor, content, largest);
+    close(descriptor);
+    return error;
+}
+
+static int is_nothing_there(int error) {
+    return error == ENOENT || error == ENOTDIR || error == ESRCH;
+}
+
 static int is_as_before(PyObject *before, const struct content *content) {
     if (!PyBytes_Check(before) || PyBytes_Size(before) != (Py_ssize_t)content->size)
         return 0;
@@ -66,13 +80,19 @@ static int add(PyObject *changed, PyObject *pair) {
 
 /* Reads one file of the list; non-zero with an exception. */
 static int reread_one(PyObject *kept, Py_ssize_t at, struct content *content, size_t largest, PyObject *changed) {
-    PyObject *before;
-    int descriptor, error;
-    if (!PyArg_ParseTuple(PyList_GetItem(kept, at), "iO", &descriptor, &before))
+    PyObject *file, *before;
+    int error;
+    if (!PyArg_ParseTuple(PyList_GetItem(kept, at), "OO", &file, &before))
+        return 1;
+    const char *path = PyBytes_Check(file) ? PyBytes_AsString(file) : NULL;
+    int descriptor = path == NULL ? (int)PyLong_AsLong(file) : -1;
+    if (PyErr_Occurred())
         return 1;
     Py_BEGIN_ALLOW_THREADS
-    error = read_whole(descriptor, content, largest);
+    error = path != NULL ? read_at(path, content, largest) : read_whole(descriptor, content, largest);
     Py_END_ALLOW_THREADS
+    if (error != 0 && before == Py_None && is_nothing_there(error))
+        return 0;
     if (error != 0)
         return add(changed, Py_BuildValue("ni", at, error));
     if (is_as_before(before, content))

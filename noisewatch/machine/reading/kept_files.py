@@ -30,7 +30,7 @@ def read_file(path: str) -> bytes:
         os.close(descriptor)
 
 
-File = tuple[str, bytes]  # a path, and what it said before
+File = tuple[str, bytes | None]  # a path, and what it said before; None where there was nothing
 
 
 Reread = Callable[[list[Kept], memoryview, int], list[tuple[int, bytes | int]]]  # as in python_reading
@@ -76,23 +76,30 @@ class KeptFiles:
     def reread(
         self, files: Sequence[File], progress: ReadProgress, but_not: Container[str] = ()
     ) -> list[tuple[int, bytes | None]]:
-        """Reads those that are kept, in one call and in their order; by place those that say something else now.
+        """Reads them in one call and in their order; by place those that say something else now.
 
-        None is left to `read`: what is not kept, is one of `but_not`, or is gone: its process ended, its device went,
-        and the path may mean another one by now.
+        What is not kept is opened for it, and left to `read`, as None, where that would keep it. So is one of
+        `but_not`, and what is gone: its process ended, its device went, and the path may mean another one by now.
         """
+        has_room = self._has_room()
         answers: list[tuple[int, bytes | None]] = []
         kept: list[Kept] = []
         places: list[int] = []
         for at, (path, before) in enumerate(files):
             file = self._open_by_path.get(path)
-            if file is None or path in but_not:
+            is_to_be_kept = file is None and has_room and before is not None and path in self._seen
+            if path in but_not or is_to_be_kept:
                 answers.append((at, None))
-            else:
+                continue
+            if file is not None:
                 file.asked_in = self._snapshot
                 kept.append((file.descriptor, before))
-                places.append(at)
-                progress.paths.append(path)
+            else:
+                kept.append((os.fsencode(path), before))
+                if before is not None:
+                    self._remember(path)
+            places.append(at)
+            progress.paths.append(path)
         for number, content in self._reread(kept, progress.words, LARGEST_FILE):
             if isinstance(content, bytes):
                 answers.append((places[number], content))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from errno import EFBIG
+from errno import EFBIG, ENOENT, ENOTDIR, ESRCH
 from time import monotonic_ns
 
 AT, SINCE_NS, IS_GIVEN_UP, PROGRESS_WORDS = range(4)
 _CHUNK = 1 << 18
 _MOST_DIGITS = 18  # whatever they are, they fit into 64 bits with a sign
 
-Kept = tuple[int, bytes | None]  # a descriptor, and what the file said the last time
+# A descriptor or, of a file that is not open, the path; and what it said the last time: None where there was nothing.
+Kept = tuple[int | bytes, bytes | None]
+_NOTHING_THERE = (ENOENT, ENOTDIR, ESRCH)
 
 
 def reread(kept: Sequence[Kept], progress: memoryview, largest: int) -> list[tuple[int, bytes | int]]:
@@ -22,18 +24,27 @@ def reread(kept: Sequence[Kept], progress: memoryview, largest: int) -> list[tup
     another thread has given up waiting, which ends this.
     """
     changed: list[tuple[int, bytes | int]] = []
-    for at, (descriptor, before) in enumerate(kept):
+    for at, (file, before) in enumerate(kept):
         if progress[IS_GIVEN_UP]:
             break
         progress[AT], progress[SINCE_NS] = at, monotonic_ns()
         try:
-            content = read_whole(descriptor, largest)
+            content = read_whole(file, largest) if isinstance(file, int) else _read_at(file, largest)
         except OSError as error:
-            changed.append((at, error.errno or 0))
+            if before is not None or error.errno not in _NOTHING_THERE:
+                changed.append((at, error.errno or 0))
         else:
             if content != before:
                 changed.append((at, content))
     return changed
+
+
+def _read_at(path: bytes, largest: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return read_whole(descriptor, largest)
+    finally:
+        os.close(descriptor)
 
 
 def read_whole(descriptor: int, largest: int) -> bytes:

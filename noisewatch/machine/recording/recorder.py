@@ -61,7 +61,7 @@ class Recorder:
     def read_bytes(self, path: str) -> bytes:
         return self._noted("text", path, lambda: self._machine.read_bytes(path), _as_text)
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:

@@ -122,23 +122,24 @@ class Recording:
         return self._now_ns
 
     def read_bytes(self, path: str) -> bytes:
-        text = str(self._answer("text", path))
+        return self._encoded_text(path, str(self._answer("text", path)))
+
+    def _encoded_text(self, path: str, text: str) -> bytes:
         earlier, content = self._encoded.get(path, (None, b""))
         if text is not earlier:
             content = text.encode("utf-8", "surrogateescape")
             self._encoded[path] = (text, content)
         return content
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         answers: list[tuple[int, bytes | None]] = []
         for at, (path, before) in enumerate(files):
-            try:
-                content = self.read_bytes(path)
-            except Unreadable:
-                answers.append((at, None))
-            else:
-                if content != before:
-                    answers.append((at, content))
+            answer = self._found("text", path)
+            if isinstance(answer, Failure):
+                if before is not None or not answer.is_absent:
+                    answers.append((at, None))
+            elif (content := self._encoded_text(path, str(answer))) != before:
+                answers.append((at, content))
         return answers
 
     def list_names(self, path: str) -> list[str]:
@@ -157,11 +158,15 @@ class Recording:
         return work()
 
     def _answer(self, kind: str, path: str) -> Json:
-        question = f"{kind} {path}"
-        answer = self._known.get(question, self._asides.get(question, _UNASKED))
+        answer = self._found(kind, path)
         if isinstance(answer, Failure):
             raise (Absent if answer.is_absent else Unreadable)(path, answer.reason)
         return answer
+
+    def _found(self, kind: str, path: str) -> Json:
+        """The answer, or the Failure."""
+        question = f"{kind} {path}"
+        return self._known.get(question, self._asides.get(question, _UNASKED))
 
     def _next_line(self) -> Json:
         try:

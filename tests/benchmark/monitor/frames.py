@@ -36,7 +36,7 @@ class _AsIfLive:
     def read_bytes(self, path: str) -> bytes:
         return self._recording.read_bytes(path)
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> Iterable[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> Iterable[tuple[int, bytes | None]]:
         return self._recording.reread(files)
 
     def list_names(self, path: str) -> list[str]:

@@ -128,7 +128,7 @@ def test_newer_ones_do_not_keep_a_new_one_from_being_read() -> None:
 class _ReadTogether(WrittenMachine):
     """Reads again what is asked for at once, as this host does."""
 
-    def reread(self, files: Sequence[tuple[str, bytes]]) -> list[tuple[int, bytes | None]]:
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         contents = [self.read_bytes(path) for path, _ in files]
         return [(at, content) for at, content in enumerate(contents) if content != files[at][1]]
 

@@ -69,17 +69,28 @@ def test_a_missing_file_is_missing_each_time(tmp_path: Path) -> None:
             files.read(str(tmp_path / "missing"))
 
 
-def test_files_that_are_kept_are_read_again_together_and_others_are_left(tmp_path: Path) -> None:
-    files, paths = KeptFiles(("/",)), [str(tmp_path / name) for name in "abc"]
+def test_files_are_read_again_together_and_those_that_are_to_be_kept_are_left(tmp_path: Path) -> None:
+    files, paths = KeptFiles(("/",)), [str(tmp_path / name) for name in "abcd"]
     for path in paths:
         Path(path).write_text("before")
-    for path in paths[:2]:
+    for path in (*paths[:2], *paths[:3]):
         files.read(path)
-        files.read(path)
-    Path(paths[1]).write_text("after!")
+    for path in (paths[1], paths[3]):
+        Path(path).write_text("after!")
     asked = [(path, b"before") for path in paths]
-    assert sorted(files.reread(asked, ReadProgress())) == [(1, b"after!"), (2, None)]
-    assert sorted(files.reread(asked, ReadProgress(), but_not={paths[1]})) == [(1, None), (2, None)]
+    expected = [(1, b"after!"), (2, None), (3, b"after!")]
+    assert sorted(files.reread(asked, ReadProgress())) == expected
+    assert sorted(files.reread(asked[:3], ReadProgress(), but_not={paths[1]})) == [(1, None), (2, None)]
+
+
+def test_what_is_not_kept_is_opened_to_be_read_again_and_closed(tmp_path: Path) -> None:
+    files, before = KeptFiles(("/",), most=0), _open_count()
+    path, missing = tmp_path / "file", str(tmp_path / "missing")
+    path.write_text("text")
+    asked = [(str(path), b"text"), (str(path), b"before"), (missing, b"text"), (missing, None), (str(path), None)]
+    for _ in range(3):
+        assert sorted(files.reread(asked, ReadProgress())) == [(1, b"text"), (2, None), (4, b"text")]
+    assert _open_count() == before
 
 
 def test_one_whose_process_ended_is_closed_and_left() -> None:
@@ -113,7 +124,7 @@ def test_one_that_was_not_asked_for_lately_gives_its_place_to_another(tmp_path: 
         files.begin_snapshot()
         files.read(paths[1])
     assert _open_count() == before + 1
-    assert sorted(files.reread([(path, b"text") for path in paths], ReadProgress())) == [(0, None)]
+    assert sorted(files.reread([(path, b"before") for path in paths], ReadProgress())) == [(0, b"text"), (1, b"text")]
 
 
 def test_with_the_last_who_knows_them_all_are_closed(tmp_path: Path) -> None:

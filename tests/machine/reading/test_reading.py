@@ -80,6 +80,18 @@ def test_what_cannot_be_read_has_its_error_and_the_others_are_read(core: ModuleT
 
 
 @pytest.mark.parametrize("core", _CORES)
+def test_files_that_are_not_open_are_read_at_their_paths(core: ModuleType, tmp_path: Path) -> None:
+    path, missing, folder = (os.fsencode(tmp_path / name) for name in ("file", "missing", "folder"))
+    Path(os.fsdecode(path)).write_text("now")
+    Path(os.fsdecode(folder)).mkdir()
+    kept = [(path, b"now"), (path, b"before"), (missing, b"before"), (missing, None), (path, None), (folder, None)]
+    expected = [(1, b"now"), (2, errno.ENOENT), (4, b"now"), (5, errno.EISDIR)]
+    open_count = len(os.listdir("/proc/self/fd"))
+    assert core.reread(kept, _progress(), _LARGEST) == expected
+    assert len(os.listdir("/proc/self/fd")) == open_count
+
+
+@pytest.mark.parametrize("core", _CORES)
 def test_the_progress_says_which_file_and_since_when(core: ModuleType, descriptors: list[int]) -> None:
     progress = _progress()
     core.reread([(descriptor, b"") for descriptor in descriptors], progress, _LARGEST)
