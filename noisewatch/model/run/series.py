@@ -40,9 +40,11 @@ class OrderDoubt(StrEnum):
 class SeriesStatistics:
     """What `count` wall times come to. Of one run alone nothing is known of how much they vary: None.
 
-    `mean_interval_s` holds the mean in 95 of 100 series of independent runs, by Student's t; of runs that resemble
-    their neighbours in fewer: 86 where their correlation is 0.3, 75 where it is 0.5 (tests.benchmark.run_statistics).
-    `cv_interval` is that of the CV. The minimum and the maximum are plain facts, and estimate nothing.
+    `mean_interval_s` holds the mean in 95 of 100 series of independent runs, by Student's t. It holds it in fewer if
+    few runs take much longer (88 of 100 series of 25, lognormal with σ = 1), and if runs resemble their neighbours (86
+    where their correlation is 0.3, 76 where it is 0.5). `cv_interval` is that of the CV; what hits one run of twenty,
+    25 runs do not bound. tests.benchmark.run_statistics prints all of these. The minimum and the maximum are plain
+    facts, and estimate nothing.
 
     `doubt` is why the order mattered; None where nothing shows it, or `is_order_tested` is false.
     `later_share` is how much longer the second half took than the first, as a share of the first; None of one run.
