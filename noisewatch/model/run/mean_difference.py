@@ -36,8 +36,9 @@ class MeanDifference:
 
     `interval` holds it in 95 of 100 series. `smallest_shown` is the smallest difference that a series of so many pairs
     shows in 4 of 5 cases (`TEST_OF_PAIRS`), if the noise is what it was in this one. As that is estimated, the next
-    series of 15 pairs shows it in 76 of 100 cases, where few runs take much longer in 66; and twice as much in 99 and 86
-    (tests.benchmark.run_statistics). Both are None of fewer than three pairs, or where one command always ran first.
+    series of 15 pairs shows it in 76 of 100 cases, where few runs take much longer in 66; and twice as much in 99, and
+    in 86 (tests.benchmark.run_statistics). Both are None of fewer than three pairs, or where one command always
+    ran first.
 
     `second_share` is how much longer a run takes as the second of its pair: drift, or what the first leaves behind.
     """
