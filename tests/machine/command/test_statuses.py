@@ -7,6 +7,8 @@ import os
 import resource
 import signal
 import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,14 @@ def test_the_exit_status_is_the_commands(core: str, status: int) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGPIPE, signal.SIGRTMIN])
 def test_it_dies_by_the_signal_that_its_command_died_by(core: str, number: int) -> None:
     assert run(wrapped(core, ["sh", "-c", f"kill -{int(number)} $$"])).returncode == -number
+
+
+@each_core
+def test_it_dies_by_a_signal_that_it_was_started_with_blocked(core: str) -> None:
+    unblock = "import os, signal; signal.pthread_sigmask(signal.SIG_SETMASK, ()); os.kill(os.getpid(), signal.SIGTERM)"
+    argv = wrapped(core, [sys.executable, "-I", "-S", "-c", unblock])
+    block = partial(signal.pthread_sigmask, signal.SIG_BLOCK, {signal.SIGTERM})
+    assert run(argv, preexec_fn=block).returncode == -signal.SIGTERM
 
 
 @each_core

@@ -8,7 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -133,6 +133,36 @@ def test_its_memory_comes_from_the_nodes_of_the_plan(core: str) -> None:
     if not Path("/proc/self/numa_maps").exists():
         pytest.skip("no NUMA in this kernel")
     assert ran.stdout == "bind:0\n"
+
+
+@pytest.fixture
+def cgroup() -> Iterator[Path]:
+    """A group of cgroup v2 that is empty."""
+    roots = [Path(line.split()[1]) for line in Path("/proc/mounts").read_text().splitlines() if " cgroup2 " in line]
+    folder = next((root / f"noisewatch-test-{os.getpid()}" for root in roots), None)
+    if folder is None:
+        pytest.skip("no cgroup v2 here")
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error}")
+    yield folder
+    folder.rmdir()
+
+
+@each_core
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_it_is_moved_to_its_cgroup(core: str, is_pinned: bool, cgroup: Path) -> None:
+    """Which says where it may run, if the plan does not."""
+    ours, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+    options: dict[str, object] = {"cgroup": str(cgroup), "own_cpus": [ours]}
+    if is_pinned:
+        options["cpus"] = [last]
+    look = "import os; print(open('/proc/self/cgroup').read(), sorted(os.sched_getaffinity(0)))"
+    ran = run(wrapped(core, [sys.executable, "-I", "-S", "-c", look], **options))
+    *groups, affinity = ran.stdout.split("\n", ran.stdout.count("\n") - 1)
+    assert any(line.startswith("0::/") and line.endswith(cgroup.name) for line in groups)
+    assert affinity.strip() == str([last if is_pinned else ours])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user is for root")

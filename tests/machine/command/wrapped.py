@@ -35,17 +35,29 @@ def run(argv: list[str], env: Mapping[str, str] | None = None, **options: Any) -
 class RunningWrapper:
     """A context manager: a wrapper around a shell's script, which says `ready` once it is, and what came of it."""
 
-    def __init__(self, core: str, folder: Path, script: str, *, prefix: tuple[str, ...] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        core: str,
+        folder: Path,
+        script: str,
+        *,
+        prefix: tuple[str, ...] = (),
+        terminal: int | None = None,
+        **options: Any,
+    ) -> None:
+        """`terminal` is its standard input, and controls it."""
         self._report, begun = folder / "report", folder / "begun"
         self._output = folder / "output"
         argv = wrapped(core, ["sh", "-c", script], report=str(self._report), begun=str(begun), **options)
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
-                [*prefix, *argv],
+                [*(("setsid", "--ctty") if terminal is not None else ()), *prefix, *argv],
                 cwd=ROOT,
+                stdin=terminal,
                 stdout=output,
                 stderr=output,
-                process_group=0,  # of its own, but in our session: else the kernel would let no terminal stop it
+                # Of its own, but in our session: else the kernel would let no terminal stop it.
+                process_group=0 if terminal is None else None,
             )
         self._begun = begun
 
