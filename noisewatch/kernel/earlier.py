@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,7 +28,7 @@ class _Parsed:
 class Making:
     """All that was asked for while something was made of many files, and what was said of it."""
 
-    given: Hashable
+    given: object
     spared: Spared | None
     answer_by_path: dict[str, bytes | Unreadable] = field(default_factory=dict)  # of files
     names_by_path: dict[str, list[str] | Unreadable] = field(default_factory=dict)  # of folders
@@ -44,6 +44,8 @@ class EarlierSnapshots:
 
     def __init__(self) -> None:
         self.recurring: list[tuple[str, bytes]] = []  # the files of the last two snapshots, in their order
+        self.harmless: Set[str] = frozenset()  # the paths of those that were read again in one go ...
+        self.spared: Spared | None = None  # ... as they interrupt none of these
         self._last: Set[str] = frozenset()
         self._parsed: dict[str, _Parsed] = {}  # since the settings were read
         self._older: dict[str, _Parsed] = {}  # since they were read before that

@@ -9,7 +9,7 @@ of the kernel, whose size is said to be 0, as empty ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable, quoted
@@ -148,9 +148,13 @@ class Reader:
 
     def reread(self) -> None:
         """Reads what the last two snapshots have read, in one go: what interrupts no CPU."""
-        self._reread([file for file in self.earlier.recurring if not self._is_intrusive(file[0])])
+        earlier = self.earlier
+        harmless = earlier.harmless if earlier.spared == self.spared else frozenset()
+        files = [file for file in earlier.recurring if file[0] in harmless or not self._is_intrusive(file[0])]
+        earlier.spared, earlier.harmless = self.spared, {path for path, _ in files}
+        self._reread(files)
 
-    def _reread(self, files: list[tuple[str, _Bytes | None]]) -> bool:
+    def _reread(self, files: Sequence[tuple[str, _Bytes | None]]) -> bool:
         """Whether all of the files, which were believed, say what they said, and what was absent still is."""
         ahead = dict(files)
         has_changed = False
@@ -161,7 +165,7 @@ class Reader:
         self._ahead |= {path: content for path, content in ahead.items() if content is not None}
         return not has_changed
 
-    def made_of_files(self, name: str, given: Hashable, make: Callable[[], T]) -> T:
+    def made_of_files(self, name: str, given: object, make: Callable[[], T]) -> T:
         """What `make` makes of what it is `given`, and of the files and folders that it asks this reader for.
 
         What it made the last time, where all of them say the same: files are then read in one go, and not looked at one

@@ -125,6 +125,10 @@ def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPl
     """The counters of the cores and packages of the target CPUs; of the first alone where it has none."""
     if not target:
         return ThermalThrottling({}, {})
+    return reader.made_of_files("throttling", (target, topology), lambda: _read_counters(reader, target, topology))
+
+
+def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
     first = min(target)
     if reader.parsed(throttle_path(first, "core"), parse_count) is None:
         return ThermalThrottling({first: None}, {first: None})

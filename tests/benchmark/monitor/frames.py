@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine import Json, T
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
-from noisewatch.operations.sampling import sample_frames
+from noisewatch.operations.sampling import sample_frames, spare_collector
 
 _FIRST = 3  # what is read once, and later only now and then
 
@@ -62,7 +63,8 @@ def sampler_ms(recording: Path) -> float:
     not.
     """
     machine = _AsIfLive(recording)
-    allowed = os.sched_getaffinity(0)
+    allowed, thresholds = os.sched_getaffinity(0), gc.get_threshold()
+    spare_collector()  # as the sampler does
     advancing_s, count, told = 0.0, 0, NOTHING_TOLD
 
     def advance(seconds: float) -> None:
@@ -84,3 +86,5 @@ def sampler_ms(recording: Path) -> float:
         return (time.process_time() - started_s - advancing_s) / count * 1e3
     finally:
         os.sched_setaffinity(0, allowed)
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
