@@ -36,6 +36,7 @@ class EndedCommand:
     stopped_ns: int
     left_pids: frozenset[int] | None
     adopted_usage: ResourceUsage | None
+    scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty where there is none
 
 
 def end_as(ended: EndedCommand) -> NoReturn:

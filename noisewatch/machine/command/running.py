@@ -19,6 +19,7 @@ from noisewatch.machine.command.taken_signals import ENDING, FROM_KERNEL, TakenS
 from noisewatch.machine.command.usage import ResourceUsage
 
 _PR_SET_CHILD_SUBREAPER = 36
+_LONGEST_SCHEDULING = 100  # bytes: three numbers
 _KB = 1024
 _INEXACT_KB = 1024  # by how much the kernel may miscount what a process has in memory
 
@@ -122,6 +123,8 @@ class StartedCommand:
         self.pid = launched.pid
         self.began_ns = launched.began_ns or monotonic_ns()  # killed before it began
         self.launch_cpu_ns = launched.launch.cpu_ns  # before that, on our CPUs: not in what the command used
+        self.scheduling_at_begin = _scheduling(self.pid)
+        self._scheduling = self.scheduling_at_begin
         self._launch = launched.launch
         self._commands = commands
         self._own_rss_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -146,6 +149,7 @@ class StartedCommand:
     def look(self, stopped_since_ns: int | None = None) -> None:
         """Takes in what has become of it; `stopped_since_ns` where it may have been stopped while we were."""
         while self._ended is None:
+            self._scheduling = _scheduling(self.pid) or self._scheduling
             pid, status, used = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             now_ns = monotonic_ns()
             if pid == 0:
@@ -180,4 +184,14 @@ class StartedCommand:
             stopped_ns=self._stopped_ns,
             left_pids=left,
             adopted_usage=adopted,
+            scheduling=self._scheduling,
         )
+
+
+def _scheduling(pid: int) -> str:
+    """The /proc/PID/schedstat of its first thread, which is there until somebody has waited for it."""
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb", buffering=0) as file:
+            return file.read(_LONGEST_SCHEDULING).decode("ascii", "replace")
+    except OSError:
+        return ""

@@ -43,7 +43,7 @@ class CommandUse:
     blocks_out: int
     switches: int
     preemptions: int  # involuntary switches
-    most_resident_kb: int
+    most_resident_bytes: int | None
 
     @property
     def cpu_ns(self) -> int:
@@ -74,7 +74,7 @@ class Repetition:
     span: Interval
     books: Books
     windows: tuple[Interval, ...]
-    left_pids: tuple[int, ...] = ()
+    left_pids: frozenset[int] | None = None  # of its processes that live on; None is unknown
 
     @property
     def length_ns(self) -> int:

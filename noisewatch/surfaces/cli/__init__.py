@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 
-from noisewatch.errors import CannotMeasure, NoisewatchError
+from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError
 from noisewatch.faults import describe_fault
 from noisewatch.surfaces.cli.arguments import command_of, parse_arguments
 from noisewatch.surfaces.output import print_answer
@@ -29,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parse_arguments(words)
         measures = arguments.command in _MEASURING
         return command_of(arguments)(arguments)
+    except CannotStart as error:
+        print(f"noisewatch: {' '.join(str(error).split())}", file=sys.stderr)
+        return error.status
     except NoisewatchError as error:
         message = " ".join(str(error).split())
         print(f"noisewatch: {message}", file=sys.stderr)

@@ -27,11 +27,13 @@ from noisewatch.surfaces.cli.options import (
     words,
 )
 from noisewatch.surfaces.cli.preflight_options import fill_preflight
+from noisewatch.surfaces.cli.run_options import fill_run
 
 MONITOR, PREFLIGHT = "monitor", "preflight"
 
 _COMMANDS = {
     "preflight": "check whether a benchmark may start: verdict and exit status",
+    "run": "run a command, and say of each repetition whether it was disturbed, and by whom",
     "calibrate": "measure the noise that the machine adds to a benchmark's samples",
     "show": "print topology, clocks and IRQs, without a verdict",
     "explain": "explain one check, or list them all",
@@ -208,6 +210,7 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
 
 _FILL = {
     "preflight": fill_preflight,
+    "run": fill_run,
     "calibrate": _fill_calibrate,
     "show": _fill_show,
     "explain": _fill_explain,

@@ -1,0 +1,1 @@
+"""Running a command while the machine is watched."""

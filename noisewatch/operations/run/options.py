@@ -1,0 +1,32 @@
+"""What is run, how often, and how it is watched."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from noisewatch.kinds import Tracer
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.records import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The commands are argument vectors; `against` is the other one of two, which take turns."""
+
+    argv: tuple[str, ...]
+    machine: MachineOptions = field(default_factory=MachineOptions)
+    runs: int = 1  # of each command
+    against: tuple[str, ...] | None = None
+    is_aa: bool = False  # the command against itself
+    most_retries: int = 0  # repetitions on top, in place of disturbed ones
+    shows_output: bool = True
+    stops_at_failure: bool = True  # a status other than 0 ends a series
+    calibration_s: float = 0.0  # before the first repetition, and after the last
+    tracer: Tracer = Tracer.NONE
+
+    @property
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """One, or the two that take turns."""
+        if self.is_aa:
+            return self.argv, self.argv
+        return (self.argv,) if self.against is None else (self.argv, self.against)

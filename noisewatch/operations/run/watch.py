@@ -1,0 +1,102 @@
+"""The machine while a command runs: looks at all of it now and then, marks of its counters beside each repetition."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+
+from noisewatch.kernel.snapshot.counters import Counters, read_counters
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine import Machine
+from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.model.run.repetition import ClockShift
+from noisewatch.operations.sampling import TASK_BUDGET_SHARE
+from noisewatch.records import dataclass
+from noisewatch.units import NS_PER_S
+
+LOOK_EVERY_NS = NS_PER_S  # within a repetition
+_DUE_AFTER_NS = NS_PER_S // 5  # between repetitions: a look costs some milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The counters at one instant, and how far the clocks are apart, in ns."""
+
+    snapshot: Snapshot
+    wall_ahead_ns: int  # the time of day before CLOCK_MONOTONIC
+    boot_ahead_ns: int  # CLOCK_BOOTTIME before it
+
+
+class RunWatch:
+    """Looks and marks of one machine, in order. What the command starts is told apart from all other tasks."""
+
+    def __init__(self, machine: Machine, options: SnapshotOptions) -> None:
+        self._machine = machine
+        self._options = replace(options, is_discreet=True)
+        self._task_reader = TaskReader()
+        self._snapshot = self._read(None)
+        self._counters: Counters | None = None
+
+    @property
+    def last(self) -> Snapshot:
+        """The last look."""
+        return self._snapshot
+
+    def begin(self) -> None:
+        """All threads are known from here on; a look within a repetition reads as many as the budget allows."""
+        self._snapshot = self._read(self._snapshot)
+        self._counters = read_counters(self._machine)
+        self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S))
+
+    def mark(self) -> Mark:
+        """The counters now: right before a repetition, and right after it."""
+        self._counters = read_counters(self._machine, self._counters)
+        now_ns = time.monotonic_ns()
+        return Mark(
+            self._counters.within(self._snapshot),
+            wall_ahead_ns=time.time_ns() - now_ns,
+            boot_ahead_ns=time.clock_gettime_ns(time.CLOCK_BOOTTIME) - now_ns,
+        )
+
+    def look(self) -> Interval:
+        """The window from the last look until now."""
+        before, self._snapshot = self._snapshot, self._read(self._snapshot)
+        return interval_between(before, self._snapshot)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the last look is so old that another one may follow a repetition."""
+        return time.monotonic_ns() - self._snapshot.taken_at_ns >= _DUE_AFTER_NS
+
+    def _read(self, previous: Snapshot | None) -> Snapshot:
+        snapshot = read_snapshot(self._machine, self._options, self._task_reader, previous)
+        if snapshot.tasks is None:
+            return snapshot
+        own_pids = snapshot.own_pids | descendants_of(snapshot.tasks, os.getpid())
+        return replace(snapshot, own_pids=own_pids)
+
+
+def shift_between(before: Mark, after: Mark) -> ClockShift:
+    """How far the clocks moved apart."""
+    return ClockShift(
+        stepped_ns=after.wall_ahead_ns - before.wall_ahead_ns,
+        suspended_ns=after.boot_ahead_ns - before.boot_ahead_ns,
+    )
+
+
+def descendants_of(tasks: Tasks, pid: int) -> frozenset[int]:
+    """The processes that it has started, and those that they have: orphans come back to a subreaper."""
+    children: dict[int, list[int]] = {}
+    for task in tasks.by_tid.values():
+        if task.tid == task.pid:
+            children.setdefault(task.parent_pid, []).append(task.pid)
+    found: set[int] = set()
+    pending = [pid]
+    while pending:
+        new = [child for child in children.get(pending.pop(), ()) if child not in found]
+        found.update(new)
+        pending += new
+    return frozenset(found)

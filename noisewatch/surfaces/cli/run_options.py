@@ -1,0 +1,62 @@
+"""The options of `noisewatch run`."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
+
+from noisewatch.surfaces.cli.options import add_machine_options, add_output, calibration_seconds, words
+
+_MOST_RUNS = 1_000_000
+CALIBRATION_S = 1.0
+
+
+def fill_run(parser: ArgumentParser) -> None:
+    """Options first; what follows `--`, or the first word that is no option, is the command."""
+    add_machine_options(parser, SUPPRESS)
+    add_output(parser, ("text",))
+    parser.add_argument(
+        "--runs", metavar="N", type=_count(1), default=1, help="repetitions, each a process of its own (default 1)"
+    )
+    parser.add_argument(
+        "--retry",
+        metavar="N",
+        type=_count(0),
+        default=0,
+        help="repetitions on top, at most, until as many were undisturbed as are wanted (default 0)",
+    )
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument(
+        "--against",
+        metavar="COMMAND",
+        type=words,
+        help="another command: the two take turns (A B B A), each --runs times",
+    )
+    other.add_argument(
+        "--aa", action="store_true", help="the command against itself: the smallest change that shows here"
+    )
+    parser.add_argument(
+        "--gate", action="store_true", help="exit with 5 where a repetition was disturbed, with 3 where that is unknown"
+    )
+    parser.add_argument(
+        "--show-output", action="store_true", help="let the command write to the terminal in a series too"
+    )
+    parser.add_argument("--ignore-failure", action="store_true", help="go on with a series after a status other than 0")
+    parser.add_argument(
+        "--calibration",
+        metavar="SECONDS",
+        type=calibration_seconds,
+        help=f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run: none)",
+    )
+    parser.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
+
+
+def _count(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        value = int(text) if text.isascii() and text.isdecimal() else -1
+        if not least <= value <= _MOST_RUNS:
+            raise ArgumentTypeError(f"wanted a number from {least} to {_MOST_RUNS}, found {text!r}")
+        return value
+
+    return parse

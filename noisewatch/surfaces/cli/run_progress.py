@@ -1,0 +1,60 @@
+"""What a terminal shows while a series runs: one line, with the last repetitions and who disturbed the last of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.reports.run.reason_words import MARKS, conclude_repetition, describe_reasons
+from noisewatch.units import short_duration
+
+if TYPE_CHECKING:
+    from noisewatch.operations.run.series import JudgedRepetition
+
+_MOST_MARKS = 20
+
+
+class RunProgress(TerminalListener):
+    """Draws the line over itself, on standard error; where nobody watches it shows nothing."""
+
+    def __init__(self, wanted: int) -> None:
+        super().__init__()
+        self._wanted = wanted
+        self._shows = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
+        self._marks: deque[str] = deque(maxlen=_MOST_MARKS)
+        self._counts: Counter[RunOutcome] = Counter()
+        self._told = ""
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        outcome = judged.verdict.outcome
+        self._counts[outcome] += 1
+        self._marks.append(MARKS[outcome])
+        if outcome != RunOutcome.UNDISTURBED:
+            self._told = f"  {judged.repetition.number}: {describe_reasons(judged.verdict, most=1)}"
+        if self._shows:
+            disturbed, unknown = self._counts[RunOutcome.DISTURBED], self._counts[RunOutcome.UNKNOWN]
+            line = (
+                f"{self._counts.total()}/{self._wanted} {''.join(self._marks)} "
+                f"{short_duration(judged.repetition.length_ns)}  {disturbed} disturbed"
+                + (f", {unknown} unknown" if unknown else "")
+                + self._told
+            )
+            columns = shutil.get_terminal_size().columns
+            print(f"\r\x1b[K{line[: columns - 1]}", end="", file=sys.stderr, flush=True)
+
+    def on_done(self) -> None:
+        super().on_done()
+        if self._shows and self._marks:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+class OneRun(TerminalListener):
+    """Says on standard error what became of a single run."""
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        self.on_remark(conclude_repetition(judged.verdict, judged.repetition.length_ns))

@@ -1,0 +1,1 @@
+"""Running commands while the machine is watched."""

@@ -1,0 +1,109 @@
+"""A series of repetitions on this host, for a moment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+from noisewatch.errors import CannotStart, UsageError
+from noisewatch.machine.copied import CopiedTree
+from noisewatch.machine.live import LiveMachine
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.series import JudgedRepetition, RunSeries, run_series
+from tests.operations.listening import SilentListener
+
+_CPU = max(os.sched_getaffinity(0))
+_MACHINE = MachineOptions(cpus=str(_CPU))
+
+
+class _Listener(SilentListener):
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: list[int] = []
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        self.numbers.append(judged.repetition.number)
+
+
+@pytest.fixture(autouse=True)
+def _unpinned() -> object:
+    """The series pins whoever runs it."""
+    before = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, before)
+
+
+def _ran(options: RunOptions, listener: _Listener | None = None) -> RunSeries:
+    return run_series(LiveMachine([os.getpid()]), options, listener or _Listener())
+
+
+def _python(code: str) -> Sequence[str]:
+    return (sys.executable, "-S", "-c", code)
+
+
+def test_each_repetition_is_a_process_that_is_told_in_order() -> None:
+    listener = _Listener()
+    series = _ran(RunOptions(argv=("true",), machine=_MACHINE, runs=5), listener)
+    assert listener.numbers == [1, 2, 3, 4, 5]
+    assert [each.repetition.status for each in series.repetitions] == [0] * 5
+    times = [(each.repetition.began_ns, each.repetition.ended_ns) for each in series.repetitions]
+    assert times == sorted(times)
+    assert all(began < ended for began, ended in times)
+
+
+def test_the_command_runs_on_the_target_cpus_and_its_own_time_balances_there() -> None:
+    code = f"import os\nassert os.sched_getaffinity(0) == {{{_CPU}}}\nfor _ in range(3_000_000): pass"
+    series = _ran(RunOptions(argv=tuple(_python(code)), machine=_MACHINE))
+    repetition = series.repetitions[0].repetition
+    assert repetition.status == 0
+    books = repetition.books
+    assert books.own_ns == repetition.use.cpu_ns > 20_000_000
+    assert books.foreign_ns is not None
+    assert books.reason is None
+
+
+def test_a_command_that_leaves_its_cpus_is_not_called_undisturbed() -> None:
+    """Its time is not in the books of the target CPUs."""
+    others = sorted(os.sched_getaffinity(0) - {_CPU})
+    if not others:
+        pytest.skip("there is no other CPU")
+    code = f"import os\nos.sched_setaffinity(0, {others})\nfor _ in range(6_000_000): pass"
+    judged = _ran(RunOptions(argv=tuple(_python(code)), machine=_MACHINE)).repetitions[0]
+    assert judged.verdict.outcome != "undisturbed"
+
+
+def test_a_failure_ends_a_series_unless_it_is_to_go_on() -> None:
+    argv = ("sh", "-c", "exit 3")
+    series = _ran(RunOptions(argv=argv, machine=_MACHINE, runs=4))
+    assert (len(series.repetitions), series.failed) == (1, 1)
+    series = _ran(RunOptions(argv=argv, machine=_MACHINE, runs=4, stops_at_failure=False))
+    assert [each.repetition.status for each in series.repetitions] == [3, 3, 3, 3]
+
+
+def test_two_commands_run_as_often_in_pairs() -> None:
+    series = _ran(RunOptions(argv=("true",), against=("sh", "-c", ":"), machine=_MACHINE, runs=6))
+    commands = [each.repetition.command for each in series.repetitions]
+    assert [sorted(commands[at : at + 2]) for at in range(0, 12, 2)] == [[0, 1]] * 6
+    assert commands[::2].count(0) == 3
+
+
+def test_retries_are_bounded() -> None:
+    """Of a command that stops itself no repetition is undisturbed."""
+    argv = ("sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$")
+    series = _ran(RunOptions(argv=argv, machine=_MACHINE, runs=2, most_retries=3, stops_at_failure=False))
+    assert len(series.repetitions) == 5
+
+
+def test_what_cannot_be_started_is_an_error_with_its_status() -> None:
+    with pytest.raises(CannotStart) as caught:
+        _ran(RunOptions(argv=("no-such-command-here",), machine=_MACHINE))
+    assert caught.value.status == 127
+
+
+def test_nothing_is_run_on_a_copy() -> None:
+    with pytest.raises(UsageError, match="this host only"):
+        run_series(CopiedTree("/"), RunOptions(argv=("true",)), _Listener())
