@@ -61,38 +61,70 @@ _CHANGES = regex(rf"[^\0]+(?:\0{{1,{_MOVE}}}[^\0]+)*")
 _RUNS = regex(r"(.)\1*", re.DOTALL)
 
 
-class RowColumns:
-    """A row as the columns of a terminal, at least `width` of them: a character each, and the letter of its style."""
+Span = tuple[int, int, int]  # a row, its first column, and the one behind its last
 
-    def __init__(self, row: Row, width: int) -> None:
-        text, styles = text_of(row), "".join([_LETTERS[style] * len(text) for text, style in row])
-        self._width = width
-        self.are_known = one_column_each(text) is not None  # else nobody knows which character stands where
-        self.text, self.styles = text.ljust(width), styles.ljust(width, _PLAIN)
-        self._number = int.from_bytes((self.text + self.styles).encode("utf-16-le"), "little") if self.are_known else 0
 
-    def changes(self, old: RowColumns) -> list[tuple[int, int]]:
-        """From which column to before which one they differ; parts that lie so close that one is shorter are one."""
-        if not (old.are_known and self.are_known) or len(old.text) != len(self.text):
-            return [(0, self._width)]
-        bits = 16 * len(self.text)
-        differ = old._number ^ self._number
-        differ = (differ >> bits) | (differ & ((1 << bits) - 1))
-        letters, _ = utf_16_le_decode(differ.to_bytes(bits // 8, "little"))
-        return [found.span() for found in _CHANGES.finditer(letters)]
+class DrawnRows:
+    """Rows as the columns of a terminal: of all of them a character each, and the letter of its style, in two strings.
 
-    def in_sequences(self, begin: int, end: int, colours: ColorSystem) -> str:
+    Behind each row are so many columns, which never change, that no change goes on from one row to the next. Of `odd`
+    rows nobody knows which character stands where. Raises KeyError for an unknown style.
+    """
+
+    def __init__(self, rows: Sequence[Row], width: int, height: int) -> None:
+        self._size = width, height
+        self._stride = width + _MOVE + 1
+        self._rows: list[Row] = [*rows[:height], *([] for _ in range(height - len(rows)))]
+        texts = [text_of(row) for row in self._rows]
+        self.odd = frozenset[int]() if one_column_each("".join(texts)) else _odd(texts)
+        if self.odd or max(map(len, texts), default=0) > width:
+            texts = ["" if y in self.odd else text[:width] for y, text in enumerate(texts)]
+        styles = ["".join([_LETTERS[style] * len(text) for text, style in row])[:width] for row in self._rows]
+        self._text = "".join([text.ljust(self._stride) for text in texts])
+        self._styles = "".join([each.ljust(self._stride, _PLAIN) for each in styles])
+        self._text_number, self._styles_number = _number(self._text), _number(self._styles)
+
+    def changes(self, old: DrawnRows) -> list[Span]:
+        """Where they differ; parts of a row that lie so close that one is shorter are one."""
+        pairs = enumerate(zip_longest(old._rows, self._rows))
+        if self._size != old._size:
+            return [
+                (y, 0, self._size[0]) for y, (was, now) in pairs if y < len(self._rows) and (was or []) != (now or [])
+            ]
+        differ = (old._text_number ^ self._text_number) | (old._styles_number ^ self._styles_number)
+        letters, _ = utf_16_le_decode(differ.to_bytes(2 * len(self._text), "little"))
+        spans: list[Span] = []
+        for found in _CHANGES.finditer(letters):
+            y, begin = divmod(found.start(), self._stride)
+            spans.append((y, begin, found.end() - y * self._stride))
+        if odd := old.odd | self.odd:
+            spans = [span for span in spans if span[0] not in odd]
+            spans += [(y, 0, self._size[0]) for y, (was, now) in pairs if y in odd and was != now]
+        return spans
+
+    def in_sequences(self, span: Span, colours: ColorSystem) -> str:
         """These columns as a terminal is sent them; neighbours of one style are one piece."""
-        letter = self.styles[begin]
-        if self.styles.count(letter, begin, end) == end - begin:  # as in most
+        y, begin, end = span
+        begin, end = begin + y * self._stride, end + y * self._stride
+        letter = self._styles[begin]
+        if self._styles.count(letter, begin, end) == end - begin:  # as in most
             before, after = _sequences_around(letter, colours)
-            return f"{before}{self.text[begin:end]}{after}"
+            return f"{before}{self._text[begin:end]}{after}"
         pieces: list[str] = []
-        for run in _RUNS.finditer(self.styles, begin, end):
+        for run in _RUNS.finditer(self._styles, begin, end):
             first, behind = run.span()
             before, after = _sequences_around(run[1], colours)
-            pieces += (before, self.text[first:behind], after)
+            pieces += (before, self._text[first:behind], after)
         return "".join(pieces)
+
+
+def _odd(texts: Iterable[str]) -> frozenset[int]:
+    return frozenset(y for y, text in enumerate(texts) if not one_column_each(text))
+
+
+def _number(letters: str) -> int:
+    """16 bits for each; no sign that noisewatch writes in one column has more."""
+    return int.from_bytes(letters.encode("utf-16-le"), "little")
 
 
 @cache
@@ -101,7 +133,6 @@ def _sequences_around(letter: str, colours: ColorSystem) -> tuple[str, str]:
     return before, after
 
 
-Span = tuple[int, int, int]  # a row, its first column, and the one behind its last
 RowsOf = Callable[[int, int], list[Row]]
 
 
@@ -119,7 +150,7 @@ class LineView(Widget):
         self._rows_of = rows_of
         self._rows_of_fault = rows_of_fault
         self._rows: list[Row] = []
-        self._columns: dict[int, RowColumns] = {}  # of the rows that were shown already
+        self._drawn = DrawnRows([], 0, 0)
         self._size_drawn: Size | None = None
         self._strips: dict[int, Strip] = {}  # of the rows that are as they were when somebody asked for them
 
@@ -133,25 +164,15 @@ class LineView(Widget):
     def _renew(self) -> list[Span]:
         """Takes the rows that are to be shown now; what of them has changed."""
         width, height = self._size_drawn = self.outer_size
-        self._rows, columns = contained(
-            lambda: self._compared(self._rows_of(width, height), width),
-            lambda reason: self._compared(self._rows_of_fault(reason, width, height), width),
+        before = self._drawn
+        self._rows, self._drawn = contained(
+            lambda: _drawn(self._rows_of(width, height), width, height),
+            lambda reason: _drawn(self._rows_of_fault(reason, width, height), width, height),
         )
-        spans: list[Span] = []
-        for number, (old, new) in columns.items():
-            self._columns[number] = new
-            self._strips.pop(number, None)
-            spans += [(number, begin, end) for begin, end in new.changes(old)]
+        spans = self._drawn.changes(before)
+        for y, _, _ in spans:
+            self._strips.pop(y, None)
         return spans
-
-    def _compared(self, rows: list[Row], width: int) -> tuple[list[Row], dict[int, tuple[RowColumns, RowColumns]]]:
-        """The rows, and those that have changed as they were and are. Raises KeyError for an unknown style."""
-        pairs = enumerate(zip_longest(self._rows, rows))
-        return rows, {
-            number: (self._columns.get(number) or RowColumns(old or [], width), RowColumns(new or [], width))
-            for number, (old, new) in pairs
-            if old != new
-        }
 
     def on_resize(self) -> None:
         self._strips.clear()
@@ -161,13 +182,13 @@ class LineView(Widget):
         """What a terminal is sent for these parts of rows."""
         is_filtered, colours = bool(self.get_line_filters()), console._color_system or ColorSystem.TRUECOLOR
         written: list[str] = []
-        for y, begin, end in spans:
-            columns = self._columns[y]
+        for span in spans:
+            y, begin, end = span
             written.append(f"\x1b[{y + 1};{begin + 1}H")
-            if is_filtered or not columns.are_known:
+            if is_filtered or y in self._drawn.odd:
                 written.append(self.render_lines(Region(begin, y, end - begin, 1))[0].render(console))
             else:
-                written.append(columns.in_sequences(begin, end, colours))
+                written.append(self._drawn.in_sequences(span, colours))
         return "".join(written)
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -187,6 +208,10 @@ class LineView(Widget):
 
     def render_line(self, y: int) -> Strip:
         return strip_of(_row_at(self._rows, y), self.size.width)
+
+
+def _drawn(rows: list[Row], width: int, height: int) -> tuple[list[Row], DrawnRows]:
+    return rows, DrawnRows(rows, width, height)
 
 
 def _row_at(rows: list[Row], number: int) -> Row:

@@ -15,7 +15,7 @@ from textual._compositor import CompositorUpdate
 from textual.app import App, ComposeResult
 from textual.screen import Screen
 
-from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView, RowColumns, strip_of
+from noisewatch.surfaces.tui.draw.line_view import DrawnRows, LineScreen, LineView, strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from tests.surfaces.tui.draw.goldens import GOLDENS
 
@@ -67,7 +67,8 @@ def _sent(before: list[Row], after: list[Row]) -> tuple[list[str], list[str], st
 
 
 def _changes(old: Row, new: Row) -> list[tuple[int, int]]:
-    return RowColumns(new, _WIDTH).changes(RowColumns(old, _WIDTH))
+    spans = DrawnRows([new], _WIDTH, 1).changes(DrawnRows([old], _WIDTH, 1))
+    return [(begin, end) for _, begin, end in spans]
 
 
 def _written(view: LineView, console: Console) -> list[str]:
