@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
 
@@ -167,6 +168,21 @@ def _each(decoded: Callable[[Any], object]) -> Callable[[Any], object]:
     return lambda found: tuple(map(decoded, found))
 
 
+def _each_again(decoded: Callable[[Any], object]) -> Callable[[Any], object]:
+    """As _each; what stands at its place as it did in the line before is not made anew."""
+    made: list[tuple[Any, object]] = []
+
+    def each(found: list[Any]) -> object:
+        nonlocal made
+        made = [
+            known if known is not None and known[0] == values else (values, decoded(values))
+            for values, known in zip_longest(found, made[: len(found)])
+        ]
+        return tuple([one for _, one in made])
+
+    return each
+
+
 def _unless_none(decoded: Callable[[Any], object]) -> Callable[[Any], object]:
     return lambda found: None if found is None else decoded(found)
 
@@ -176,8 +192,8 @@ _DECODED_BY_NAME: Mapping[str, Callable[[Any], Any]] = {
     "housekeeping": tuple,
     "cpus": _each(_cpu),
     "culprits": _each(_culprit),
-    "findings": _each(lambda values: FindingLine(*values)),
-    "causes": _each(_cause),
+    "findings": _each_again(lambda values: FindingLine(*values)),
+    "causes": _each_again(_cause),
     "counts": _unless_none(lambda values: Counts(*values)),
     "conditions": _conditions,
     "places": _unless_none(_each(_place)),

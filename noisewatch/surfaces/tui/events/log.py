@@ -124,6 +124,8 @@ def changes(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str
 
 def _change_of_verdict(before: Frame, after: Frame, number: int) -> Event | None:
     """What fails, or no longer fails; it is about those checks where it is one of the two."""
+    if (before.verdict, before.failed) == (after.verdict, after.failed):
+        return None
     said = list(_changes_of_verdict(before, after))
     if not said:
         return None
