@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.records import dataclass
 
-_MOST_SHARE = 0.03  # of a repetition of 10 ms and longer: a machine that adds more is not left alone
+# A machine that adds more to samples of 10 ms is not left alone. Noise that comes at random adds up more slowly than
+# the time does, by its square root: of a second it may take a tenth of that share.
+_MOST_SHARE = 0.03
 _MOST_AT_NS = 10_000_000
+_MOST_AT_ALL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +30,15 @@ class Allowance:
 
 
 def allowance_for(length_ns: int, floors: Sequence[NoiseFloor] = ()) -> Allowance:
-    """For repetitions of that length, from the `floors` of interruptions alone, shortest samples first.
+    """For repetitions of that length, from the `floors` of interruptions alone, of each target CPU.
 
-    The worst sample that is to be expected, by the median, is within the machine's own noise. It comes less and less
-    to matter the longer a sample is; the floor of the next shorter length bounds it.
+    The worst sample that is to be expected is within the machine's own noise. It comes less and less to matter the
+    longer a sample is: the floor of the next shorter samples bounds it. Of several CPUs the quietest counts.
     """
-    fitting = [floor for floor in floors if floor.sample_ns <= length_ns] or list(floors[:1])
-    if not fitting:
+    if not floors:
         return Allowance(LOSES_TOO_MUCH, False)
-    most = _MOST_SHARE * max(math.sqrt(_MOST_AT_NS / max(length_ns, 1)), 1.0)
-    return Allowance(min(max(fitting[-1].max_inflation - 1, LOSES_TOO_MUCH), most), True)
+    shortest_ns = min(floor.sample_ns for floor in floors)
+    sample_ns = max((floor.sample_ns for floor in floors if floor.sample_ns <= length_ns), default=shortest_ns)
+    added = min(floor.max_inflation for floor in floors if floor.sample_ns == sample_ns) - 1
+    most = min(_MOST_SHARE * math.sqrt(_MOST_AT_NS / max(length_ns, 1)), _MOST_AT_ALL)
+    return Allowance(max(LOSES_TOO_MUCH, min(most, added)), True)

@@ -1,168 +1,164 @@
-"""Time that tasks of others had on the target CPUs, or on the other threads of their cores."""
+"""Time that tasks of others had on the target CPUs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 
-from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.own_io import OwnIo
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
-from noisewatch.kinds import THREADS, Kind
-from noisewatch.model.interval.disturbance import Disturbance, threads_of
-from noisewatch.model.interval.interval import Interval
-from noisewatch.model.run.books import ran_ns_of
+from noisewatch.judgement.run.threads_seen import (
+    Sighting,
+    foreign_threads,
+    reasons_of,
+    share_out,
+    time_elsewhere_ns,
+    within_books,
+)
+from noisewatch.kinds import Kind
+from noisewatch.model.run.books import ran_between
 from noisewatch.model.run.repetition import Repetition
+from noisewatch.records import dataclass
+from noisewatch.units import describe_ns
 
-_UNSEEN = "a task that no look at the threads has seen"
+UNSEEN = "a task that no look at the threads has seen"
 _WAITED = "another task: the command waited for its CPU"
-_TOO_COARSE = "the kernel counts the time of CPUs in steps of 10 ms here: too coarse for a repetition this short"
-_Key = tuple[int, str, int | None]
+_TOO_COARSE = (
+    "the kernel counts the time of CPUs in ticks here: what runs between two of them is not in it, and the command is "
+    "not a single thread whose waiting is known"
+)
+_UNSETTLED = (
+    "{} on the target CPUs were not the command's, but the counts may be off by {}: the repetition is too short"
+)
+_WAS_ELSEWHERE = "the command was seen on CPUs that are no target CPUs for {}"
+_ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more of a CPU where none left it has stayed
 
 
-def foreign_reasons(repetition: Repetition, allowance: Allowance) -> list[RunReason]:
+@dataclass(frozen=True, slots=True)
+class ForeignTime:
+    """`own`: threads of the kernel that did the command's own disk I/O. `unknown`: why nobody can say that no other
+    task ran; None where that is known."""
+
+    reasons: list[RunReason]
+    own: list[RunReason]
+    unknown: str | None
+
+
+def find_foreign_time(repetition: Repetition, allowance: Allowance, io: OwnIo) -> ForeignTime:
     """By CPU who ran there beside the command, and what nobody who was seen explains.
 
     The threads are known by looks, the sum by the books, and what a single-threaded command had to wait by itself.
     """
     allowed_ns = allowance.ns(repetition.length_ns)
-    inner = _named(repetition, repetition.target, repetition.inner_windows())
-    named_ns = sum(reason.ns or 0 for reason in inner)
-    loud = _loud_cpus(inner, allowed_ns)
-    reasons = [reason for reason in inner if reason.cpu in loud]
-    excess_ns = _foreign_ns(repetition)
-    if excess_ns - named_ns > allowed_ns:
-        outer = [] if inner else _outer(repetition, excess_ns)
-        reasons += outer or [_anonymous(repetition, _UNSEEN, excess_ns - named_ns)]
-    waited_ns = _waited_ns(repetition)
-    if waited_ns is not None and waited_ns > allowed_ns and not reasons:
-        reasons = inner or _outer(repetition, waited_ns) or [_anonymous(repetition, _WAITED, waited_ns)]
-    return reasons
+    seen = _seen(repetition)
+    certain_ns = sum(each.certain_ns for each in seen)
+    missing_ns = _least_foreign_ns(repetition) - certain_ns
+    known_foreign_ns = _sum(io.split(reasons_of(seen, repetition))[0])
+    if missing_ns > allowed_ns:
+        seen = share_out(seen, missing_ns)
+    foreign, own = io.split(reasons_of(seen, repetition))
+    own_ns, named_ns = _sum(own), _sum(foreign) + _sum(own)
+    reasons = loud(foreign, allowed_ns)
+    if _sum(foreign) - known_foreign_ns > allowed_ns:  # on which CPU is not known
+        reasons = reasons or foreign
+    unseen_ns = certain_ns + missing_ns - named_ns
+    unknown = _why_unknown(repetition, allowed_ns, named_ns + max(unseen_ns, 0))
+    if unseen_ns > allowed_ns:
+        reasons.append(_anonymous(repetition, UNSEEN, unseen_ns))
+    waited_ns = (waited_ns_of(repetition) or 0) - own_ns
+    if waited_ns > allowed_ns and not reasons:
+        reasons = _waited_for(repetition, waited_ns, foreign)
+    return ForeignTime(reasons, own, unknown)
 
 
-def why_foreign_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
-    """Why nobody can say that no other task ran; None where that is known.
+def _sum(reasons: Iterable[RunReason]) -> int:
+    return sum(reason.ns or 0 for reason in reasons)
 
-    A command of one thread knows by itself how long it has waited for a CPU.
+
+def _waited_for(repetition: Repetition, waited_ns: int, foreign: list[RunReason]) -> list[RunReason]:
+    """Who was there when the command waited, or may have been."""
+    likely = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
+    named = reasons_of(share_out((replace(each, certain_ns=0) for each in likely), waited_ns), repetition)
+    rest_ns = waited_ns - _sum(named)
+    return (foreign or named) + ([_anonymous(repetition, _WAITED, rest_ns)] if rest_ns > 0 else [])
+
+
+def loud(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
+    """Those on CPUs where all of them together had more than is allowed."""
+    known = list(reasons)
+    ns_by_cpu: dict[int | None, int] = defaultdict(int)
+    for reason in known:
+        ns_by_cpu[reason.cpu] += reason.ns or 0
+    return [reason for reason in known if ns_by_cpu[reason.cpu] > allowed_ns]
+
+
+def late_ns(repetition: Repetition, cpu: int, seen: Iterable[Sighting]) -> int:
+    """What ran on a CPU whose time is counted when a task leaves it, where none has left.
+
+    It was idle, or one task had all of it: the looks tell which.
     """
-    books = repetition.books
-    if _waited_ns(repetition) is not None:
-        return None
-    if books.foreign_ns is None:
-        return books.reason
-    is_coarse = not books.is_exact and books.doubt_ns > allowance.ns(repetition.length_ns)
-    return _TOO_COARSE if is_coarse else None
+    ran = ran_between(repetition.span.before, repetition.span.after, cpu)
+    if ran is None or not ran.is_late:
+        return 0
+    likely_ns = max((each.likely_ns for each in seen if each.reason.cpu == cpu), default=0)
+    return likely_ns if likely_ns > _ALL_ALONG * repetition.length_ns else 0
 
 
-def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason]:
-    """Who was busy on the other hardware threads of the target's cores, for more than is allowed of either."""
-    allowed_ns = allowance.ns(repetition.length_ns)
-    ran = ran_ns_of(repetition.span.before, repetition.span.after, siblings)
-    busy = {cpu: ns for cpu, ns in ran.items() if ns is not None and ns > allowed_ns}
-    named = _named(repetition, frozenset(busy), repetition.inner_windows(), ReasonKind.SIBLING)
-    named = [reason for reason in named if reason.cpu in _loud_cpus(named, allowed_ns)]
-    known = {reason.cpu for reason in named}
-    rest = [
-        RunReason(
-            kind=ReasonKind.SIBLING,
-            name=_UNSEEN,
-            cpu=cpu,
-            ns=ns,
-            share=_share(ns, repetition),
-        )
-        for cpu, ns in busy.items()
-        if cpu not in known
-    ]
-    return named + rest
-
-
-def _foreign_ns(repetition: Repetition) -> int:
-    """By the books, less what they may be off by."""
-    books = repetition.books
-    return max((books.foreign_ns or 0) - books.doubt_ns, 0)
-
-
-def _waited_ns(repetition: Repetition) -> int | None:
+def waited_ns_of(repetition: Repetition) -> int | None:
     """How long the command waited for a CPU, where nobody but others can have had that meanwhile."""
     return repetition.use.waited_ns if repetition.use.ran_alone else None
 
 
-def _loud_cpus(reasons: Iterable[RunReason], allowed_ns: float) -> CpuSet:
-    ns_by_cpu: Mapping[int | None, int] = _sums((reason.cpu, reason.ns or 0) for reason in reasons)
-    return frozenset(cpu for cpu, ns in ns_by_cpu.items() if cpu is not None and ns > allowed_ns)
-
-
-def _sums(pairs: Iterable[tuple[int | None, int]]) -> Mapping[int | None, int]:
-    sums: dict[int | None, int] = defaultdict(int)
-    for key, ns in pairs:
-        sums[key] += ns
-    return sums
-
-
-def _named(
-    repetition: Repetition, cpus: CpuSet, windows: Iterable[Interval], kind: ReasonKind = ReasonKind.FOREIGN
-) -> list[RunReason]:
-    """The threads seen on the CPUs, each with its time in all of the windows, the longest first."""
-    found: dict[_Key, list[tuple[Interval, Disturbance]]] = defaultdict(list)
-    for window in windows:
-        for cpu in cpus:
-            for each in threads_of(window, cpu):
-                if each.kind in THREADS:
-                    found[cpu, each.name, each.pid].append((window, each))
-    reasons = [_reason(repetition, sightings, kind) for sightings in found.values()]
-    return sorted(reasons, key=lambda reason: -(reason.ns or 0))
-
-
-def _reason(repetition: Repetition, sightings: list[tuple[Interval, Disturbance]], kind: ReasonKind) -> RunReason:
-    first, last = sightings[0][0], sightings[-1][0]
-    culprit = sightings[0][1]
-    ns = min(sum(each.stolen_ns or 0 for _, each in sightings), repetition.length_ns)
-    return RunReason(
-        kind=kind,
-        name=culprit.name,
-        noise=culprit.kind,
-        cpu=culprit.cpu,
-        pid=culprit.pid,
-        ns=ns,
-        share=_share(ns, repetition),
-        begin_ns=max(first.before.taken_at_ns - repetition.began_ns, 0),
-        end_ns=min(last.after.taken_at_ns, repetition.ended_ns) - repetition.began_ns,
-        is_estimate=any(each.is_inferred for _, each in sightings),
-    )
-
-
-def _outer(repetition: Repetition, ns: int) -> list[RunReason]:
-    """Of a window around many repetitions: those who ran in it, and may have in this one; no more than the `ns`."""
-    named = _named(repetition, repetition.target, repetition.windows)
-    whole_ns = sum(reason.ns or 0 for reason in named)
+def _seen(repetition: Repetition) -> list[Sighting]:
+    books = repetition.books
+    seen = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
+    late = {cpu for cpu in repetition.target if late_ns(repetition, cpu, seen)}
+    if books.is_exact and books.foreign_ns is not None:
+        seen = within_books(seen, books.foreign_ns + books.doubt_ns)
     return [
-        RunReason(
-            kind=reason.kind,
-            name=reason.name,
-            noise=reason.noise,
-            cpu=reason.cpu,
-            pid=reason.pid,
-            ns=(part_ns := ns * (reason.ns or 0) // whole_ns),
-            share=_share(part_ns, repetition),
-            is_estimate=True,
-        )
-        for reason in named
-        if whole_ns
+        replace(each, certain_ns=max(each.certain_ns, each.likely_ns)) if each.reason.cpu in late else each
+        for each in seen
     ]
+
+
+def _least_foreign_ns(repetition: Repetition) -> int:
+    """By the books, less what they may be off by, and what others may have had before and after it."""
+    books = repetition.books
+    return max((books.foreign_ns or 0) - books.doubt_ns - _slack_ns(repetition), 0)
+
+
+def _slack_ns(repetition: Repetition) -> int:
+    return repetition.slack_ns * len(repetition.target)
+
+
+def _why_unknown(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
+    """A command of one thread knows by itself how long it has waited for a CPU, as long as it was on its target."""
+    books = repetition.books
+    if books.foreign_ns is None:
+        return books.reason
+    elsewhere_ns = time_elsewhere_ns(repetition)
+    if elsewhere_ns > allowed_ns:
+        return _WAS_ELSEWHERE.format(describe_ns(elsewhere_ns))
+    if waited_ns_of(repetition) is not None:
+        return None
+    if not books.is_exact:
+        return _TOO_COARSE
+    doubt_ns = books.doubt_ns + _slack_ns(repetition)
+    if min(books.foreign_ns - known_ns, doubt_ns) <= allowed_ns:
+        return None
+    return _UNSETTLED.format(describe_ns(books.foreign_ns), describe_ns(doubt_ns))
 
 
 def _anonymous(repetition: Repetition, name: str, ns: int) -> RunReason:
     on = f" ({name_cpus(repetition.target)})" if len(repetition.target) > 1 else ""
-    cpu = min(repetition.target) if len(repetition.target) == 1 else None
     return RunReason(
         kind=ReasonKind.FOREIGN,
         name=name + on,
         noise=Kind.UNATTRIBUTED,
-        cpu=cpu,
+        cpu=min(repetition.target) if len(repetition.target) == 1 else None,
         ns=ns,
-        share=_share(ns, repetition),
+        share=repetition.share_of(ns),
     )
-
-
-def _share(ns: int, repetition: Repetition) -> float:
-    return min(ns / max(repetition.length_ns, 1), 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
@@ -12,38 +13,50 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
 
 _NAME = "hypervisor (steal time)"
+_UNCOUNTED = "what a hypervisor took of {} is not known: /proc/stat does not count it"
+_TOO_COARSE = (
+    "a hypervisor took time of {} around it; that is counted in steps of 10 ms: too coarse for a repetition this short"
+)
 
 
 def steal_reasons(repetition: Repetition, allowance: Allowance) -> Iterator[RunReason]:
-    """One a CPU. The counter has steps of 10 ms: of a single one, most may have been taken before.
-
-    Of that the windows around tell how much it was on average.
-    """
+    """One a CPU. The counter has steps of 10 ms: of the first one, most may have been taken before."""
     length_ns = repetition.length_ns
     for cpu in sorted(repetition.target):
-        counted_ns = _stolen_ns(repetition.span, cpu)
-        is_estimate = counted_ns <= TICK_NS
-        ns = min(counted_ns, round(_usual_share(repetition, cpu) * length_ns)) if is_estimate else counted_ns
+        counted_ns = _stolen_ns(repetition.span, cpu) or 0
+        ns = min(counted_ns, length_ns)
         if ns > allowance.ns(length_ns):
-            share = min(ns / max(length_ns, 1), 1.0)
             yield RunReason(
                 kind=ReasonKind.STEAL,
                 name=_NAME,
                 noise=Kind.OUTSIDE,
                 cpu=cpu,
                 ns=ns,
-                share=share,
-                is_estimate=is_estimate,
+                share=repetition.share_of(ns),
+                is_estimate=counted_ns <= TICK_NS,
             )
 
 
-def _usual_share(repetition: Repetition, cpu: int) -> float:
-    passed_ns = sum(window.length_ns for window in repetition.windows)
-    return sum(_stolen_ns(window, cpu) for window in repetition.windows) / passed_ns if passed_ns else 1.0
+def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
+    """Why nobody can say that the hypervisor took nothing; None where that is known.
+
+    Of what it takes around a short repetition, the counter does not tell how much was within.
+    """
+    uncounted = [cpu for cpu in sorted(repetition.target) if _stolen_ns(repetition.span, cpu) is None]
+    if uncounted:
+        return _UNCOUNTED.format(name_cpus(uncounted))
+    if allowance.ns(repetition.length_ns) >= TICK_NS:
+        return None
+    around = [cpu for cpu in sorted(repetition.target) if _taken_around(repetition, cpu)]
+    return _TOO_COARSE.format(name_cpus(around)) if around else None
 
 
-def _stolen_ns(interval: Interval, cpu: int) -> int:
+def _taken_around(repetition: Repetition, cpu: int) -> bool:
+    return any(_stolen_ns(window, cpu) for window in repetition.windows)
+
+
+def _stolen_ns(interval: Interval, cpu: int) -> int | None:
     before, after = ((each.cpu_time or {}).get(cpu) for each in (interval.before, interval.after))
     if before is None or after is None or before.steal_ns is None or after.steal_ns is None:
-        return 0
-    return max(after.steal_ns - before.steal_ns, 0)
+        return None
+    return after.steal_ns - before.steal_ns if after.steal_ns >= before.steal_ns else None

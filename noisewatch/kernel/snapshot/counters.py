@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime, read_cpu_time, read_run_time
+from noisewatch.kernel.cpus.cpu_time import PATH as STAT
+from noisewatch.kernel.cpus.cpu_time import SCHEDSTAT, CpuTime, RunTime, read_cpu_time, read_run_time
 from noisewatch.kernel.earlier import EarlierSnapshots
-from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interrupts, read_softirqs
+from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
+from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts, Softirqs, read_interrupts, read_softirqs
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine import Machine
 from noisewatch.records import dataclass
+
+_READ_ANEW = frozenset({STAT, SCHEDSTAT, INTERRUPTS, SOFTIRQS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,10 @@ class Counters:
             softirqs=self.softirqs,
             tasks=None,
             tasks_lag_ns=0,
-            reason_by_path={**snapshot.reason_by_path, **self.reason_by_path},
+            reason_by_path={
+                **{path: reason for path, reason in snapshot.reason_by_path.items() if path not in _READ_ANEW},
+                **self.reason_by_path,
+            },
         )
 
 

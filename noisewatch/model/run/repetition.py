@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from noisewatch.records import dataclass
@@ -86,15 +85,23 @@ class Repetition:
 
     @property
     def target(self) -> CpuSet:
-        return self.span.after.target.cpus
+        """As it was when it began: CPUs may go offline meanwhile."""
+        return self.span.before.target.cpus
+
+    def share_of(self, ns: float) -> float:
+        """What part of its length that is, 1 at the most."""
+        return min(ns / max(self.length_ns, 1), 1.0)
 
     def within(self, window: Interval) -> int:
         """How many ns of the window were in the repetition."""
         begin, end = window.before.taken_at_ns, window.after.taken_at_ns
         return max(min(end, self.ended_ns) - max(begin, self.began_ns), 0)
 
-    def inner_windows(self) -> Iterator[Interval]:
-        """Those that lie in it, but for the moment that it takes to start and to end a command."""
-        for window in self.windows:
-            if self.within(window) * 2 > window.length_ns:
-                yield window
+    def outside(self, window: Interval) -> int:
+        """How many ns of the window were not in the repetition."""
+        return window.length_ns - self.within(window)
+
+    @property
+    def slack_ns(self) -> int:
+        """What `span` covers beside the repetition: who ran then did not disturb it."""
+        return max(self.span.length_ns - self.length_ns, 0)

@@ -1,0 +1,141 @@
+"""Who was seen on which CPUs while a repetition ran: named, with the time that they certainly had within it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason
+from noisewatch.kinds import Kind
+from noisewatch.model.interval.disturbance import name_of_run
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.task_runs import TaskRun
+from noisewatch.model.run.repetition import Repetition
+from noisewatch.records import dataclass
+
+_MOSTLY = 0.9
+_Key = tuple[int, str, int, Kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One thread, or crowd of ended ones, on one CPU. Times are ns within the repetition.
+
+    `certain_ns` it had for sure, `likely_ns` if it ran as evenly as the windows are long, `possible_ns` at the most.
+    """
+
+    reason: RunReason
+    certain_ns: int
+    likely_ns: int
+    possible_ns: int
+
+
+def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> list[Sighting]:
+    """All that are neither the command nor what it started, noisewatch among them."""
+    found: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
+    for window in repetition.windows:
+        for run in _foreign_runs(window, cpus):
+            found[run.cpu, name_of_run(run), run.pid, _kind(run)].append((window, run))
+    return [_sighting(repetition, key, runs, kind) for key, runs in found.items()]
+
+
+def time_elsewhere_ns(repetition: Repetition) -> int:
+    """How long the command was seen on CPUs that are no target CPUs."""
+    return sum(
+        min(run.ran_ns, repetition.within(window))
+        for window in repetition.windows
+        for run in window.runs
+        if run.is_own and not run.are_children and run.cpu not in repetition.target and run.pid not in _watchers(window)
+    )
+
+
+def within_books(sightings: Iterable[Sighting], most_ns: int) -> list[Sighting]:
+    """The sightings, estimates cut so that all together had no more than the books can hold."""
+    found = list(sightings)
+    measured_ns = sum(each.certain_ns for each in found if not each.reason.is_estimate)
+    estimated_ns = sum(each.certain_ns for each in found) - measured_ns
+    left_ns = max(most_ns - measured_ns, 0)
+    if estimated_ns <= left_ns:
+        return found
+    return [
+        replace(each, certain_ns=each.certain_ns * left_ns // estimated_ns) if each.reason.is_estimate else each
+        for each in found
+    ]
+
+
+def share_out(sightings: Iterable[Sighting], missing_ns: int) -> list[Sighting]:
+    """The sightings, with so much more of what they may have had; none has more than that."""
+    found = list(sightings)
+    spare_ns = sum(each.possible_ns - each.certain_ns for each in found)
+    given_ns = min(missing_ns, spare_ns)
+    if given_ns <= 0:
+        return found
+    return [
+        replace(each, certain_ns=each.certain_ns + given_ns * (each.possible_ns - each.certain_ns) // spare_ns)
+        for each in found
+    ]
+
+
+def reasons_of(sightings: Iterable[Sighting], repetition: Repetition) -> list[RunReason]:
+    """Those that had any time, the longest first."""
+    reasons = [
+        replace(each.reason, ns=each.certain_ns, share=repetition.share_of(each.certain_ns))
+        for each in sightings
+        if each.certain_ns > 0
+    ]
+    return sorted(reasons, key=lambda reason: -(reason.ns or 0))
+
+
+def _foreign_runs(window: Interval, cpus: CpuSet) -> Iterator[TaskRun]:
+    """What noisewatch itself had there is noise as well; its ended children were the command."""
+    watchers = _watchers(window)
+    for run in window.runs:
+        if run.cpu in cpus and (not run.is_own or (run.pid in watchers and not run.are_children)):
+            yield run
+
+
+def _watchers(window: Interval) -> frozenset[int]:
+    """noisewatch itself, of whose descendants the command is one."""
+    own = window.after.own_pids
+    tasks = window.after.tasks
+    if tasks is None:
+        return frozenset()
+    known = {pid: tasks.by_tid[pid] for pid in own if pid in tasks.by_tid}
+    return frozenset(pid for pid, task in known.items() if task.parent_pid not in own)
+
+
+def _kind(run: TaskRun) -> Kind:
+    return Kind.KERNEL_THREAD if run.is_kernel else Kind.THREAD
+
+
+def _sighting(
+    repetition: Repetition, key: _Key, runs: Sequence[tuple[Interval, TaskRun]], kind: ReasonKind
+) -> Sighting:
+    cpu, name, pid, noise = key
+    first, last = runs[0][0], runs[-1][0]
+    is_estimate = any(run.is_inferred or repetition.outside(window) for window, run in runs)
+    return Sighting(
+        RunReason(
+            kind=kind,
+            name=name,
+            noise=noise,
+            cpu=cpu,
+            pid=pid,
+            begin_ns=max(first.before.taken_at_ns - repetition.began_ns, 0),
+            end_ns=min(last.after.taken_at_ns, repetition.ended_ns) - repetition.began_ns,
+            is_estimate=is_estimate,
+        ),
+        certain_ns=sum(_certain_ns(repetition, window, run) for window, run in runs),
+        likely_ns=sum(run.ran_ns * repetition.within(window) // max(window.length_ns, 1) for window, run in runs),
+        possible_ns=sum(min(run.ran_ns, repetition.within(window)) for window, run in runs),
+    )
+
+
+def _certain_ns(repetition: Repetition, window: Interval, run: TaskRun) -> int:
+    """What it cannot have had before or after the repetition; of a window that hardly covers more, all of it."""
+    within_ns, outside_ns = repetition.within(window), repetition.outside(window)
+    if within_ns >= _MOSTLY * window.length_ns:
+        return min(run.ran_ns, within_ns)
+    return max(run.ran_ns - outside_ns, 0)

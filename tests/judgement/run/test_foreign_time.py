@@ -1,0 +1,181 @@
+"""Who ran on the target CPUs beside the command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from tests.written.quiet_machine import process, stat_file
+from tests.written.repetitions import ALONE, CPUACCT, MS, THREADED, judge, late, ran, repeat
+
+_HOG = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 200)]
+
+
+def _named(verdict: RepetitionVerdict) -> list[tuple[str, int | None, int]]:
+    return [(reason.name, reason.cpu, (reason.ns or 0) // MS) for reason in verdict.reasons]
+
+
+@pytest.mark.parametrize("use", [ALONE, THREADED])
+def test_a_command_alone_on_its_cpus_is_undisturbed(use: object) -> None:
+    verdict = judge(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=use))  # type: ignore[arg-type]  # either
+    assert verdict == RepetitionVerdict(RunOutcome.UNDISTURBED)
+
+
+@pytest.mark.parametrize("use", [ALONE, THREADED])
+def test_a_thread_that_was_seen_is_named(use: object) -> None:
+    moments = (ran() | _HOG[0], ran({2: 900}, 1.0) | _HOG[1])
+    verdict = judge(repeat(*moments, own_ms=700, use=use))  # type: ignore[arg-type]  # either
+    assert verdict.outcome == RunOutcome.DISTURBED
+    assert _named(verdict) == [("hog", 2, 200)]
+    (reason,) = verdict.reasons
+    assert (reason.kind, reason.pid, reason.share) == (ReasonKind.FOREIGN, 900, 0.2)
+    assert (reason.begin_ns, reason.end_ns, reason.is_estimate) == (0, 1000 * MS, False)
+
+
+def test_time_that_no_look_explains_is_foreign_without_a_name() -> None:
+    verdict = judge(repeat(ran(), ran({2: 900}, 1.0), own_ms=700, use=THREADED))
+    assert verdict.outcome == RunOutcome.DISTURBED
+    assert "no look" in verdict.reasons[0].name
+    assert 199 * MS <= (verdict.reasons[0].ns or 0) <= 200 * MS
+
+
+def test_hidden_processes_do_not_hide_what_they_had() -> None:
+    hidden = repeat(ran(), ran({2: 900}, 1.0), own_ms=700, use=THREADED, gone=("/proc/700/stat", "/proc/1/stat"))
+    assert judge(hidden).outcome == RunOutcome.DISTURBED
+
+
+def test_a_small_part_of_one_cpu_of_several_is_enough() -> None:
+    hog = [process(900, "hog", 3, ms * MS, allowed="3") for ms in (0, 8)]
+    moments = (ran() | hog[0], ran({2: 990, 3: 8}, 1.0) | hog[1])
+    assert _named(judge(repeat(*moments, own_ms=990, use=THREADED))) == [("hog", 3, 8)]
+
+
+def test_what_is_allowed_on_each_cpu_is_no_disturbance() -> None:
+    trifles = [
+        process(900, "trifle", 2, ms * MS, allowed="2") | process(901, "trifle", 3, ms * MS, allowed="3")
+        for ms in (0, 4)
+    ]
+    moments = (ran() | trifles[0], ran({2: 704, 3: 704}, 1.0) | trifles[1])
+    assert judge(repeat(*moments, own_ms=1400, use=THREADED)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_a_single_thread_that_waited_was_disturbed() -> None:
+    verdict = judge(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=replace(ALONE, waited_ns=30 * MS)))
+    assert verdict.outcome == RunOutcome.DISTURBED
+    assert "waited for its CPU" in verdict.reasons[0].name
+
+
+def test_trifles_on_other_cpus_do_not_explain_why_it_waited() -> None:
+    trifle = [process(901, "trifle", 3, ms * MS, allowed="3") for ms in (0, 4)]
+    moments = (ran() | trifle[0], ran({2: 900, 3: 4}, 1.0) | trifle[1])
+    verdict = judge(repeat(*moments, own_ms=900, use=replace(ALONE, waited_ns=6 * MS)))
+    assert verdict.outcome == RunOutcome.DISTURBED
+
+
+def test_what_other_threads_of_it_waited_for_says_nothing() -> None:
+    own = replace(THREADED, waited_ns=300 * MS)
+    assert judge(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=own)).outcome == RunOutcome.UNDISTURBED
+
+
+def _second_of_two(own_ms: float) -> RepetitionVerdict:
+    """Of two repetitions of 0.1 s in one window, in which a hog had 40 ms."""
+    seen = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 40)]
+    moments = (ran() | seen[0], ran({2: 100}, 0.1) | seen[0], ran({2: 200}, 0.2) | seen[1])
+    return judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=own_ms, use=THREADED))
+
+
+def test_a_hog_of_the_repetition_before_is_not_blamed_on_this_one() -> None:
+    assert _second_of_two(own_ms=100).outcome == RunOutcome.UNDISTURBED
+
+
+def test_of_a_window_around_several_the_one_that_was_hit_is_told_with_a_name() -> None:
+    verdict = _second_of_two(own_ms=60)
+    assert [(reason.name, reason.is_estimate) for reason in verdict.reasons] == [("hog", True)]
+    assert 39 * MS <= (verdict.reasons[0].ns or 0) <= 40 * MS
+
+
+def test_somebody_who_ran_before_or_after_it_between_the_marks_did_not_disturb_it() -> None:
+    whole = repeat(ran(), ran({2: 90}, 0.1), seconds=0.1, own_ms=60)
+    inner = replace(whole, began_ns=whole.began_ns + 35 * MS)
+    assert judge(whole).outcome == RunOutcome.DISTURBED
+    assert judge(inner).outcome == RunOutcome.UNDISTURBED
+
+
+def test_without_a_thread_that_knows_its_waiting_that_is_left_open() -> None:
+    whole = repeat(ran(), ran({2: 90}, 0.1), seconds=0.1, own_ms=60, use=THREADED)
+    verdict = judge(replace(whole, began_ns=whole.began_ns + 35 * MS))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "too short" in verdict.unknowns[0]
+
+
+def test_a_thread_that_may_have_been_elsewhere_had_no_more_than_the_books_hold() -> None:
+    wanderer = [process(900, "wanderer", cpu, ms * MS, allowed="0-3") for cpu, ms in ((0, 0), (2, 100))]
+    moments = (ran() | wanderer[0], ran({1: 100, 2: 900}, 1.0) | wanderer[1])
+    assert judge(repeat(*moments, own_ms=900, use=THREADED)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_noisewatch_on_a_target_cpu_is_noise() -> None:
+    moments = [process(900, "noisewatch", 2, ms * MS, allowed="2") for ms in (0, 60)]
+    verdict = judge(repeat(ran() | moments[0], ran({2: 900}, 1.0) | moments[1], own_ms=840, own_pids=[900]))
+    assert _named(verdict) == [("noisewatch", 2, 60)]
+
+
+def test_the_command_itself_is_not_foreign() -> None:
+    files = [
+        process(900, "noisewatch", 0, ms * MS) | process(901, "command", 2, 12 * ms * MS, allowed="2", parent=900)
+        for ms in (0, 60)
+    ]
+    moments = (ran() | files[0], ran({0: 60, 2: 720}, 1.0) | files[1])
+    assert judge(repeat(*moments, own_ms=720, own_pids=[900, 901])).outcome == RunOutcome.UNDISTURBED
+
+
+def test_a_command_that_is_seen_on_other_cpus_is_unknown() -> None:
+    """Even where somebody else had as much of the target CPUs meanwhile, so that the sums agree."""
+    files = [
+        process(900, "noisewatch", 0, 0) | process(901, "command", 1, ms * MS, allowed="1", parent=900)
+        for ms in (0, 500)
+    ]
+    moments = (ran() | files[0], ran({1: 500, 2: 500}, 1.0) | files[1])
+    verdict = judge(repeat(*moments, own_ms=500, own_pids=[900, 901]))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "no target CPUs for 500 ms" in verdict.unknowns[0]
+
+
+def test_a_command_that_has_left_its_cpus_is_unknown_though_it_never_waited() -> None:
+    verdict = judge(repeat(ran(), ran({2: 600}, 1.0), own_ms=900))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "left them" in verdict.unknowns[0]
+
+
+def test_ticks_alone_never_prove_that_nobody_ran() -> None:
+    moments: tuple[dict[str, str], ...] = ({}, {"/proc/stat": stat_file({2: 900}, 1000)})
+    assert judge(repeat(*moments, seconds=10.0, own_ms=9000, use=THREADED)).outcome == RunOutcome.UNKNOWN
+    assert judge(repeat(*moments, seconds=10.0, own_ms=9000)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_ticks_show_who_ran_for_long() -> None:
+    moments: tuple[dict[str, str], ...] = ({}, {"/proc/stat": stat_file({2: 900}, 1000)})
+    assert judge(repeat(*moments, seconds=10.0, own_ms=7000, use=THREADED)).outcome == RunOutcome.DISTURBED
+
+
+def test_a_hog_that_has_not_left_its_cpu_is_found_by_the_looks() -> None:
+    """/proc/schedstat has not counted it yet, and a repetition of 10 ms is too short for ticks."""
+    hog = [process(900, "hog", 3, ms * MS, allowed="3") for ms in (0, 298)]
+    own = {CPUACCT: ran({2: 110})[CPUACCT]}
+    moments = (
+        late(ran()) | hog[0],
+        late(ran(seconds=0.1)) | hog[0],
+        late(ran(seconds=0.2) | own, [6, 5, 6, 5]) | hog[0],
+        late(ran(seconds=0.3) | own, [6, 5, 6, 5]) | hog[1],
+    )
+    verdict = judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=109, use=THREADED))
+    assert [(reason.name, reason.cpu) for reason in verdict.reasons] == [("hog", 3)]
+
+
+def test_more_may_be_lost_where_the_machine_adds_that_anyway() -> None:
+    repetition = repeat(ran(), ran({2: 910}, 1.0), own_ms=900, use=THREADED)
+    assert judge(repetition).outcome == RunOutcome.DISTURBED
+    assert judge(repetition, allowance=Allowance(0.02, True)).outcome == RunOutcome.UNDISTURBED

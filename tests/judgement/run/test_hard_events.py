@@ -1,0 +1,119 @@
+"""What no repetition may meet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome
+from noisewatch.model.run.repetition import ClockShift, Repetition
+from tests.written.quiet_machine import CPUS, quiet_files
+from tests.written.repetitions import MS, judge, ran, repeat
+
+_CORE = f"{CPUS}/cpu2/thermal_throttle/core_throttle_count"
+_VMSTAT = "/proc/vmstat"
+
+
+def _quiet() -> Repetition:
+    return repeat(ran(), ran({2: 900}, 1.0), own_ms=900)
+
+
+def _kinds(repetition: Repetition) -> list[ReasonKind]:
+    return [reason.kind for reason in judge(repetition).reasons]
+
+
+def _swapping(name: str) -> Repetition:
+    grown = "".join(
+        f"{line.split()[0]} {int(line.split()[1]) + 7}\n" if line.split()[0] == name else f"{line}\n"
+        for line in quiet_files(1.0)[_VMSTAT].splitlines()
+    )
+    return repeat(ran(), ran({2: 900}, 1.0) | {_VMSTAT: grown}, own_ms=900)
+
+
+@pytest.mark.parametrize(
+    ("shift", "kind"),
+    [
+        (ClockShift(2 * MS, 0), ReasonKind.CLOCK_STEPPED),
+        (ClockShift(-2 * MS, 0), ReasonKind.CLOCK_STEPPED),
+        (ClockShift(0, 2 * MS), ReasonKind.SUSPENDED),
+    ],
+)
+def test_clocks_that_went_apart(shift: ClockShift, kind: ReasonKind) -> None:
+    assert _kinds(replace(_quiet(), shift=shift)) == [kind]
+
+
+def test_clocks_that_were_not_read_at_once_are_no_event() -> None:
+    assert _kinds(replace(_quiet(), shift=ClockShift(MS // 2, MS // 2))) == []
+
+
+def test_a_command_that_was_stopped() -> None:
+    quiet = _quiet()
+    (reason,) = judge(replace(quiet, use=replace(quiet.use, stopped_ns=500 * MS))).reasons
+    assert (reason.kind, reason.ns, reason.share) == (ReasonKind.STOPPED, 500 * MS, 0.5)
+
+
+@pytest.mark.parametrize("name", ["pswpin", "pswpout"])
+def test_pages_that_were_swapped(name: str) -> None:
+    assert _kinds(_swapping(name)) == [ReasonKind.SWAPPED]
+
+
+def test_a_core_that_heat_slowed() -> None:
+    repetition = repeat(ran() | {_CORE: "3\n"}, ran({2: 900}, 1.0) | {_CORE: "5\n"}, own_ms=900)
+    (reason,) = judge(repetition).reasons
+    assert (reason.kind, reason.cpu) == (ReasonKind.THROTTLED, 2)
+    assert "heat" in reason.name
+
+
+def test_one_event_of_several_windows_is_told_once() -> None:
+    moments = [ran({2: 900 * at}, 1.0 * at) | {_CORE: f"{3 + at}\n"} for at in range(3)]
+    (reason,) = judge(repeat(*moments, looks=(0, 1, 2), own_ms=1800)).reasons
+    assert (reason.kind, reason.begin_ns, reason.end_ns) == (ReasonKind.THROTTLED, 0, 2000 * MS)
+
+
+def test_an_event_of_a_window_around_it_may_have_hit_it() -> None:
+    moments = [ran({2: 90 * at}, 0.1 * at) | {_CORE: f"{3 + (at == 3)}\n"} for at in range(4)]
+    (reason,) = judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=90)).reasons
+    assert (reason.is_estimate, reason.begin_ns, reason.end_ns) == (True, 0, 100 * MS)
+
+
+def test_a_target_cpu_that_went() -> None:
+    gone = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
+    assert ReasonKind.OFFLINE in _kinds(repeat(ran(), ran({2: 900}, 1.0) | gone, own_ms=900))
+
+
+def test_a_quota_that_stopped_the_group() -> None:
+    def group(periods: int) -> dict[str, str]:
+        folder = "/sys/fs/cgroup/ci"
+        return {
+            "/proc/self/cgroup": "0::/ci\n",
+            f"{folder}/cgroup.controllers": "cpu\n",
+            f"{folder}/cpu.max": "50000 100000\n",
+            f"{folder}/cpu.stat": f"nr_periods 10\nnr_throttled {periods}\nthrottled_usec {periods * 1000}\n",
+        }
+
+    moments = (ran() | group(1), ran({2: 900}, 1.0) | group(4))
+    (reason,) = judge(repeat(*moments, own_ms=900)).reasons
+    assert (reason.kind, reason.ns) == (ReasonKind.QUOTA, 3 * MS)
+    uncounted = repeat(*moments, own_ms=900, gone=("/sys/fs/cgroup/ci/cpu.stat",))
+    assert judge(uncounted).outcome == RunOutcome.UNKNOWN
+
+
+def test_without_vmstat_nobody_knows_whether_pages_were_swapped() -> None:
+    verdict = judge(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, gone=(_VMSTAT,)))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert _VMSTAT in verdict.unknowns[0]
+
+
+def test_a_counter_of_heat_that_went_is_unknown() -> None:
+    repetition = repeat(ran() | {_CORE: "3\n"}, ran({2: 900}, 1.0) | {_CORE: "rubbish\n"}, own_ms=900)
+    verdict = judge(repetition)
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert _CORE in verdict.unknowns[0]
+
+
+def test_a_machine_that_was_not_looked_at_all_the_time_is_unknown() -> None:
+    quiet = _quiet()
+    for windows in ((), quiet.windows[:0]):
+        assert judge(replace(quiet, windows=windows)).outcome == RunOutcome.UNKNOWN
+    assert judge(replace(quiet, ended_ns=quiet.ended_ns + MS)).outcome == RunOutcome.UNKNOWN

@@ -1,0 +1,48 @@
+"""Threads of the kernel that write for the command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
+from tests.written.quiet_machine import process
+from tests.written.repetitions import ALONE, MS, THREADED, judge, ran, repeat
+
+_KERNEL = 0x0020_0000
+
+
+def _judge(
+    name: str, ms: int, blocks_out: int = 80_000, flags: int = _KERNEL, is_alone: bool = False
+) -> RepetitionVerdict:
+    moments = [process(50, name, 2, had * MS, allowed="2", flags=flags) for had in (0, ms)]
+    use = replace(ALONE if is_alone else THREADED, blocks_out=blocks_out, waited_ns=ms * MS)
+    return judge(repeat(ran() | moments[0], ran({2: 900}, 1.0) | moments[1], own_ms=900 - ms, use=use))
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+@pytest.mark.parametrize("name", ["kworker/u8:2+flush-8:0", "jbd2/sda1-8", "kworker/2:1H-kblockd", "loop0"])
+def test_what_writes_for_it_is_its_own(name: str, is_alone: bool) -> None:
+    verdict = _judge(name, 60, is_alone=is_alone)
+    assert verdict.outcome == RunOutcome.UNDISTURBED
+    assert [(reason.name, reason.ns) for reason in verdict.own] == [(name, 60 * MS)]
+
+
+def test_it_is_somebody_elses_where_the_command_wrote_nothing() -> None:
+    assert _judge("jbd2/sda1-8", 60, blocks_out=0).outcome == RunOutcome.DISTURBED
+
+
+def test_more_than_it_can_have_needed_is_somebody_elses() -> None:
+    verdict = _judge("jbd2/sda1-8", 300)
+    assert [(reason.name, reason.ns) for reason in verdict.reasons] == [("jbd2/sda1-8", 200 * MS)]
+    assert [(reason.name, reason.ns) for reason in verdict.own] == [("jbd2/sda1-8", 100 * MS)]
+
+
+@pytest.mark.parametrize("name", ["kworker/2:1-events", "ksoftirqd/2", "kcompactd0"])
+def test_other_threads_of_the_kernel_do_not_write_for_it(name: str) -> None:
+    assert _judge(name, 60).outcome == RunOutcome.DISTURBED
+
+
+def test_a_process_with_the_name_of_a_writer_does_not() -> None:
+    assert _judge("jbd2/sda1-8", 60, flags=0).outcome == RunOutcome.DISTURBED

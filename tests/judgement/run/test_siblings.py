@@ -1,0 +1,72 @@
+"""Who was busy on the other hardware threads of the target's cores. CPU 1 plays one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from tests.written.quiet_machine import CPUS, process, stat_file
+from tests.written.repetitions import ALLOWED, MS, late, ran, repeat
+from tests.written.repetitions import judge as judge_with
+
+_SIBLINGS = frozenset({1})
+_HOG = [process(900, "hog", 1, ms * MS, allowed="1") for ms in (0, 100)]
+
+
+def _judge(*moments: dict[str, str], own_ms: float = 900, **options: object) -> RepetitionVerdict:
+    return judge_with(repeat(*moments, own_ms=own_ms, **options), _SIBLINGS, ALLOWED)  # type: ignore[arg-type]
+
+
+def test_an_idle_sibling_does_not_disturb() -> None:
+    assert _judge(ran(), ran({2: 900}, 1.0)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_a_busy_sibling_is_named() -> None:
+    (reason,) = _judge(ran() | _HOG[0], ran({1: 100, 2: 900}, 1.0) | _HOG[1]).reasons
+    assert (reason.kind, reason.name, reason.cpu, reason.ns) == (ReasonKind.SIBLING, "hog", 1, 100 * MS)
+
+
+def test_a_sibling_that_was_busy_with_nobody_seen_disturbs_as_well() -> None:
+    (reason,) = _judge(ran(), ran({1: 100, 2: 900}, 1.0)).reasons
+    assert (reason.kind, reason.cpu, reason.ns) == (ReasonKind.SIBLING, 1, 100 * MS)
+    assert "no look" in reason.name
+
+
+def test_noisewatch_on_a_sibling_is_noise() -> None:
+    moments = [process(900, "noisewatch", 1, ms * MS, allowed="1") for ms in (0, 60)]
+    (reason,) = _judge(ran() | moments[0], ran({1: 60, 2: 900}, 1.0) | moments[1], own_pids=[900]).reasons
+    assert (reason.name, reason.ns) == ("noisewatch", 60 * MS)
+
+
+def test_a_sibling_that_was_busy_before_the_repetition_only_did_not_disturb_it() -> None:
+    whole = repeat(ran(), ran({1: 35, 2: 60}, 0.1), seconds=0.1, own_ms=60)
+    assert judge_with(whole, _SIBLINGS).outcome == RunOutcome.DISTURBED
+    assert judge_with(replace(whole, began_ns=whole.began_ns + 36 * MS), _SIBLINGS).outcome == RunOutcome.UNDISTURBED
+
+
+def test_a_hog_that_has_not_left_the_sibling_is_found_by_the_looks() -> None:
+    hog = [process(900, "hog", 1, ms * MS, allowed="1") for ms in (0, 298)]
+    moments = [late(ran(seconds=at / 10), [5 + at, 5, 5, 5]) | hog[at == 3] for at in range(4)]
+    (reason,) = _judge(*moments, own_ms=0, seconds=0.1, marks=(1, 2)).reasons
+    assert (reason.kind, reason.name) == (ReasonKind.SIBLING, "hog")
+
+
+def test_a_sibling_counted_in_ticks_is_unknown() -> None:
+    verdict = _judge({}, {"/proc/stat": stat_file({2: 90}, 100)})
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "CPU 1" in verdict.unknowns[0]
+
+
+def test_a_sibling_without_a_row_is_unknown_unless_it_is_offline() -> None:
+    after = ran({2: 900}, 1.0)
+    rows = "".join(f"{line}\n" for line in after["/proc/stat"].splitlines() if not line.startswith("cpu1"))
+    assert _judge(ran(), after | {"/proc/stat": rows}).outcome == RunOutcome.UNKNOWN
+    offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", "/proc/stat": rows}
+    assert _judge(ran() | offline, after | offline).outcome == RunOutcome.UNDISTURBED
+
+
+def test_where_nobody_knows_which_cpus_are_siblings_that_is_unknown() -> None:
+    gone = [f"{CPUS}/cpu{cpu}/topology/thread_siblings_list" for cpu in range(4)]
+    verdict = _judge(ran(), ran({2: 900}, 1.0), gone=gone)
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "share a core" in verdict.unknowns[0]

@@ -1,0 +1,120 @@
+"""A repetition of a command on the written quiet machine: what is counted of it, and who is seen meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.reasons import RepetitionVerdict
+from noisewatch.judgement.run.repetition_verdict import judge_repetition
+from noisewatch.kernel.snapshot.counters import read_counters
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.model.run.books import balance
+from noisewatch.model.run.repetition import ClockShift, CommandUse, Repetition
+from tests.written import Files, WrittenMachine, mounted
+from tests.written.quiet_machine import ANSWERS, quiet_files, stat_file
+
+MS = 1_000_000
+CPUACCT = "/sys/fs/cgroup/cpuacct/cpuacct.usage_percpu"
+SCHEDSTAT = "/proc/schedstat"
+ALLOWED = Allowance(0.005, False)
+ALONE = CommandUse(
+    user_ns=0,
+    system_ns=0,
+    waited_ns=0,
+    ran_alone=True,
+    stopped_ns=0,
+    major_faults=0,
+    blocks_in=0,
+    blocks_out=0,
+    switches=0,
+    preemptions=0,
+    **{name: 1000 for name in CommandUse.__annotations__ if name.startswith("most_resident")},
+)
+THREADED = replace(ALONE, ran_alone=False)
+_MOUNTS = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,cpuacct 0 0\n"
+
+
+def ran(ms_by_cpu: Mapping[int, float] | None = None, seconds: float = 0.0) -> dict[str, str]:
+    """What tasks have run on the CPUs since the start, to the nanosecond and in ticks."""
+    ms = ms_by_cpu or {}
+    usage = [round((ms.get(cpu, 0) + 1) * MS) + round(seconds * 20 * MS if cpu == 0 else 0) for cpu in range(4)]
+    ticks = round(seconds * 100)
+    return {
+        **mounted(_MOUNTS),
+        "/sys/fs/cgroup/cpuacct/release_agent": "\n",
+        CPUACCT: " ".join(map(str, usage)) + "\n",
+        "/proc/stat": stat_file({0: ticks // 50} | {cpu: int(each // 10) for cpu, each in ms.items()}, ticks),
+    }
+
+
+def late(files: Files, stays: Sequence[int] = (5, 5, 5, 5)) -> dict[str, str]:
+    """The same on a kernel that counts when a task leaves the CPU; tasks were put on each so often."""
+    rows = [f"cpu{cpu} 0 0 0 0 0 0 {ns} 0 {stays[cpu]}\n" for cpu, ns in enumerate(files[CPUACCT].split())]
+    return {path: text for path, text in files.items() if path != CPUACCT} | {SCHEDSTAT: "".join(rows)}
+
+
+def repeat(
+    *moments: Files,
+    seconds: float = 1.0,
+    looks: Sequence[int] = (0, -1),
+    marks: tuple[int, int] = (0, -1),
+    use: CommandUse = ALONE,
+    own_pids: Sequence[int] = (),
+    own_ms: float = 0.0,
+    gone: Sequence[str] = (),
+) -> Repetition:
+    """The repetition between the moments `marks`, so many seconds apart, on the quiet machine with other files.
+
+    At the moments `looks` all threads are looked at.
+    """
+    whole = [
+        {path: text for path, text in (quiet_files(seconds * at) | dict(files)).items() if path not in gone}
+        for at, files in enumerate(moments)
+    ]
+    machine = WrittenMachine(*whole, answers=ANSWERS, own_pids=own_pids, seconds_between=seconds)
+    task_reader = TaskReader()
+    last: Snapshot | None = None
+    windows: list[Interval] = []
+    marked: dict[int, Snapshot] = {}
+    counters = None
+    for at in range(len(moments)):
+        if at in (each % len(moments) for each in looks):
+            before, last = last, read_snapshot(machine, SnapshotOptions(), task_reader, last)
+            if before is not None:
+                windows.append(interval_between(before, last))
+        if at in (each % len(moments) for each in marks):
+            assert last is not None
+            counters = read_counters(machine, counters)
+            marked[at] = counters.within(last)
+        if machine.has_next:
+            machine.advance()
+    began, ended = sorted(marked)
+    before, after = marked[began], marked[ended]
+    use = replace(use, user_ns=round(own_ms * MS))
+    return Repetition(
+        number=1,
+        command=0,
+        began_ns=before.taken_at_ns,
+        ended_ns=after.taken_at_ns,
+        began_wall_ns=0,
+        status=0,
+        use=use,
+        shift=ClockShift(0, 0),
+        span=interval_between(before, after),
+        books=balance(before, after, before.target.cpus, use.cpu_ns),
+        windows=tuple(
+            window
+            for window in windows
+            if window.after.taken_at_ns > before.taken_at_ns and window.before.taken_at_ns < after.taken_at_ns
+        ),
+    )
+
+
+def judge(repetition: Repetition, siblings: CpuSet = frozenset(), allowance: Allowance = ALLOWED) -> RepetitionVerdict:
+    """The verdict, with what is allowed of most machines."""
+    return judge_repetition(repetition, siblings, allowance)
