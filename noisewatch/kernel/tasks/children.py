@@ -1,0 +1,36 @@
+"""Which processes a thread has started, and which of all processes are below some.
+
+    /proc/4711/task/4711/children   4712 4720        Linux 3.5, with CONFIG_PROC_CHILDREN
+
+https://man7.org/linux/man-pages/man5/proc_tid_children.5.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.numbers import are_counts
+
+
+def parse_children(text: str) -> tuple[int, ...]:
+    """The numbers of the children; none in an empty file. Raises Malformed."""
+    words = text.split()
+    if words and not are_counts(words):
+        raise Malformed("numbers of processes", text.strip())
+    return tuple(map(int, words))
+
+
+def descendants_in(parent_by_pid: Mapping[int, int], roots: Iterable[int]) -> frozenset[int]:
+    """The roots, and the processes below them."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in parent_by_pid.items():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    pending = list(roots)
+    while pending:
+        pid = pending.pop()
+        if pid not in found:
+            found.add(pid)
+            pending += children.get(pid, ())
+    return frozenset(found)

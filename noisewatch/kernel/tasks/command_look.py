@@ -1,0 +1,69 @@
+"""The threads of one command at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.tasks.files import parse_stat, thread_times
+from noisewatch.records import dataclass
+
+_READY = "R"
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadLook:
+    """One thread at one moment. Times are since it began; `waited_ns` is how long it was ready and had no CPU.
+
+    `migrations` is the kernel's count when it was last asked; None where it was not, or does not tell.
+    """
+
+    tid: int
+    pid: int
+    name: str
+    state: str
+    cpu: int  # the one that it runs on, or ran on last
+    ran_ns: int
+    waited_ns: int | None
+    started_ticks: int  # since boot: tells a recycled number
+    thread_count: int  # of its process
+    migrations: int | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has a CPU, or wants one."""
+        return self.state == _READY
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLook:
+    """All threads that are known, by number. Those that had no turn are as an earlier look found them.
+
+    `reason`: why some may be missing; None where all were listed.
+    """
+
+    taken_at_ns: int
+    threads: Mapping[int, ThreadLook]
+    without_turn: frozenset[int] = frozenset()
+    reason: str | None = None
+
+
+def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migrations: int | None = None) -> ThreadLook:
+    """The thread of the process, by its files. Raises Unreadable where they say nothing."""
+    try:
+        said = parse_stat(stat.decode("utf-8", "replace"))
+        ran_ns, waited_ns = thread_times(schedstat, said, folder)
+    except Malformed as error:
+        raise Unreadable(folder, error.reason) from error
+    return ThreadLook(
+        tid=said.pid,
+        pid=pid,
+        name=said.name,
+        state=said.state,
+        cpu=said.cpu,
+        ran_ns=ran_ns,
+        waited_ns=waited_ns,
+        started_ticks=said.started_ticks,
+        thread_count=said.thread_count,
+        migrations=migrations,
+    )

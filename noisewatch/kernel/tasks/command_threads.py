@@ -1,0 +1,233 @@
+"""Looks at the threads of a command and of all that it has started, some ten times a second.
+
+A thread whose schedstat stands still has not run, so that it has started nothing, and the rest of it need not be read.
+Of one that was ready to run, stat is asked first: that brings its time up to date, which without a tick happens by
+itself once a second.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.numbers import is_count
+from noisewatch.kernel.tasks.children import descendants_in, parse_children
+from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook, look_from
+from noisewatch.kernel.tasks.files import read_migrations, read_schedstat
+from noisewatch.machine import Machine
+from noisewatch.records import dataclass
+
+BUDGET_NS = 2_000_000  # of CPU time a look: 2 % of a housekeeping CPU, ten times a second
+_AT_ONCE = 64  # threads that are read before the budget is looked at
+_NO_CHILDREN = "this kernel tells no children (CONFIG_PROC_CHILDREN): what started since the last full look is missing"
+
+
+@dataclass(slots=True)
+class _Thread:
+    folder: str
+    stat: bytes
+    schedstat: bytes | None  # None where this kernel has none
+    look: ThreadLook
+    ran: bool = True  # between the last two looks
+
+    @property
+    def is_asked_for_stat(self) -> bool:
+        return self.look.is_ready or self.schedstat is None
+
+
+@dataclass(slots=True)
+class _Process:
+    tids: set[int] = field(default_factory=set)  # as they were listed
+    has_lost_some: bool = False
+
+
+class CommandThreadReader:
+    """Looks at the threads of the processes `pids`, and at those of all that they start.
+
+    `reaper` is the process that orphans come back to: the children that it gets from now on belong to the command too.
+    A look ends when it has taken `budget_ns` of CPU time; who had no turn then is among the first in the next ones.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        pids: Iterable[int],
+        reaper: int | None = None,
+        budget_ns: int = BUDGET_NS,
+        used_ns: Callable[[], int] = time.thread_time_ns,
+    ) -> None:
+        self._machine = machine
+        self._budget_ns = budget_ns
+        self._used_ns = used_ns
+        self._threads: dict[int, _Thread] = {}
+        self._processes: dict[int, _Process] = {}
+        self._roots = tuple(pids)
+        self._pending: dict[int, None] = {}  # processes that are new, in order
+        self._listed: deque[tuple[int, int]] = deque()  # processes with threads that are still to be read
+        self._reason: str | None = None
+        self._reaper = f"/proc/{reaper}/task/{reaper}" if reaper is not None else None
+        of_reaper = self._children(self._reaper) if self._reaper is not None else ()
+        self._others = {*machine.own_pids, *of_reaper} - {*self._roots}
+        self._last_in_turn = {True: 0, False: 0}  # of those that ran, and of the others
+        self._begins_with_ran = False
+        self._counts_migrations = False
+
+    def look(self, parent_by_pid: Mapping[int, int] | None = None, counts_migrations: bool = False) -> CommandLook:
+        """The threads now. `parent_by_pid` is of all processes, for kernels that tell no children."""
+        self._counts_migrations = counts_migrations
+        taken_at_ns, until_ns = self._machine.now_ns(), self._used_ns() + self._budget_ns
+        order = self._in_order()
+        self._pending |= dict.fromkeys(self._roots)
+        if self._reaper is not None:
+            self._add_children(self._reaper)
+        if parent_by_pid is not None and self._reason is not None:
+            self._pending |= dict.fromkeys(descendants_in(parent_by_pid, self._processes))
+        self._add_pending(until_ns)
+        done = 0
+        while done < len(order) and (not done or self._used_ns() <= until_ns):
+            self._read_again(order[done : done + _AT_ONCE])
+            done += _AT_ONCE
+            self._add_pending(until_ns)
+        looks = {tid: thread.look for tid, thread in self._threads.items()}
+        return CommandLook(taken_at_ns, looks, frozenset(order[done:]).intersection(looks), self._reason)
+
+    def _in_order(self) -> list[int]:
+        """By turns first those that ran and first the others."""
+        self._begins_with_ran = not self._begins_with_ran
+        return self._in_turn(self._begins_with_ran) + self._in_turn(not self._begins_with_ran)
+
+    def _in_turn(self, ran: bool) -> list[int]:
+        """From behind the one that was the last of its kind to be read."""
+        tids = sorted(tid for tid, thread in self._threads.items() if thread.ran is ran)
+        start = bisect(tids, self._last_in_turn[ran])
+        return tids[start:] + tids[:start]
+
+    def _read_again(self, tids: Iterable[int]) -> None:
+        """Reads threads that are known, and what those that ran may have started."""
+        known = [tid for tid in tids if tid in self._threads]
+        ran: dict[int, list[_Thread]] = {}
+        for tid, stat, schedstat in self._changed(known):
+            thread = self._threads[tid]
+            self._last_in_turn[thread.ran] = tid
+            try:
+                self._take_in(thread, stat, schedstat)
+            except Unreadable:
+                self._forget(tid)
+                ran.setdefault(thread.look.pid, [])
+            else:
+                if thread.ran:
+                    ran.setdefault(thread.look.pid, []).append(thread)
+        for pid, threads in ran.items():
+            self._look_for_new(pid, threads)
+
+    def _changed(self, tids: Sequence[int]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+        """Each thread with its stat and schedstat now; None is to be read."""
+        files: list[tuple[str, bytes]] = []
+        for thread in map(self._threads.__getitem__, tids):
+            if thread.is_asked_for_stat:
+                files.append((f"{thread.folder}/stat", thread.stat))
+            if thread.schedstat is not None:
+                files.append((f"{thread.folder}/schedstat", thread.schedstat))
+        changed = {files[at][0]: content for at, content in self._machine.reread(files)}
+        for tid in tids:
+            thread = self._threads[tid]
+            stat = changed.get(f"{thread.folder}/stat", thread.stat)
+            yield tid, stat, changed.get(f"{thread.folder}/schedstat", thread.schedstat)
+
+    def _take_in(self, thread: _Thread, stat: bytes | None, schedstat: bytes | None) -> None:
+        """Raises Unreadable where the thread has ended."""
+        folder = thread.folder
+        if stat is None:
+            stat = self._machine.read_bytes(f"{folder}/stat")
+        if schedstat is None and thread.schedstat is not None:
+            schedstat = self._machine.read_bytes(f"{folder}/schedstat")
+        thread.ran = (stat, schedstat) != (thread.stat, thread.schedstat)
+        if not thread.ran:
+            return
+        if not thread.is_asked_for_stat:
+            stat = self._machine.read_bytes(f"{folder}/stat")
+        thread.look = look_from(thread.look.pid, stat, schedstat, folder, self._migrations(folder, thread.look))
+        thread.stat, thread.schedstat = stat, schedstat
+
+    def _migrations(self, folder: str, before: ThreadLook | None = None) -> int | None:
+        counted = read_migrations(self._machine.read_bytes, folder) if self._counts_migrations else None
+        return before.migrations if counted is None and before is not None else counted
+
+    def _forget(self, tid: int) -> None:
+        pid = self._threads.pop(tid).look.pid
+        process = self._processes[pid]
+        process.tids.discard(tid)
+        process.has_lost_some = True
+
+    def _look_for_new(self, pid: int, ran: Sequence[_Thread]) -> None:
+        """Threads and children that the threads which ran may have started."""
+        process = self._processes[pid]
+        if process.has_lost_some or any(thread.look.thread_count != len(process.tids) for thread in ran):
+            self._list_threads(pid, process)
+        for thread in ran:
+            self._add_children(thread.folder)
+
+    def _add_pending(self, until_ns: int) -> None:
+        """New threads and processes, until that took too long."""
+        while (self._listed or self._pending) and self._used_ns() <= until_ns:
+            if self._listed:
+                self._add_thread(*self._listed.popleft())
+                continue
+            pid = next(iter(self._pending))
+            del self._pending[pid]
+            if pid not in self._processes and pid not in self._others:
+                process = self._processes[pid] = _Process()
+                self._list_threads(pid, process)
+
+    def _list_threads(self, pid: int, process: _Process) -> None:
+        """Has those read that are not known so far; forgets the process where it has ended."""
+        process.has_lost_some = False
+        names: Sequence[str] = ()
+        try:
+            names = self._machine.list_names(f"/proc/{pid}/task")
+        except Absent:
+            pass
+        except Unreadable as error:
+            self._reason = str(error)
+        tids = {int(name) for name in names if is_count(name)}
+        self._listed += ((pid, tid) for tid in sorted(tids - process.tids))
+        process.tids |= tids
+        if not process.tids:
+            del self._processes[pid]
+
+    def _add_thread(self, pid: int, tid: int) -> None:
+        thread = self._new(pid, tid)
+        if thread is not None:
+            self._threads[tid] = thread
+            self._add_children(thread.folder)
+        elif (process := self._processes.get(pid)) is not None:
+            process.tids.discard(tid)
+            if not process.tids:
+                del self._processes[pid]
+
+    def _new(self, pid: int, tid: int) -> _Thread | None:
+        """None where it has ended since."""
+        folder = f"/proc/{pid}/task/{tid}"
+        try:
+            stat = self._machine.read_bytes(f"{folder}/stat")
+            schedstat = read_schedstat(self._machine, folder)
+            return _Thread(folder, stat, schedstat, look_from(pid, stat, schedstat, folder, self._migrations(folder)))
+        except Unreadable:
+            return None
+
+    def _add_children(self, folder: str) -> None:
+        self._pending |= dict.fromkeys(self._children(folder))
+
+    def _children(self, folder: str) -> tuple[int, ...]:
+        try:
+            return parse_children(self._machine.read_bytes(f"{folder}/children").decode("ascii", "replace"))
+        except Absent:
+            if read_schedstat(self._machine, folder) is not None:  # the thread itself is still there
+                self._reason = _NO_CHILDREN
+        except (Unreadable, Malformed) as error:
+            self._reason = str(error)
+        return ()

@@ -1,0 +1,70 @@
+"""Where memory was handed out, and where it lies."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.memory.node_memory import (
+    NodePages,
+    parse_memory_numa_stat,
+    parse_numastat,
+    read_node_pages,
+)
+from tests.written import reading
+
+NUMASTAT = "numa_hit 90\nnuma_miss 3\nnuma_foreign 0\ninterleave_hit 1\nlocal_node {own}\nother_node {others}\n"
+_FIRST, _SECOND = (f"/sys/devices/system/node/node{node}/numastat" for node in (0, 1))
+_SWITCH = "/proc/sys/vm/numa_stat"
+
+
+def test_pages_are_told_apart_by_whose_cpus_they_went_to() -> None:
+    assert parse_numastat(NUMASTAT.format(own=80, others=13)) == NodePages(80, 13)
+
+
+@pytest.mark.parametrize("text", ["", "rubbish", "local_node 3\n", "local_node 3\nother_node x\n"])
+def test_a_count_that_is_missing_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_numastat(text)
+
+
+def test_a_groups_memory_is_its_own_and_the_files_that_it_read() -> None:
+    text = "anon N0=8192 N1=4096\nfile N0=1 N1=2\nkernel_stack N0=9 N1=9\nworkingset_refault_anon N0=7 N1=7\n"
+    assert parse_memory_numa_stat(text) == {0: 8193, 1: 4098}
+
+
+@pytest.mark.parametrize("text", ["", "kernel_stack N0=9\n", "anon N0=x\n", "anon 0=4\n"])
+def test_a_group_of_no_known_memory_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_memory_numa_stat(text)
+
+
+@given(st.text())
+def test_any_text_is_parsed_or_malformed(text: str) -> None:
+    for parse in (parse_numastat, parse_memory_numa_stat):
+        try:
+            parse(text)
+        except Malformed:
+            continue
+
+
+def test_all_nodes_are_read() -> None:
+    files = {_FIRST: NUMASTAT.format(own=1, others=2), _SECOND: NUMASTAT.format(own=3, others=4), _SWITCH: "1\n"}
+    assert read_node_pages(reading(files), frozenset({0, 1})) == {0: NodePages(1, 2), 1: NodePages(3, 4)}
+
+
+def test_a_node_that_cannot_be_read_leaves_all_of_it_unknown() -> None:
+    found = read_node_pages(reading({_FIRST: NUMASTAT.format(own=1, others=2)}), frozenset({0, 1}))
+    assert found == f"{_SECOND}: no such file"
+
+
+def test_counts_that_the_kernel_does_not_keep_are_unknown() -> None:
+    files = {_FIRST: NUMASTAT.format(own=1, others=2), _SWITCH: "0\n"}
+    assert "is 0" in str(read_node_pages(reading(files), frozenset({0})))
+
+
+def test_whether_pages_are_counted_has_to_be_known() -> None:
+    found = read_node_pages(reading({_FIRST: NUMASTAT.format(own=1, others=2), _SWITCH: ""}), frozenset({0}))
+    assert str(found).startswith(f"{_SWITCH}: empty")

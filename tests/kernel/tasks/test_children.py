@@ -1,0 +1,34 @@
+"""What a thread has started, and who is below whom."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.tasks.children import descendants_in, parse_children
+
+
+@pytest.mark.parametrize(("text", "children"), [("", ()), ("12 ", (12,)), ("12 13 ", (12, 13))])
+def test_children_are_numbers(text: str, children: tuple[int, ...]) -> None:
+    assert parse_children(text) == children
+
+
+@given(st.text())
+def test_any_text_is_children_or_malformed(text: str) -> None:
+    try:
+        assert all(pid >= 0 for pid in parse_children(text))
+    except Malformed:
+        assert text.split() != [word for word in text.split() if word.isascii() and word.isdigit() and len(word) < 5]
+
+
+def test_descendants_are_those_of_descendants_too() -> None:
+    assert descendants_in({2: 1, 3: 2, 4: 3, 5: 1}, [2]) == {2, 3, 4}
+
+
+@given(st.dictionaries(st.integers(1, 20), st.integers(1, 20)), st.sets(st.integers(1, 20)))
+def test_no_circle_of_parents_keeps_it(parents: dict[int, int], roots: set[int]) -> None:
+    found = descendants_in(parents, roots)
+    assert found >= roots
+    assert all(parents[pid] in found for pid in found - roots)
