@@ -1,0 +1,46 @@
+"""How much of a command's memory came from other nodes than those of its target CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.kernel.memory.node_memory import NodePages
+from noisewatch.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryElsewhere:
+    """`share` is the part of the memory that lies, or came, from other nodes; None is unknown, and `reason` says why.
+
+    `is_bound`: of all that was handed out on the machine meanwhile, of which the command had a part: it has no more.
+    """
+
+    share: float | None
+    size_bytes: int | None
+    is_bound: bool = False
+    reason: str | None = None
+
+
+NOWHERE_ELSE = MemoryElsewhere(0.0, 0)
+
+
+def elsewhere_by_pages(
+    before: Mapping[int, NodePages], after: Mapping[int, NodePages], home: frozenset[int], page_bytes: int
+) -> MemoryElsewhere:
+    """From the counts of all nodes; `home` are those of the target CPUs.
+
+    What other nodes gave to CPUs that are not their own may have gone to the target CPUs.
+    """
+    if any(after[node].to_others < pages.to_others for node, pages in before.items()):
+        return MemoryElsewhere(None, None, reason="the kernel's count of pages by node ran backwards")
+    away = sum(after[node].to_others - pages.to_others for node, pages in before.items() if node not in home)
+    at_home = sum(after[node].to_own_cpus - pages.to_own_cpus for node, pages in before.items() if node in home)
+    share = away / (away + at_home) if away else 0.0
+    return MemoryElsewhere(share, away * page_bytes, is_bound=away > 0)
+
+
+def elsewhere_in_group(bytes_by_node: Mapping[int, int], home: frozenset[int]) -> MemoryElsewhere:
+    """Of the command's own control group, by memory.numa_stat."""
+    away = sum(size for node, size in bytes_by_node.items() if node not in home)
+    total = sum(bytes_by_node.values())
+    return MemoryElsewhere(away / total if total else 0.0, away)

@@ -1,0 +1,113 @@
+"""Where the threads of a command ran: what looks at them, some ten times a second, come to.
+
+A thread's time between two looks is counted for the CPU on which both found it, or half for each of two: shares are
+estimates. It may have moved more often than the looks saw; the kernel counts that, but not whence and where to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from noisewatch.model.run.memory_nodes import MemoryElsewhere
+from noisewatch.records import dataclass
+
+_Key = TypeVar("_Key")
+
+if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPlacement:
+    """One thread. Times are those that the looks saw, and None is unknown.
+
+    `moves` are changes of CPU from one look to the next, and `node_moves` and `kind_moves` those of them that led to
+    another memory node or kind of core: at least so many. `migrations` is the kernel's count. A core is known by its
+    first CPU.
+    """
+
+    tid: int
+    pid: int
+    name: str
+    ran_ns: int
+    waited_ns: int | None
+    ns_by_cpu: Mapping[int, float]
+    ns_by_core: Mapping[int, float]
+    ns_by_node: Mapping[int | None, float]
+    ns_by_kind: Mapping[str | None, float]
+    moves: int
+    node_moves: int
+    kind_moves: int
+    migrations: int | None
+
+    @property
+    def least_moves(self) -> int:
+        """How often it moved at least."""
+        return max(self.moves, self.migrations or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stacking:
+    """Threads that were ready on one CPU while another target CPU had none of the command.
+
+    `share` is the part of the looks, `most_ready` how many shared one CPU at the most. `stacked` are the CPUs that were
+    shared, `free` those that were free meanwhile.
+    """
+
+    share: float
+    looks: int
+    most_ready: int
+    stacked: CpuSet
+    free: CpuSet
+    tids: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Of one repetition. Threads have the most run time first; `other_ns` is that of short-lived ones, added up.
+
+    `used_ns` is all the CPU time that the command has had, None where nobody said. `nodes` and `kinds` are those of the
+    target CPUs, with None among them where one is not known.
+    """
+
+    target: CpuSet
+    looks: int
+    threads: tuple[ThreadPlacement, ...]
+    other_ns: float
+    used_ns: int | None
+    stacking: Stacking | None
+    memory: MemoryElsewhere
+    nodes: frozenset[int | None]
+    kinds: frozenset[str | None]
+    reason: str | None = None  # why threads may be missing
+
+    @property
+    def seen_ns(self) -> float:
+        """The run time that the looks saw."""
+        return sum(thread.ran_ns for thread in self.threads) + self.other_ns
+
+    @property
+    def seen_share(self) -> float | None:
+        """The part of the command's CPU time that the looks saw; None is unknown."""
+        return min(self.seen_ns / self.used_ns, 1.0) if self.used_ns else None
+
+    def ns_by_node(self) -> Mapping[int | None, float]:
+        """The run time of all threads on each memory node."""
+        return _added(thread.ns_by_node for thread in self.threads)
+
+    def ns_by_kind(self) -> Mapping[str | None, float]:
+        """The run time of all threads on each kind of core."""
+        return _added(thread.ns_by_kind for thread in self.threads)
+
+    def ns_by_cpu(self) -> Mapping[int, float]:
+        """The run time of all threads on each CPU."""
+        return _added(thread.ns_by_cpu for thread in self.threads)
+
+
+def _added(maps: Iterable[Mapping[_Key, float]]) -> Mapping[_Key, float]:
+    sums: dict[_Key, float] = {}
+    for each in maps:
+        for key, ns in each.items():
+            sums[key] = sums.get(key, 0.0) + ns
+    return sums

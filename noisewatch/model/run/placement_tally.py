@@ -1,0 +1,206 @@
+"""Adding up the looks at a command's threads, so that none of them has to be kept."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from typing import TypeVar
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
+from noisewatch.model.run.memory_nodes import MemoryElsewhere
+from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
+from noisewatch.records import dataclass
+
+MOST_ENDED = 1024  # threads that are kept after they have ended; of more, those that ran least are added up
+_Key = TypeVar("_Key")
+
+
+@dataclass(slots=True)
+class _Thread:
+    last: ThreadLook
+    migrations_before: int | None  # the first look
+    ns_by_cpu: dict[int, float] = field(default_factory=dict)
+    moves: int = 0
+    node_moves: int = 0
+    kind_moves: int = 0
+
+    def add(self, cpu: int, ns: float) -> None:
+        """Run time there."""
+        self.ns_by_cpu[cpu] = self.ns_by_cpu.get(cpu, 0.0) + ns
+
+
+@dataclass(slots=True)
+class _Stacks:
+    looks: int = 0
+    most_ready: int = 0
+    stacked: dict[int, int] = field(default_factory=dict)  # looks by CPU
+    free: dict[int, int] = field(default_factory=dict)
+    tids: set[int] = field(default_factory=set)
+
+
+class PlacementTally:
+    """The looks of one repetition so far, in order."""
+
+    def __init__(self, target: CpuSet, topology: Mapping[int, CpuPlace]) -> None:
+        self._target = target
+        self._topology = topology
+        self._looks = 0
+        self._threads: dict[int, _Thread] = {}
+        self._ended: list[_Thread] = []
+        self._other_ns = 0.0
+        self._stacks = _Stacks()
+        self._reason: str | None = None
+
+    def add(self, look: CommandLook) -> None:
+        """One more look."""
+        for tid in self._threads.keys() - look.threads.keys():
+            self._end(self._threads.pop(tid))
+        for tid, now in look.threads.items():
+            if tid not in look.without_turn:
+                self._add_thread(now)
+        self._add_stacks(look)
+        self._looks += 1
+        self._reason = self._reason or look.reason
+
+    def _add_thread(self, now: ThreadLook) -> None:
+        thread = self._threads.get(now.tid)
+        if thread is not None and thread.last.started_ticks != now.started_ticks:
+            self._end(thread)
+            thread = None
+        if thread is None:
+            migrations_before = now.migrations if self._looks == 0 else 0
+            thread = self._threads[now.tid] = _Thread(now, migrations_before)
+            thread.add(now.cpu, now.ran_ns)
+        elif now is not thread.last:
+            self._add_time(thread, now)
+
+    def _add_time(self, thread: _Thread, now: ThreadLook) -> None:
+        last, thread.last = thread.last, now
+        ns = max(now.ran_ns - last.ran_ns, 0)
+        for cpu in (last.cpu, now.cpu):
+            thread.add(cpu, ns / 2)
+        if last.cpu != now.cpu:
+            thread.moves += 1
+            thread.node_moves += _differ(self._node(last.cpu), self._node(now.cpu))
+            thread.kind_moves += _differ(self._kind(last.cpu), self._kind(now.cpu))
+
+    def _add_stacks(self, look: CommandLook) -> None:
+        """Whether threads shared a CPU while another was free; one that had no turn may need the CPU it had last."""
+        ready: dict[int, list[int]] = defaultdict(list)
+        for tid, now in look.threads.items():
+            if now.is_ready and tid not in look.without_turn:
+                ready[now.cpu].append(tid)
+        stacked = {cpu: tids for cpu, tids in ready.items() if len(tids) > 1 and cpu in self._target}
+        free = self._target - ready.keys() - {look.threads[tid].cpu for tid in look.without_turn}
+        if not stacked or not free:
+            return
+        self._stacks.looks += 1
+        self._stacks.most_ready = max(self._stacks.most_ready, *map(len, stacked.values()))
+        for counts, cpus in ((self._stacks.stacked, stacked), (self._stacks.free, free)):
+            for cpu in cpus:
+                counts[cpu] = counts.get(cpu, 0) + 1
+        self._stacks.tids.update(*stacked.values())
+
+    def _end(self, thread: _Thread) -> None:
+        self._ended.append(thread)
+        if len(self._ended) > 2 * MOST_ENDED:
+            self._ended.sort(key=lambda each: -each.last.ran_ns)
+            self._other_ns += sum(sum(each.ns_by_cpu.values()) for each in self._ended[MOST_ENDED:])
+            del self._ended[MOST_ENDED:]
+
+    def placement(
+        self,
+        memory: MemoryElsewhere,
+        used_ns: int | None = None,
+        idle_share_by_cpu: Mapping[int, float] | None = None,
+    ) -> Placement:
+        """What the looks came to. `used_ns` is all CPU time of the command.
+
+        `idle_share_by_cpu`: for which part of the repetition nobody ran there. A CPU that others used was not free.
+        """
+        found = [self._placed(thread) for thread in (*self._threads.values(), *self._ended)]
+        return Placement(
+            target=self._target,
+            looks=self._looks,
+            threads=tuple(sorted(found, key=lambda thread: (-thread.ran_ns, thread.tid))),
+            other_ns=self._other_ns,
+            used_ns=used_ns,
+            stacking=self._stacking(idle_share_by_cpu or {}),
+            memory=memory,
+            nodes=frozenset(map(self._node, self._target)),
+            kinds=frozenset(map(self._kind, self._target)),
+            reason=self._reason,
+        )
+
+    def _placed(self, thread: _Thread) -> ThreadPlacement:
+        last, ns_by_cpu = thread.last, thread.ns_by_cpu
+        before, counted = thread.migrations_before, last.migrations
+        return ThreadPlacement(
+            tid=last.tid,
+            pid=last.pid,
+            name=last.name,
+            ran_ns=round(sum(ns_by_cpu.values())),
+            waited_ns=last.waited_ns,
+            ns_by_cpu=ns_by_cpu,
+            ns_by_core=_grouped(ns_by_cpu, self._core),
+            ns_by_node=_grouped(ns_by_cpu, self._node),
+            ns_by_kind=_grouped(ns_by_cpu, self._kind),
+            moves=thread.moves,
+            node_moves=thread.node_moves,
+            kind_moves=thread.kind_moves,
+            migrations=counted - before if counted is not None and before is not None else None,
+        )
+
+    def _stacking(self, idle_share_by_cpu: Mapping[int, float]) -> Stacking | None:
+        stacks = self._stacks
+        idle = {cpu: looks / self._looks for cpu, looks in stacks.free.items()}
+        idle = {cpu: min(share, idle_share_by_cpu.get(cpu, 1.0)) for cpu, share in idle.items()}
+        share = min(stacks.looks / self._looks, sum(idle.values())) if idle else 0.0
+        if not share:
+            return None
+        return Stacking(
+            share=share,
+            looks=stacks.looks,
+            most_ready=stacks.most_ready,
+            stacked=frozenset(stacks.stacked),
+            free=frozenset(cpu for cpu in idle if idle[cpu] > 0),
+            tids=frozenset(stacks.tids),
+        )
+
+    def _core(self, cpu: int) -> int:
+        place = self._topology.get(cpu)
+        return min(place.siblings) if place is not None and place.siblings else cpu
+
+    def _node(self, cpu: int) -> int | None:
+        place = self._topology.get(cpu)
+        return place.node if place is not None else None
+
+    def _kind(self, cpu: int) -> str | None:
+        place = self._topology.get(cpu)
+        return place.kind if place is not None else None
+
+
+def placement_of(
+    looks: Iterable[CommandLook], target: CpuSet, topology: Mapping[int, CpuPlace], memory: MemoryElsewhere
+) -> Placement:
+    """The looks of one repetition, in order."""
+    tally = PlacementTally(target, topology)
+    for look in looks:
+        tally.add(look)
+    return tally.placement(memory)
+
+
+def _differ(one: object, other: object) -> bool:
+    """Whether both are known, and are not the same."""
+    return None not in (one, other) and one != other
+
+
+def _grouped(ns_by_cpu: Mapping[int, float], group: Callable[[int], _Key]) -> Mapping[_Key, float]:
+    sums: dict[_Key, float] = {}
+    for cpu, ns in ns_by_cpu.items():
+        key = group(cpu)
+        sums[key] = sums.get(key, 0.0) + ns
+    return sums

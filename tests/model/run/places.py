@@ -1,0 +1,27 @@
+"""A machine of two nodes with two CPUs each, of which the first two are performance cores."""
+
+from __future__ import annotations
+
+from noisewatch.kernel.cpus.topology import CpuPlace
+
+
+def place(cpu: int, *, node: int | None, kind: str | None = "none", core: int | None = None) -> CpuPlace:
+    """A CPU, which is its own core unless `core` is its first CPU."""
+    siblings = frozenset({cpu}) if core is None else frozenset({core, cpu})
+    return CpuPlace(
+        cpu=cpu,
+        core=cpu,
+        package=0,
+        node=node,
+        siblings=siblings,
+        last_level_cache=None,
+        kind=kind,
+        capacity=None,
+    )
+
+
+TWO_NODES = {cpu: place(cpu, node=cpu // 2) for cpu in range(4)}
+TWO_KINDS = {cpu: place(cpu, node=0, kind="performance" if cpu < 2 else "efficiency") for cpu in range(4)}
+ONE_NODE = {cpu: place(cpu, node=0) for cpu in range(4)}
+UNKNOWN_NODES = {cpu: place(cpu, node=None) for cpu in range(4)}
+ALL = frozenset(range(4))
