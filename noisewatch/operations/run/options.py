@@ -18,7 +18,11 @@ class RunOptions:
     runs: int = 1  # of each command
     against: tuple[str, ...] | None = None
     is_aa: bool = False  # the command against itself
+    wait_s: float = 0.0  # before each repetition, at most, until the target CPUs are quiet
+    membind: str = "none"  # the only nodes with its memory: auto, those of the target CPUs; none, any; or a list
+    is_as_user: bool = False  # the command runs as who called sudo
     most_retries: int = 0  # repetitions on top, in place of disturbed ones
+    min_undisturbed: float = 0.5  # a share of the runs: with fewer there is no result
     shows_output: bool = True
     stops_at_failure: bool = True  # a status other than 0 ends a series
     calibration_s: float = 0.0  # before the first repetition, and after the last

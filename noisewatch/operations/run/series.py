@@ -19,7 +19,7 @@ from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import EndedCommand
-from noisewatch.machine.command.plan import CommandPlan, inherited_state
+from noisewatch.machine.command.plan import inherited_state
 from noisewatch.machine.command.running import Commands, StartedCommand
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance
@@ -29,7 +29,9 @@ from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.plan import command_plan
 from noisewatch.operations.run.progress import RunListener
+from noisewatch.operations.run.quiet import wait_for_quiet
 from noisewatch.operations.run.watch import LOOK_EVERY_NS, Mark, RunWatch, shift_between
 from noisewatch.records import dataclass
 
@@ -182,8 +184,10 @@ class _Series:
         return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))
 
     def _run_once(self, number: int, command: int) -> None:
-        target = self.watch.last.target.cpus
-        plan = CommandPlan(argv=self.options.commands[command], cpus=target, is_quiet=not self.options.shows_output)
+        if self.options.wait_s:
+            self._close_window()
+            wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
+        plan = command_plan(self.options, self.options.commands[command], self.watch.last)
         began = self.watch.mark()
         started = self.commands.start(plan)
         windows: list[Interval] = []

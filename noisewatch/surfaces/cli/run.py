@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from argparse import Namespace
+from collections import Counter
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.run.reasons import RunOutcome
@@ -17,6 +20,7 @@ from noisewatch.surfaces.output import opened_output, width
 from noisewatch.surfaces.reports.run.text import text_of_series
 
 DISTURBED, UNKNOWN = 5, 3
+_BY_SIGNAL = 128
 
 
 def run(arguments: Namespace) -> int:
@@ -31,7 +35,11 @@ def run(arguments: Namespace) -> int:
         runs=arguments.runs,
         against=arguments.against,
         is_aa=arguments.aa,
+        wait_s=arguments.wait,
+        membind=arguments.membind,
+        is_as_user=arguments.as_user,
         most_retries=arguments.retry,
+        min_undisturbed=arguments.min_undisturbed,
         shows_output=arguments.show_output or not is_series,
         calibration_s=_calibration_s(arguments, is_series),
         stops_at_failure=not arguments.ignore_failure,
@@ -43,7 +51,22 @@ def run(arguments: Namespace) -> int:
     with opened_output(arguments.output) as output:
         series = run_series(machine, options, RunProgress(options.runs * len(options.commands)))
         output.write(text_of_series(series, width()).encode("utf-8", "replace"))
+    if series.has_ended_early:
+        return _ended_early(series)
     return _gate(series) if arguments.gate else 0
+
+
+def _ended_early(series: RunSeries) -> int:
+    """Says why; as the command ended, or as a shell reports the signal."""
+    if series.failed is None:
+        number = series.ended_by or signal.SIGINT
+        print(f"noisewatch: interrupted by {signal.Signals(number).name}: what was measured is above", file=sys.stderr)
+        return _BY_SIGNAL + number
+    status = series.end.exit_status
+    how = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
+    hints = "--show-output shows what it says, --ignore-failure goes on"
+    print(f"noisewatch: run {series.failed} ended {how}: {hints}", file=sys.stderr)
+    return status if status is not None else _BY_SIGNAL + (series.end.signal_number or 0)
 
 
 def _calibration_s(arguments: Namespace, is_series: bool) -> float:
@@ -54,7 +77,10 @@ def _calibration_s(arguments: Namespace, is_series: bool) -> float:
 
 
 def _gate(series: RunSeries) -> int:
-    outcomes = {each.verdict.outcome for each in series.repetitions}
-    if RunOutcome.DISTURBED in outcomes:
-        return DISTURBED
-    return UNKNOWN if RunOutcome.UNKNOWN in outcomes else 0
+    """0 where as many repetitions as were wanted, of each command, were undisturbed."""
+    outcomes = Counter((each.repetition.command, each.verdict.outcome) for each in series.repetitions)
+    commands = range(len(series.options.commands))
+    if all(outcomes[command, RunOutcome.UNDISTURBED] >= series.options.runs for command in commands):
+        return 0
+    is_disturbed = any(outcomes[command, RunOutcome.DISTURBED] for command in commands)
+    return DISTURBED if is_disturbed or series.has_ended_early else UNKNOWN

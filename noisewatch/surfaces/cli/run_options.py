@@ -6,7 +6,7 @@ import argparse
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
-from noisewatch.surfaces.cli.options import add_machine_options, add_output, calibration_seconds, words
+from noisewatch.surfaces.cli.options import add_machine_options, add_output, calibration_seconds, seconds, share, words
 
 _MOST_RUNS = 1_000_000
 CALIBRATION_S = 1.0
@@ -26,6 +26,20 @@ def fill_run(parser: ArgumentParser) -> None:
         default=0,
         help="repetitions on top, at most, until as many were undisturbed as are wanted (default 0)",
     )
+    parser.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=seconds(0),
+        default=0.0,
+        help="before each repetition, wait until nobody else uses the target CPUs, so long at most (default 0)",
+    )
+    parser.add_argument(
+        "--min-undisturbed",
+        metavar="SHARE",
+        type=share,
+        default="50%",
+        help="with a smaller share of undisturbed repetitions there is no result (default 50%%)",
+    )
     other = parser.add_mutually_exclusive_group()
     other.add_argument(
         "--against",
@@ -35,6 +49,15 @@ def fill_run(parser: ArgumentParser) -> None:
     )
     other.add_argument(
         "--aa", action="store_true", help="the command against itself: the smallest change that shows here"
+    )
+    parser.add_argument(
+        "--membind",
+        metavar="NODES",
+        default="none",
+        help="memory of these nodes only: a list, auto (those of the target CPUs) or none (default none: any)",
+    )
+    parser.add_argument(
+        "--as-user", action="store_true", help="below sudo: the command runs as who called it, noisewatch as root"
     )
     parser.add_argument(
         "--gate", action="store_true", help="exit with 5 where a repetition was disturbed, with 3 where that is unknown"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -12,6 +13,7 @@ from noisewatch.errors import CannotStart, UsageError
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.series import JudgedRepetition, RunSeries, run_series
 from tests.operations.listening import SilentListener
@@ -107,3 +109,29 @@ def test_what_cannot_be_started_is_an_error_with_its_status() -> None:
 def test_nothing_is_run_on_a_copy() -> None:
     with pytest.raises(UsageError, match="this host only"):
         run_series(CopiedTree("/"), RunOptions(argv=("true",)), _Listener())
+
+
+def test_a_series_waits_no_longer_than_it_is_told_to() -> None:
+    began_s = time.monotonic()
+    series = _ran(RunOptions(argv=("true",), machine=_MACHINE, wait_s=0.4))
+    assert len(series.repetitions) == 1
+    assert time.monotonic() - began_s < 30
+
+
+def test_memory_of_a_node_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="--membind"):
+        _ran(RunOptions(argv=("true",), machine=_MACHINE, membind="rubbish"))
+
+
+def test_nobody_is_who_called_without_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    with pytest.raises(UsageError, match="--as-user"):
+        _ran(RunOptions(argv=("true",), machine=_MACHINE, is_as_user=True))
+
+
+def test_a_series_comes_to_both_statistics() -> None:
+    series = _ran(RunOptions(argv=("sleep", "0.01"), against=("sleep", "0.05"), machine=_MACHINE, runs=4))
+    conclusion = conclude(series)
+    assert [command.selected.of_all.count for command in conclusion.commands] == [4, 4]
+    assert conclusion.of_all_pairs is not None
+    assert conclusion.of_all_pairs.share > 1

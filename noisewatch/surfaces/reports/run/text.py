@@ -1,57 +1,94 @@
-"""What a series came to, for people."""
+"""What a series came to, for people: the undisturbed runs first, then what was disturbed, and by whom."""
 
 from __future__ import annotations
 
 import shlex
-import statistics
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.reasons import RunOutcome
-from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
+from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.tables import align_within
 from noisewatch.surfaces.reports.run.reason_words import describe_reasons
+from noisewatch.surfaces.reports.run.words import (
+    SAME_LAYOUT,
+    against_itself_words,
+    difference_words,
+    doubt_words,
+    range_words,
+    selection_rows,
+    selection_words,
+    variance_words,
+)
 from noisewatch.text import printable
-from noisewatch.units import describe_ns, describe_share
+from noisewatch.units import describe_ns, share_text
 
-_MOST_COMMAND = 60
+_NAMES = ("A", "B")
 
 
 def text_of_series(series: RunSeries, width: int) -> str:
     """The whole report of `noisewatch run`."""
-    lines = [f"noisewatch run · {name_cpus(series.machine.target.cpus)} · {len(series.repetitions)} repetitions"]
-    for command, argv in enumerate(series.options.commands):
-        of_command = series.of_command(command)
-        lines += ["", printable(shlex.join(argv))[:_MOST_COMMAND], *_statistics(of_command)]
-    lines += _disturbed_lines(series.repetitions, width)
+    conclusion = conclude(series)
+    where = name_cpus(series.machine.target.cpus)
+    lines = [f"noisewatch run · {where} ({series.machine.target.chosen_by}) · {len(series.repetitions)} runs"]
+    for number, command in enumerate(conclusion.commands):
+        lines += ["", *_command_lines(series, number, command, width)]
+    lines += _difference_lines(series, conclusion, width)
+    lines += _machine_lines(conclusion, width)
+    lines += _disturbed_lines(series, width)
     return "\n".join(lines) + "\n"
 
 
-def _statistics(judged: Sequence[JudgedRepetition]) -> list[str]:
-    undisturbed = [each for each in judged if each.verdict.outcome == RunOutcome.UNDISTURBED]
-    return [
-        f"  all          {_mean_of(judged)}",
-        f"  undisturbed  {_mean_of(undisturbed)} ({len(undisturbed)} of {len(judged)})",
-    ]
+def _command_lines(series: RunSeries, number: int, command: CommandConclusion, width: int) -> Iterator[str]:
+    name = f"{_NAMES[number]}: " if len(series.options.commands) > 1 else ""
+    yield (name + printable(shlex.join(series.options.commands[number])))[:width]
+    for title, words in selection_rows(command.selected):
+        yield from textwrap.wrap(f"{title:<16}  {words}", width, initial_indent="  ", subsequent_indent=" " * 20)
+    statistics = command.selected.of_undisturbed or command.selected.of_all
+    for words in (
+        selection_words(command.selected),
+        range_words(statistics),
+        *doubt_words(statistics),
+        variance_words(command.variances),
+    ):
+        yield from textwrap.wrap(words, width, initial_indent="  ", subsequent_indent="    ")
 
 
-def _mean_of(judged: Sequence[JudgedRepetition]) -> str:
-    lengths = [each.repetition.length_ns for each in judged]
-    if not lengths:
-        return "none"
-    mean = statistics.fmean(lengths)
-    if len(lengths) == 1:
-        return describe_ns(mean)
-    deviation = statistics.stdev(lengths)
-    return f"{describe_ns(mean)} ± {describe_ns(deviation)}, CV {describe_share(deviation / mean)}"
+def _difference_lines(series: RunSeries, conclusion: RunConclusion, width: int) -> list[str]:
+    found = conclusion.difference or conclusion.of_all_pairs
+    if found is None:
+        return []
+    which = "" if conclusion.difference is not None else "of all pairs, as none was undisturbed: "
+    if series.options.is_aa:
+        said = [which + against_itself_words(found), SAME_LAYOUT]
+    else:
+        said = [which + difference_words(found)]
+    return ["", *(line for each in said for line in textwrap.wrap(each, width, subsequent_indent="  "))]
 
 
-def _disturbed_lines(judged: Sequence[JudgedRepetition], width: int) -> list[str]:
+def _machine_lines(conclusion: RunConclusion, width: int) -> list[str]:
+    change = conclusion.speed_change
+    if change is None or not change.is_too_much:
+        return []
+    words = (
+        f"the machine is not what it was: after the series the same work took {share_text(abs(change.share))} "
+        f"{'more' if change.share > 0 else 'less'} time on CPU {change.cpu} than before it"
+    )
+    return ["", *textwrap.wrap(words, width, subsequent_indent="  ")]
+
+
+def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
     rows = [
-        ["", str(each.repetition.number), describe_ns(each.repetition.length_ns), each.verdict.outcome.value, told]
-        for each in judged
+        [
+            "",
+            str(each.repetition.number),
+            describe_ns(each.repetition.length_ns),
+            each.verdict.outcome.value,
+            describe_reasons(each.verdict),
+        ]
+        for each in series.repetitions
         if each.verdict.outcome != RunOutcome.UNDISTURBED
-        for told in textwrap.wrap(describe_reasons(each.verdict), 10_000)
     ]
-    return ["", *align_within(width, [["", "#", "time", "verdict", "why"], *rows], "why", ())] if rows else []
+    return ["", *align_within(width, [["", "run", "time", "verdict", "why"], *rows], "why", ())] if rows else []

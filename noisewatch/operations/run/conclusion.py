@@ -1,0 +1,84 @@
+"""What a series comes to: the statistics of each command, their difference, and what the machine had to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.steadiness import SpeedChange, speed_changes
+from noisewatch.model.run.mean_difference import MeanDifference, difference_of, paired
+from noisewatch.model.run.selection import SelectedByCause, select_by_cause
+from noisewatch.model.run.series import Bounds
+from noisewatch.model.run.variances import VarianceParts, parts_of
+from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.records import dataclass
+
+_IS_UNDISTURBED = {RunOutcome.UNDISTURBED: True, RunOutcome.DISTURBED: False, RunOutcome.UNKNOWN: None}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandConclusion:
+    """One command: its runs, selected by cause, and why they vary."""
+
+    numbers: tuple[int, ...]  # of its repetitions
+    selected: SelectedByCause
+    variances: VarianceParts
+
+
+@dataclass(frozen=True, slots=True)
+class RunConclusion:
+    """`difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all; None where there are none.
+
+    `speed_change` is that of the CPU that changed most between the two calibrations; None is unknown.
+    """
+
+    commands: tuple[CommandConclusion, ...]
+    difference: MeanDifference | None
+    of_all_pairs: MeanDifference | None
+    speed_change: SpeedChange | None
+
+
+def conclude(series: RunSeries) -> RunConclusion:
+    """What is known at the end; nothing of a command without a single repetition."""
+    of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
+    changes = speed_changes(series.opening, series.closing) if series.opening and series.closing else []
+    return RunConclusion(
+        commands=tuple(_command(series, judged) for judged in of_commands if judged),
+        difference=_difference(series, undisturbed_only=True),
+        of_all_pairs=_difference(series, undisturbed_only=False),
+        speed_change=changes[0] if changes else None,
+    )
+
+
+def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandConclusion:
+    selected = select_by_cause(
+        [each.repetition.seconds for each in judged],
+        [_IS_UNDISTURBED[each.verdict.outcome] for each in judged],
+        series.options.min_undisturbed,
+    )
+    statistics = selected.of_undisturbed or selected.of_all
+    return CommandConclusion(
+        numbers=tuple(each.repetition.number for each in judged),
+        selected=selected,
+        variances=parts_of(statistics, _machine_cv(series.opening, statistics.mean_s)),
+    )
+
+
+def _machine_cv(opening: Calibrated | None, seconds: float) -> Bounds | None:
+    """Of samples of that length, or of the next shorter ones that the noise floor tells."""
+    floors = [floor for floor in opening.floors if floor.sample_ns <= seconds * 1e9] if opening is not None else []
+    return Bounds(floors[-1].cv_low, floors[-1].cv_high) if floors else None
+
+
+def _difference(series: RunSeries, undisturbed_only: bool) -> MeanDifference | None:
+    if len(series.options.commands) < 2:
+        return None
+    judged = series.repetitions
+    order = [each.repetition.command == 0 for each in judged[::2]]
+    times = [
+        each.repetition.seconds if not undisturbed_only or each.verdict.outcome == RunOutcome.UNDISTURBED else None
+        for each in judged
+    ]
+    pairs = paired(order, times)
+    return difference_of(pairs) if pairs else None

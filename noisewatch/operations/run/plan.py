@@ -1,0 +1,69 @@
+"""Where a command runs, as whom, and with which memory."""
+
+from __future__ import annotations
+
+import os
+import pwd
+
+from noisewatch.cpus import CpuSet, parse_cpu_list
+from noisewatch.errors import Malformed, UsageError
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.machine.command.plan import CommandPlan, CommandUser
+from noisewatch.operations.run.options import RunOptions
+
+AUTO, NONE = "auto", "none"
+
+
+def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot) -> CommandPlan:
+    """The command on the target CPUs; in their isolated partition, where they are in one. Raises UsageError."""
+    return CommandPlan(
+        argv=argv,
+        cpus=snapshot.target.cpus,
+        memory_nodes=_memory_nodes(options.membind, snapshot),
+        cgroup=_partition_of(snapshot),
+        user=_calling_user() if options.is_as_user else None,
+        is_quiet=not options.shows_output,
+    )
+
+
+def _partition_of(snapshot: Snapshot) -> str | None:
+    """The folder of the valid isolated partition that has all target CPUs: only from within can they be used."""
+    own = set(snapshot.cgroup.folders)
+    for partition in snapshot.isolation.partitions.all:
+        is_valid = partition.invalid_reason is None and partition.has is not None
+        if is_valid and partition.folder not in own and snapshot.target.cpus <= (partition.has or frozenset()):
+            return partition.folder
+    return None
+
+
+def _memory_nodes(wanted: str, snapshot: Snapshot) -> CpuSet | None:
+    """Those of the target CPUs, or those that were named. Raises UsageError."""
+    if wanted == NONE:
+        return None
+    if wanted == AUTO:
+        places = [snapshot.topology.get(cpu) for cpu in snapshot.target.cpus]
+        nodes = [place.node if place is not None else None for place in places]
+        if None in nodes or not nodes:
+            raise UsageError("--membind auto: the memory nodes of the target CPUs are not known; name them")
+        return frozenset(node for node in nodes if node is not None)
+    known = {place.node for place in snapshot.topology.values() if place.node is not None}
+    try:
+        named = parse_cpu_list(wanted, max(known, default=None))
+    except Malformed as error:
+        raise UsageError(f"--membind {wanted}: wanted {AUTO}, {NONE} or a list of nodes: {error}") from error
+    if not named:
+        raise UsageError(f"--membind {wanted!r}: names no node")
+    return named
+
+
+def _calling_user() -> CommandUser:
+    """Who called sudo. Raises UsageError."""
+    try:
+        uid, gid = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+    except (KeyError, ValueError):
+        raise UsageError("--as-user: who called is not known (sudo says it in SUDO_UID and SUDO_GID)") from None
+    try:
+        groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
+    except KeyError:
+        groups = [gid]
+    return CommandUser(uid=uid, gid=gid, groups=tuple(groups))

@@ -1,0 +1,41 @@
+"""Waiting until nobody else uses the target CPUs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from noisewatch.judgement.case import Case
+from noisewatch.machine.command.running import Commands
+from noisewatch.model.interval.disturbance import threads_of
+from noisewatch.model.interval.interval import Interval
+from noisewatch.operations.run.progress import RunListener
+from noisewatch.operations.run.watch import RunWatch
+from noisewatch.text import printable
+from noisewatch.units import NS_PER_S
+
+_LOOK_NS = NS_PER_S // 4  # a tick of 10 ms is 4 % of it
+_LOUD_SHARE = 0.05  # of a CPU, over such a look: what is briefer a repetition will tell
+_MOST_NAMED = 3
+
+
+def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener: RunListener) -> None:
+    """Returns when target CPUs and their siblings are quiet, after that time, or when somebody asks to end."""
+    until_ns = time.monotonic_ns() + round(wait_s * NS_PER_S)
+    watch.look()
+    while commands.pause(watch.last.taken_at_ns + _LOOK_NS):
+        loud = list(_loud(watch.look()))
+        left_ns = until_ns - time.monotonic_ns()
+        if not loud or left_ns <= 0:
+            return
+        listener.on_waiting(", ".join(loud[:_MOST_NAMED]), left_ns / NS_PER_S)
+
+
+def _loud(window: Interval) -> Iterator[str]:
+    """Who used a CPU that ought to be quiet."""
+    case = Case(window.after)
+    for cpu in sorted(case.target | case.siblings):
+        share = window.busy_share(cpu)
+        if share is None or share > _LOUD_SHARE:
+            names = [printable(each.name) for each in threads_of(window, cpu)[:1]]
+            yield f"{names[0] if names else 'somebody'} on CPU {cpu}"
