@@ -26,10 +26,7 @@ from noisewatch.units import describe_ns
 
 UNSEEN = "a task that no look at the threads has seen"
 _WAITED = "another task: the command waited for its CPU"
-_TOO_COARSE = (
-    "the kernel counts the time of CPUs in ticks here: what runs between two of them is not in it, and the command is "
-    "not a single thread whose waiting is known"
-)
+_TOO_COARSE = "the kernel counts the time of CPUs in ticks here: what runs between two of them is not in it"
 _UNSETTLED = (
     "{} on the target CPUs were not the command's, but the counts may be off by {}: the repetition is too short"
 )
@@ -135,20 +132,18 @@ def _slack_ns(repetition: Repetition) -> int:
 
 
 def _why_unknown(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
-    """A command of one thread knows by itself how long it has waited for a CPU, as long as it was on its target."""
+    """What the books leave in doubt a command of one thread settles: it knows how long it has waited for a CPU."""
     books = repetition.books
     if books.foreign_ns is None:
         return books.reason
     elsewhere_ns = time_elsewhere_ns(repetition)
     if elsewhere_ns > allowed_ns:
         return _WAS_ELSEWHERE.format(describe_ns(elsewhere_ns))
-    if waited_ns_of(repetition) is not None:
-        return None
     if not books.is_exact:
         return _TOO_COARSE
-    doubt_ns = books.doubt_ns + _slack_ns(repetition)
-    if min(books.foreign_ns - known_ns, doubt_ns) <= allowed_ns:
+    if waited_ns_of(repetition) is not None or books.foreign_ns - known_ns <= allowed_ns:
         return None
+    doubt_ns = books.doubt_ns + _slack_ns(repetition)
     return _UNSETTLED.format(describe_ns(books.foreign_ns), describe_ns(doubt_ns))
 
 

@@ -32,7 +32,7 @@ def judge_repetition(repetition: Repetition, siblings: CpuSet, allowance: Allowa
     ]
     questions = (
         foreign_time.unknown,
-        why_siblings_unknown(repetition, siblings),
+        why_siblings_unknown(repetition, siblings, allowance),
         why_interruptions_unknown(repetition),
         why_steal_unknown(repetition, allowance),
         why_events_unknown(repetition),

@@ -10,9 +10,12 @@ from noisewatch.judgement.run.threads_seen import foreign_threads, reasons_of, s
 from noisewatch.kinds import Kind
 from noisewatch.model.run.books import ran_between
 from noisewatch.model.run.repetition import Repetition
+from noisewatch.units import describe_ns
 
 _NO_TOPOLOGY = "which CPUs share a core with {} is not known"
 _NO_COUNTS = "how busy {}, which shares a core with a target CPU, was is not known"
+
+_UNSETTLED = "{}, which shares a core with a target CPU, was busy for {} during the repetition, or right beside it"
 
 
 def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason]:
@@ -20,19 +23,20 @@ def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowan
     return [reason for cpu in sorted(siblings) for reason in _on_sibling(repetition, cpu, allowance)]
 
 
-def why_siblings_unknown(repetition: Repetition, siblings: CpuSet) -> str | None:
+def why_siblings_unknown(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
     """Why nobody can say that they were idle; None where that is known."""
     topology = repetition.span.after.topology
     unplaced = [cpu for cpu in repetition.target if cpu not in topology or topology[cpu].siblings is None]
     if unplaced:
         return _NO_TOPOLOGY.format(name_cpus(unplaced))
     online = repetition.span.after.online.online
-    uncounted = []
     for cpu in sorted(siblings if online is None else siblings & online):
         ran = ran_between(repetition.span.before, repetition.span.after, cpu)
         if ran is None or not ran.is_exact:
-            uncounted.append(cpu)
-    return _NO_COUNTS.format(name_cpus(uncounted)) if uncounted else None
+            return _NO_COUNTS.format(name_cpus([cpu]))
+        if ran.ns > allowance.ns(repetition.length_ns):
+            return _UNSETTLED.format(name_cpus([cpu]), describe_ns(ran.ns))
+    return None
 
 
 def _on_sibling(repetition: Repetition, cpu: int, allowance: Allowance) -> list[RunReason]:

@@ -90,7 +90,7 @@ def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
         return RanTime(ticked_ns, _TICKED_DOUBT_NS + round(length_ns * _TICKED_DOUBT_SHARE), False, False)
     counts_stays = new.stays is not None  # /proc/schedstat, which counts what interrupted a task as the task's
     doubt_ns = _DOUBT_OF_EACH_NS + (max(_interrupted_ns(last) - _interrupted_ns(first), 0) if counts_stays else 0)
-    ran_ns = max(min(new.ran_ns - old.ran_ns, length_ns), ticked_ns - _TICKED_DOUBT_NS)
+    ran_ns = min(max(new.ran_ns - old.ran_ns, ticked_ns - _TICKED_DOUBT_NS), length_ns)
     return RanTime(ran_ns, doubt_ns, True, counts_stays and new.stays == old.stays)
 
 

@@ -152,8 +152,10 @@ def test_a_command_that_has_left_its_cpus_is_unknown_though_it_never_waited() ->
 
 def test_ticks_alone_never_prove_that_nobody_ran() -> None:
     moments: tuple[dict[str, str], ...] = ({}, {"/proc/stat": stat_file({2: 900}, 1000)})
-    assert judge(repeat(*moments, seconds=10.0, own_ms=9000, use=THREADED)).outcome == RunOutcome.UNKNOWN
-    assert judge(repeat(*moments, seconds=10.0, own_ms=9000)).outcome == RunOutcome.UNDISTURBED
+    for use in (ALONE, THREADED):
+        verdict = judge(repeat(*moments, seconds=10.0, own_ms=9000, use=use))
+        assert verdict.outcome == RunOutcome.UNKNOWN
+        assert "in ticks" in verdict.unknowns[0]
 
 
 def test_ticks_show_who_ran_for_long() -> None:

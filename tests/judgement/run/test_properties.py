@@ -1,0 +1,136 @@
+"""What holds of every repetition: more noise makes no verdict better, nor does less knowledge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from noisewatch.model.run.repetition import Repetition
+from tests.written.quiet_machine import CPUS, process
+from tests.written.repetitions import ALONE, CPUACCT, MS, SCHEDSTAT, THREADED, judge, late, ran, repeat
+
+_RANK = {RunOutcome.UNDISTURBED: 0, RunOutcome.UNKNOWN: 1, RunOutcome.DISTURBED: 2}
+_SIBLINGS = frozenset({1})
+_FILES = (
+    CPUACCT,
+    SCHEDSTAT,
+    "/proc/stat",
+    "/proc/interrupts",
+    "/proc/softirqs",
+    "/proc/vmstat",
+    "/proc/900/stat",
+    "/proc/900/schedstat",
+    "/proc/900/status",
+    "/proc/700/stat",
+    f"{CPUS}/cpu2/topology/thread_siblings_list",
+    f"{CPUS}/online",
+)
+_OTHERS_TELL = ("/proc/700/stat", f"{CPUS}/online")  # the count of all tasks, and the rows of /proc/stat
+_milliseconds = st.floats(0, 300) | st.floats(0, 3)
+
+
+def _repetition(
+    foreign_ms: float,
+    sibling_ms: float = 0.0,
+    *,
+    is_named: bool,
+    is_late: bool,
+    is_alone: bool,
+    marks: tuple[int, int] = (0, -1),
+    gone: tuple[str, ...] = (),
+) -> Repetition:
+    """Of 0.3 s, or the 0.1 s in its middle; a command had 60 % of CPU 2, another task its time from the middle on."""
+
+    def moment(at: int) -> dict[str, str]:
+        noise_ms = foreign_ms if at >= 2 else 0.0
+        files = ran({1: sibling_ms * at / 3, 2: 60 * at, 3: noise_ms}, at / 10)
+        files = late(files, [5 + at] * 4) if is_late else files
+        return files | process(900, "hog", 3, round(noise_ms * MS), allowed="3") if is_named else files
+
+    use = ALONE if is_alone else THREADED
+    moments = [moment(at) for at in range(4)]
+    whole = repeat(*moments, seconds=0.1, marks=marks, own_ms=60.0 * (3 if marks == (0, -1) else 1), gone=gone)
+    return replace(whole, use=replace(use, user_ns=whole.use.user_ns, waited_ns=0))
+
+
+def _rank(verdict: RepetitionVerdict) -> int:
+    return _RANK[verdict.outcome]
+
+
+_ways = st.fixed_dictionaries(
+    {
+        "is_named": st.booleans(),
+        "is_late": st.booleans(),
+        "is_alone": st.booleans(),
+        "marks": st.sampled_from([(0, -1), (1, 2)]),
+    }
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(less=_milliseconds, more=_milliseconds, ways=_ways)
+def test_more_foreign_time_never_makes_a_verdict_better(less: float, more: float, ways: dict[str, bool]) -> None:
+    ranks = [_rank(judge(_repetition(ms, **ways))) for ms in sorted((less, more))]  # type: ignore[arg-type]
+    assert ranks == sorted(ranks)
+
+
+@settings(max_examples=60, deadline=None)
+@given(less=_milliseconds, more=_milliseconds, ways=_ways)
+def test_a_busier_sibling_never_makes_a_verdict_better(less: float, more: float, ways: dict[str, bool]) -> None:
+    ranks = [_rank(judge(_repetition(0.0, ms, **ways), _SIBLINGS)) for ms in sorted((less, more))]  # type: ignore[arg-type]
+    assert ranks == sorted(ranks)
+
+
+@settings(max_examples=60, deadline=None)
+@given(foreign=_milliseconds, sibling=_milliseconds, ways=_ways, gone=st.sets(st.sampled_from(_FILES), min_size=1))
+def test_what_cannot_be_read_never_makes_a_verdict_calm(
+    foreign: float, sibling: float, ways: dict[str, bool], gone: set[str]
+) -> None:
+    known = judge(_repetition(foreign, sibling, **ways), _SIBLINGS)  # type: ignore[arg-type]
+    less = judge(_repetition(foreign, sibling, gone=tuple(gone), **ways), _SIBLINGS)  # type: ignore[arg-type]
+    assert known.outcome == RunOutcome.UNDISTURBED or less.outcome != RunOutcome.UNDISTURBED
+
+
+@settings(max_examples=60, deadline=None)
+@given(foreign=_milliseconds, ways=_ways)
+def test_not_to_know_how_long_it_waited_never_makes_a_verdict_calm(foreign: float, ways: dict[str, bool]) -> None:
+    repetition = _repetition(foreign, **ways)  # type: ignore[arg-type]
+    waited = replace(repetition, use=replace(repetition.use, waited_ns=round(foreign * MS)))
+    less = judge(replace(repetition, use=replace(repetition.use, waited_ns=None)))
+    assert judge(waited).outcome == RunOutcome.UNDISTURBED or less.outcome != RunOutcome.UNDISTURBED
+
+
+@settings(max_examples=60, deadline=None)
+@given(foreign=_milliseconds, sibling=_milliseconds, ways=_ways)
+def test_nobody_had_more_than_the_cpus_have(foreign: float, sibling: float, ways: dict[str, bool]) -> None:
+    repetition = _repetition(foreign, sibling, **ways)  # type: ignore[arg-type]
+    verdict = judge(repetition, _SIBLINGS)
+    sums = {kind: sum(each.ns or 0 for each in verdict.reasons if each.kind == kind) for kind in ReasonKind}
+    assert sums[ReasonKind.FOREIGN] <= repetition.length_ns * len(repetition.target)
+    assert sums[ReasonKind.SIBLING] <= repetition.length_ns
+    assert all(0 <= (each.share or 0.0) <= 1 for each in verdict.reasons)
+
+
+@settings(max_examples=40, deadline=None)
+@given(foreign=_milliseconds, share=st.floats(0.005, 0.1), ways=_ways)
+def test_to_be_allowed_less_never_makes_a_verdict_better(foreign: float, share: float, ways: dict[str, bool]) -> None:
+    repetition = _repetition(foreign, **ways)  # type: ignore[arg-type]
+    ranks = [_rank(judge(repetition, allowance=Allowance(each, True))) for each in (share, 0.005)]
+    assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("path", [path for path in _FILES if "/proc/9" not in path and path not in _OTHERS_TELL])
+def test_no_file_that_counts_may_be_missed(path: str, is_late: bool) -> None:
+    """Of a quiet repetition; the two counts of run time stand in for each other."""
+    ways = {"is_named": False, "is_late": is_late, "is_alone": True}
+    quiet = _repetition(0.0, **ways)  # type: ignore[arg-type]
+    assert judge(quiet, _SIBLINGS).outcome == RunOutcome.UNDISTURBED
+    if path == (CPUACCT if is_late else SCHEDSTAT):
+        pytest.skip("is not there on this machine")
+    assert judge(_repetition(0.0, gone=(path,), **ways), _SIBLINGS).outcome == RunOutcome.UNKNOWN  # type: ignore[arg-type]
