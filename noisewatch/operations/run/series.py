@@ -75,24 +75,29 @@ class RunSeries:
         return [each for each in self.repetitions if each.repetition.command == command]
 
 
-def run_series(machine: Machine, options: RunOptions, listener: RunListener) -> RunSeries:
-    """Runs it. Raises UsageError, and CannotMeasure where the command cannot be started."""
+def run_series(
+    machine: Machine, options: RunOptions, listener: RunListener, recorder: Machine | None = None
+) -> RunSeries:
+    """Runs it; the `recorder` of the machine is asked for all but the counters around repetitions.
+
+    Raises UsageError, CannotMeasure where there is no target CPU, and CannotStart.
+    """
     if not machine.is_live:
         raise UsageError("run: a command runs on this host only, not in a copied tree or a recording")
     inherited = inherited_state()  # before this process is pinned
-    watch = RunWatch(machine, snapshot_options(options.machine, machine))
+    watch = RunWatch(recorder or machine, snapshot_options(options.machine, machine), machine)
     first = watch.last
     remark = pin_to_housekeeping(first)
     if remark is not None:
         listener.on_remark(remark)
     if not first.target.cpus:
         raise CannotMeasure("there is no target CPU to run on")
-    opening = _calibrated(machine, first, options, listener)
+    opening = _calibrated(recorder or machine, first, options, listener)
     with Commands(inherited) as commands:
         series = _Series(watch, options, listener, commands, opening).run()
     if opening is None or series.has_ended_early:
         return series
-    return replace(series, closing=_calibrated(machine, watch.last, options, listener))
+    return replace(series, closing=_calibrated(recorder or machine, watch.last, options, listener))
 
 
 def _calibrated(machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener) -> Calibrated | None:

@@ -13,7 +13,7 @@ from noisewatch.machine.command.ending import end_as
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.series import RunSeries, run_series
-from noisewatch.surfaces.cli.common import machine_options
+from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.run_options import CALIBRATION_S
 from noisewatch.surfaces.cli.run_progress import OneRun, RunProgress
 from noisewatch.surfaces.output import opened_output, width
@@ -45,12 +45,16 @@ def run(arguments: Namespace) -> int:
         stops_at_failure=not arguments.ignore_failure,
     )
     machine = open_machine(options.machine)
+    with recorded_to(arguments.record, machine) as recorder:
+        if not is_series:
+            series = run_series(machine, options, OneRun(), recorder)
+        else:
+            with opened_output(arguments.output) as output:
+                listener = RunProgress(options.runs * len(options.commands))
+                series = run_series(machine, options, listener, recorder)
+                output.write(text_of_series(series, width()).encode("utf-8", "replace"))
     if not is_series:
-        series = run_series(machine, options, OneRun())
         return _gate(series) if arguments.gate else end_as(series.end)
-    with opened_output(arguments.output) as output:
-        series = run_series(machine, options, RunProgress(options.runs * len(options.commands)))
-        output.write(text_of_series(series, width()).encode("utf-8", "replace"))
     if series.has_ended_early:
         return _ended_early(series)
     return _gate(series) if arguments.gate else 0

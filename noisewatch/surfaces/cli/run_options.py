@@ -6,7 +6,15 @@ import argparse
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
-from noisewatch.surfaces.cli.options import add_machine_options, add_output, calibration_seconds, seconds, share, words
+from noisewatch.surfaces.cli.options import (
+    add_machine_options,
+    add_output,
+    add_record,
+    calibration_seconds,
+    seconds,
+    share,
+    words,
+)
 
 _MOST_RUNS = 1_000_000
 CALIBRATION_S = 1.0
@@ -16,6 +24,7 @@ def fill_run(parser: ArgumentParser) -> None:
     """Options first; what follows `--`, or the first word that is no option, is the command."""
     add_machine_options(parser, SUPPRESS)
     add_output(parser, ("text",))
+    add_record(parser)
     parser.add_argument(
         "--runs", metavar="N", type=_count(1), default=1, help="repetitions, each a process of its own (default 1)"
     )

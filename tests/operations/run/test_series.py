@@ -6,13 +6,17 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from noisewatch.errors import CannotStart, UsageError
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
+from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.record import recorded
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.series import JudgedRepetition, RunSeries, run_series
@@ -135,3 +139,13 @@ def test_a_series_comes_to_both_statistics() -> None:
     assert [command.selected.of_all.count for command in conclusion.commands] == [4, 4]
     assert conclusion.of_all_pairs is not None
     assert conclusion.of_all_pairs.share > 1
+
+
+def test_a_recording_of_a_series_has_its_looks(tmp_path: Path) -> None:
+    machine = LiveMachine([os.getpid()])
+    with open(tmp_path / "run.nw", "wb") as sink, recorded(machine, sink) as recorder:
+        run_series(machine, RunOptions(argv=("true",), machine=_MACHINE, runs=3), _Listener(), recorder)
+    recording = Recording(str(tmp_path / "run.nw"))
+    recording.go_to_end()
+    assert recording.damage is None
+    assert read_snapshot(recording, SnapshotOptions()).tasks is None
