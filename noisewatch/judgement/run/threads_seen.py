@@ -36,7 +36,7 @@ def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> l
     """All that are neither the command nor what it started, noisewatch among them."""
     found: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
     for window in repetition.windows:
-        for run in _foreign_runs(window, cpus):
+        for run in _foreign_runs(repetition, window, cpus):
             found[run.cpu, name_of_run(run), run.pid, _kind(run)].append((window, run))
     return [_sighting(repetition, key, runs, kind) for key, runs in found.items()]
 
@@ -88,12 +88,45 @@ def reasons_of(sightings: Iterable[Sighting], repetition: Repetition) -> list[Ru
     return sorted(reasons, key=lambda reason: -(reason.ns or 0))
 
 
-def _foreign_runs(window: Interval, cpus: CpuSet) -> Iterator[TaskRun]:
+def _foreign_runs(repetition: Repetition, window: Interval, cpus: CpuSet) -> Iterator[TaskRun]:
     """What noisewatch itself had there is noise as well; its ended children were the command."""
     watchers = _watchers(window)
+    part = _part_of_crowds(repetition, window)
     for run in window.runs:
-        if run.cpu in cpus and (not run.is_own or (run.pid in watchers and not run.are_children)):
-            yield run
+        if run.cpu not in cpus or (run.is_own and (run.pid not in watchers or run.are_children)):
+            continue
+        is_cut = _is_crowd(run) and run.cpu in repetition.target
+        ran_ns = round(run.ran_ns * part) if is_cut else run.ran_ns
+        if ran_ns > 0:
+            yield replace(run, ran_ns=ran_ns)
+
+
+def _is_crowd(run: TaskRun) -> bool:
+    return run.are_children or run.are_ended_threads
+
+
+def _part_of_crowds(repetition: Repetition, window: Interval) -> float:
+    """How much of what ended tasks are said to have had on the target CPUs there was room for.
+
+    They are given time that nobody else explains, and nobody else explains that of a command that has ended.
+    """
+    there = [run for run in window.runs if run.cpu in repetition.target]
+    crowds_ns = sum(run.ran_ns for run in there if _is_crowd(run) and not run.is_own)
+    others_ns = _ended_commands_ns(window) + sum(run.ran_ns for run in there if not _is_crowd(run))
+    loads = [window.load_by_cpu.get(cpu) for cpu in repetition.target]
+    if not crowds_ns or None in loads:
+        return 1.0
+    ran_ns = sum(load.ran_ns for load in loads if load is not None)
+    return min(max((ran_ns - others_ns) / crowds_ns, 0.0), 1.0)
+
+
+def _ended_commands_ns(window: Interval) -> int:
+    """What the commands had that noisewatch has waited for."""
+    before, after = window.before.tasks, window.after.tasks
+    if before is None or after is None:
+        return 0
+    pairs = [(before.by_tid.get(pid), after.by_tid[pid]) for pid in _watchers(window)]
+    return sum(last.children_ns - first.children_ns for first, last in pairs if first is not None)
 
 
 def _watchers(window: Interval) -> frozenset[int]:

@@ -8,6 +8,7 @@ import pytest
 
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from noisewatch.model.run.repetition import Repetition
 from tests.written.quiet_machine import process, stat_file
 from tests.written.repetitions import ALONE, CPUACCT, MS, THREADED, judge, late, ran, repeat
 
@@ -181,3 +182,25 @@ def test_more_may_be_lost_where_the_machine_adds_that_anyway() -> None:
     repetition = repeat(ran(), ran({2: 910}, 1.0), own_ms=900, use=THREADED)
     assert judge(repetition).outcome == RunOutcome.DISTURBED
     assert judge(repetition, allowance=Allowance(0.02, True)).outcome == RunOutcome.UNDISTURBED
+
+
+def _with_ended_children(ran_ms: int, waited_ms: int) -> Repetition:
+    """What the command had, and noisewatch waited for, is 0.6 s; somebody else's children that ended had 0.3 s."""
+    parents = [
+        process(900, "noisewatch", 0, at * MS, allowed="0-3", children=60 * at)
+        | process(910, "make", 2, at * MS, allowed="0-3", children=30 * at)
+        for at in (0, 1)
+    ]
+    moments = (ran() | parents[0], ran({2: ran_ms}, 1.0) | parents[1])
+    return repeat(*moments, own_ms=600, own_pids=[900], use=replace(ALONE, waited_ns=waited_ms * MS))
+
+
+def test_ended_children_of_others_are_not_blamed_for_time_of_a_command_that_has_ended() -> None:
+    repetition = _with_ended_children(ran_ms=601, waited_ms=7)
+    assert [run.are_children for run in repetition.windows[0].runs_on(2)] == [True, False]
+    assert not [reason for reason in judge(repetition).reasons if "children" in reason.name]
+
+
+def test_ended_children_of_others_are_named_where_there_was_room_for_them() -> None:
+    reasons = judge(_with_ended_children(ran_ms=901, waited_ms=300)).reasons
+    assert [reason.name for reason in reasons] == ["children of make"]
