@@ -32,7 +32,7 @@ def test_the_interval_is_that_of_least_squares(pairs: list[RunPair]) -> None:
     error = math.sqrt(float(((rests - design @ fitted) ** 2).sum()) / (len(pairs) - 2) * inverse[0, 0]) / mean_a
     half = t_quantile(0.975, len(pairs) - 2) * error
     assert fitted[0] == pytest.approx(0, abs=1e-9)
-    assert found.interval == pytest.approx((found.share - half, found.share + half), abs=1e-9)
+    assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6, abs=1e-9)
 
 
 @given(_PAIRS)

@@ -71,7 +71,7 @@ def test_the_unit_of_time_changes_no_share(times: list[float], factor: float) ->
     assert other.mean_s == pytest.approx(one.mean_s * factor)
     assert other.cv == pytest.approx(one.cv, rel=1e-6, abs=1e-9)
     assert other.cv_interval == pytest.approx(one.cv_interval, rel=1e-5, abs=1e-9)
-    assert other.later_share == pytest.approx(one.later_share, abs=1e-9)
+    assert other.later_share == pytest.approx(one.later_share, rel=1e-6, abs=1e-9)
 
 
 @given(_SERIES, st.randoms(use_true_random=False))
