@@ -19,6 +19,7 @@ from typing import Any, Generic, Protocol
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
 from noisewatch.machine import Json, T, is_readable_within
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
+from noisewatch.machine.threads import signals_left_to_us
 from noisewatch.records import dataclass
 
 AGAIN_AFTER = 60.0  # deadlines: a file that goes on hanging keeps us waiting for a sixtieth of the time at most
@@ -210,7 +211,8 @@ class _Attempt(Generic[T]):
 
     def start(self) -> None:
         """Returns before the thread has begun."""
-        start_new_thread(self._run, ())
+        with signals_left_to_us():
+            start_new_thread(self._run, ())
 
     def ends_within(self, seconds: float) -> bool:
         """Waits for the end."""

@@ -4,8 +4,10 @@
 #include <Python.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,9 +132,24 @@ static PyObject *native_prctl(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+static PyObject *native_signalfd(PyObject *module, PyObject *arguments) {
+    unsigned long long numbers;
+    sigset_t set;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "K", &numbers))
+        return NULL;
+    sigemptyset(&set);
+    for (int number = 1; number <= 64; number++)
+        if ((numbers >> (number - 1)) & 1)
+            sigaddset(&set, number);
+    int descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return descriptor >= 0 ? PyLong_FromLong(descriptor) : PyErr_SetFromErrno(PyExc_OSError);
+}
+
 static PyMethodDef methods[] = {
     {"launch", native_launch, METH_VARARGS, NULL},
     {"prctl", native_prctl, METH_VARARGS, NULL},
+    {"signalfd", native_signalfd, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet
 from noisewatch.records import dataclass
@@ -57,12 +58,13 @@ def inherited_state() -> InheritedState:
     return InheritedState(
         cpus=frozenset(os.sched_getaffinity(0)),
         environment=_environment(),
-        blocked_signals=_bits(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
-        ignored_signals=_bits(ignored - _SET_BY_PYTHON),
+        blocked_signals=signal_bits(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+        ignored_signals=signal_bits(ignored - _SET_BY_PYTHON),
     )
 
 
-def _bits(numbers: set[int] | set[signal.Signals]) -> int:
+def signal_bits(numbers: Iterable[int]) -> int:
+    """As /proc/PID/status has them: 1 << (number - 1)."""
     return sum(1 << (number - 1) for number in numbers)
 
 

@@ -143,6 +143,15 @@ def prctl(option: int, value: int) -> None:
     _checked(_libc().prctl(option, *_longs(value, 0, 0, 0)))
 
 
+def signalfd(numbers: int) -> int:
+    """A descriptor, to be closed, that such signals can be read from; bits, 1 << (number - 1). Raises OSError."""
+    mask = (ctypes.c_uint64 * 16)(numbers)  # the C library's set has 1024 bits
+    descriptor = int(_libc().signalfd(-1, mask, os.O_CLOEXEC | os.O_NONBLOCK))
+    if descriptor < 0:
+        raise _failed(ctypes.get_errno())
+    return descriptor
+
+
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 

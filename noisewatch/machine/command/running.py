@@ -15,7 +15,7 @@ from noisewatch.machine.command.adopted import AdoptedProcesses
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.plan import CommandPlan, InheritedState, inherited_state
 from noisewatch.machine.command.start import LaunchedProcess, launch_command
-from noisewatch.machine.command.taken_signals import ENDING, FROM_KERNEL, TakenSignals, stop_as_by_terminal
+from noisewatch.machine.command.taken_signals import ENDING, FROM_KERNEL, TakenSignal, TakenSignals, stop_as_by_terminal
 from noisewatch.machine.command.usage import ResourceUsage
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -41,20 +41,20 @@ class Commands:
 
     def __enter__(self) -> Self:
         self._core.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        self._signals.begin()
+        self._signals.begin(self._core)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._take_pending()
+        self.take_signals()
         self._signals.end()
         self._core.prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
     @property
     def asked_to_end(self) -> signal.Signals | None:
         """The first signal that asked noisewatch to end, whether or not the command took any notice."""
-        self._take_pending()
+        self.take_signals()
         return self._asked_to_end
 
     def start(self, plan: CommandPlan) -> StartedCommand:
@@ -66,39 +66,35 @@ class Commands:
 
     def pause(self, until_ns: int) -> bool:
         """Waits between two commands until CLOCK_MONOTONIC says so; False as soon as it is asked to end."""
-        while self._asked_to_end is None:
-            info = self._signals.next(until_ns)
-            if info is None:
+        while self.asked_to_end is None:
+            if not self._signals.wait(until_ns):
                 return True
-            self._take(info)
         return False
 
-    def wait_for_news(self, until_ns: int | None) -> bool:
-        """Waits for a signal, and does what it says; False if there was none in time."""
-        info = self._signals.next(until_ns)
-        if info is not None:
-            self._take(info)
-        return info is not None
+    def wait_for_news(self, until_ns: int | None, ends: int | None) -> bool:
+        """Waits for a signal, or the end of a process; False if there was neither in time."""
+        return self._signals.wait(until_ns, ends)
+
+    def take_signals(self) -> None:
+        """Does what those say that have come."""
+        for each in self._signals.pending():
+            self._take(each)
 
     def end_command(self, pid: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
         """What the command has left, and what those used that have ended."""
         self._running = None
         return self._adopted.end_command(pid)
 
-    def _take_pending(self) -> None:
-        while (info := self._signals.next(0)) is not None:
-            self._take(info)
-
-    def _take(self, info: signal.struct_siginfo) -> None:
-        number = signal.Signals(info.si_signo)
+    def _take(self, taken: TakenSignal) -> None:
+        number = taken.number
         command = self._running
         if number in ENDING and self._asked_to_end is None:
             self._asked_to_end = number
         if number == signal.SIGCHLD:
             self._look_at_children()
         elif number == signal.SIGTSTP:
-            self._stop(is_told=info.si_code == FROM_KERNEL)
-        elif command is not None and info.si_code != FROM_KERNEL and info.si_pid != command.pid:
+            self._stop(is_told=taken.code == FROM_KERNEL)
+        elif command is not None and taken.code != FROM_KERNEL and taken.pid != command.pid:
             command.forward(number)
 
     def _look_at_children(self) -> None:
@@ -131,12 +127,14 @@ class StartedCommand:
         self._stop_count, self._stopped_ns = 0, 0
         self._stopped_since_ns: int | None = None
         self._ended: EndedCommand | None = None
+        self._ends = _descriptor_of(launched.pid)
 
     def wait(self, until_ns: int | None = None) -> EndedCommand | None:
         """How it ended; None if it had not when CLOCK_MONOTONIC came to `until_ns`. Signals are handled meanwhile."""
         self.look()
-        while self._ended is None and self._commands.wait_for_news(until_ns):
+        while self._ended is None and self._commands.wait_for_news(until_ns, self._ends):
             self.look()
+            self._commands.take_signals()
         return self._ended
 
     def forward(self, number: signal.Signals) -> None:
@@ -172,6 +170,8 @@ class StartedCommand:
         self._stopped_since_ns = None
 
     def _end(self, status: int, used: resource.struct_rusage, now_ns: int) -> None:
+        if self._ends is not None:
+            os.close(self._ends)
         left, adopted = self._commands.end_command(self.pid)
         self._ended = EndedCommand(
             exit_status=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
@@ -195,3 +195,11 @@ def _scheduling(pid: int) -> str:
             return file.read(_LONGEST_SCHEDULING).decode("ascii", "replace")
     except OSError:
         return ""
+
+
+def _descriptor_of(pid: int) -> int | None:
+    """What can be read when it ends, whoever takes the signal; None before Linux 5.3."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None

@@ -2,47 +2,82 @@
 
 from __future__ import annotations
 
+import math
 import os
+import select
 import signal
+import struct
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from types import ModuleType
+
+from noisewatch.machine.command.plan import signal_bits
+from noisewatch.machine.threads import FOR_MAIN_THREAD
+from noisewatch.records import dataclass
 
 FROM_KERNEL = 0x80  # si_code SI_KERNEL: the terminal's driver, which tells the whole process group
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP})
-FORWARDED = ENDING | {signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH}
-_TAKEN = FORWARDED | {signal.SIGTSTP, signal.SIGCONT, signal.SIGCHLD}
+_HEAD, _SIZE = struct.Struct("=IiiI"), 128  # of signalfd_siginfo, signalfd(2)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenSignal:
+    """One that came, with `si_code` and the pid of its sender."""
+
+    number: signal.Signals
+    code: int
+    pid: int
 
 
 class TakenSignals:
     """Those that concern a command, from `begin` to `end`. Threads and processes begun meanwhile have them blocked.
 
-    What was ignored when noisewatch was started, as SIGHUP below nohup, stays ignored.
+    What was ignored when noisewatch was started, as SIGHUP below nohup, stays ignored. Threads begun before would take
+    them, if they have not been begun as machine/threads.py has it.
     """
 
     def __init__(self) -> None:
-        self._taken: frozenset[signal.Signals] = frozenset()
         self._mask: set[int] = set()
         self._is_child_ignored = False
+        self._descriptor = -1
+        self._poll = select.poll()
 
-    def begin(self) -> None:
-        """From here on they wait for `next`."""
+    def begin(self, core: ModuleType) -> None:
+        """From here on they wait to be taken."""
         self._is_child_ignored = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
         if self._is_child_ignored:  # nobody could be waited for
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        self._taken = frozenset(each for each in _TAKEN if signal.getsignal(each) is not signal.SIG_IGN)
-        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, self._taken))
+        taken = {each for each in FOR_MAIN_THREAD if signal.getsignal(each) is not signal.SIG_IGN}
+        self._descriptor = core.signalfd(signal_bits(taken))
+        self._poll.register(self._descriptor, select.POLLIN)
+        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, taken))
 
     def end(self) -> None:
         """As before `begin`."""
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         if self._is_child_ignored:
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        self._poll.unregister(self._descriptor)
+        os.close(self._descriptor)
 
-    def next(self, until_ns: int | None = None) -> signal.struct_siginfo | None:
-        """Waits for one until CLOCK_MONOTONIC says so; None if there was none by then. With 0 it does not wait."""
-        if until_ns is None:
-            return signal.sigwaitinfo(self._taken)
-        left_ns = max(until_ns - time.monotonic_ns(), 0) if until_ns else 0
-        return signal.sigtimedwait(self._taken, left_ns / 1e9)
+    def wait(self, until_ns: int | None, ends: int | None = None) -> bool:
+        """Whether there is one before CLOCK_MONOTONIC says so, or the process ends that `ends` is a descriptor of."""
+        left_ms = None if until_ns is None else max(math.ceil((until_ns - time.monotonic_ns()) / 1e6), 0)
+        if ends is not None:
+            self._poll.register(ends, select.POLLIN)
+        try:
+            return bool(self._poll.poll(left_ms))
+        finally:
+            if ends is not None:
+                self._poll.unregister(ends)
+
+    def pending(self) -> Iterator[TakenSignal]:
+        """Those that have come."""
+        with suppress(BlockingIOError):
+            while True:
+                number, _, code, pid = _HEAD.unpack_from(os.read(self._descriptor, _SIZE))
+                yield TakenSignal(signal.Signals(number), code, pid)
 
 
 def stop_as_by_terminal() -> None:

@@ -102,3 +102,18 @@ def test_a_wrapper_that_is_to_stop_stops_both_and_both_go_on(core: str, tmp_path
         ended = wrapper.end()
     assert (ended["exit_status"], ended["stop_count"]) == (5, 1)
     assert ended["stopped_ns"] > 0.9e9 * _STOPPED_S
+
+
+@each_core
+def test_threads_that_have_read_the_machine_take_no_signals(core: str, tmp_path: Path) -> None:
+    script = f"trap 'exit 9' TERM; echo ready; {_SLEEP}"
+    with RunningWrapper(core, tmp_path, script, has_read=True) as wrapper:
+        assert len(os.listdir(f"/proc/{wrapper.process.pid}/task")) > 1
+        os.kill(wrapper.pids[0], signal.SIGSTOP)
+        wait_until(lambda: state_of(wrapper.pids[0]) == "T")
+        time.sleep(_STOPPED_S)
+        os.kill(wrapper.pids[0], signal.SIGCONT)
+        wrapper.signal(signal.SIGTERM)
+        ended = wrapper.end()
+    assert (ended["exit_status"], ended["asked"]) == (9, signal.SIGTERM)
+    assert ended["stopped_ns"] > 0.9e9 * _STOPPED_S

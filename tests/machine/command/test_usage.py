@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import threading
 import time
 
 from noisewatch.machine.command import load_launching
@@ -70,3 +71,19 @@ def test_it_is_waited_for_no_longer_than_wanted(core: str) -> None:
         assert ended is not None
         assert (ended.signal_number, command.wait()) == (9, ended)
         assert commands.pause(time.monotonic_ns() + 1_000_000)
+
+
+@each_core
+def test_its_end_is_seen_though_another_thread_takes_the_signal(core: str) -> None:
+    is_over = threading.Event()
+    taker = threading.Thread(target=is_over.wait)
+    taker.start()
+    try:
+        with Commands(core=load_launching(core)) as commands:
+            command = commands.start(CommandPlan(argv=("sleep", "0.05")))
+            ended = command.wait(time.monotonic_ns() + 10_000_000_000)
+    finally:
+        is_over.set()
+        taker.join()
+    assert ended is not None
+    assert ended.ended_ns - command.began_ns < 5_000_000_000

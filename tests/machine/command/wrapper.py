@@ -1,6 +1,7 @@
 """A program that only runs another: `python -m tests.machine.command.wrapper OPTIONS COMMAND …`, for the tests.
 
-OPTIONS are JSON: what the plan has beside the command, `own_cpus` to pin the wrapper to, `core`, `runs`, and the files
+OPTIONS are JSON: what the plan has beside the command, `own_cpus` to pin the wrapper to, `core`, `runs`, `has_read` to
+read a snapshot of this host first, which leaves a thread, and the files
 `report` (JSON, a line a run) and `begun` (the pid of each, a line as it begins).
 """
 
@@ -13,10 +14,12 @@ import sys
 from typing import Any, NoReturn
 
 from noisewatch.errors import CannotStart
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.ending import EndedCommand, end_as
 from noisewatch.machine.command.plan import CommandPlan, CommandUser, inherited_state
 from noisewatch.machine.command.running import Commands
+from noisewatch.machine.live import LiveMachine
 
 
 def main() -> NoReturn:
@@ -25,6 +28,8 @@ def main() -> NoReturn:
     inherited, ended = inherited_state(), None
     if "own_cpus" in options:
         os.sched_setaffinity(0, options["own_cpus"])
+    if options.get("has_read"):
+        read_snapshot(LiveMachine(), SnapshotOptions(allowed_at_start=inherited.cpus))
     with Commands(inherited, load_launching(options["core"])) as commands:
         for _ in range(options.get("runs", 1)):
             try:
