@@ -32,7 +32,7 @@ from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.plan import command_plan
 from noisewatch.operations.run.progress import RunListener
 from noisewatch.operations.run.quiet import wait_for_quiet
-from noisewatch.operations.run.watch import LOOK_EVERY_NS, Mark, RunWatch, shift_between
+from noisewatch.operations.run.watch import Mark, RunWatch, shift_between
 from noisewatch.records import dataclass
 
 _MOSTLY = 0.99  # of a command's time its first thread had: the rest is what the shell in it forked
@@ -196,10 +196,8 @@ class _Series:
         began = self.watch.mark()
         started = self.commands.start(plan)
         windows: list[Interval] = []
-        until_ns = began.snapshot.taken_at_ns + LOOK_EVERY_NS
-        while (end := started.wait(until_ns)) is None:
+        while (end := started.wait(self.watch.next_look_ns(started.began_ns))) is None:
             self._open_and_close(windows)
-            until_ns = self.watch.last.taken_at_ns + LOOK_EVERY_NS
         ended = self.watch.mark()
         self._end = end
         self._pending.append(_Pending(number, command, began, ended, started, end, windows))

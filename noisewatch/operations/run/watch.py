@@ -17,8 +17,9 @@ from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
-LOOK_EVERY_NS = NS_PER_S  # within a repetition
-_DUE_AFTER_NS = NS_PER_S // 5  # between repetitions: a look costs some milliseconds
+_SOONEST_NS = NS_PER_S // 5  # between looks, each of which costs some milliseconds; who came and went is not seen
+_LATEST_NS = NS_PER_S
+_PATIENCE = 20  # looks at a repetition before they become fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,13 @@ class RunWatch:
     @property
     def is_due(self) -> bool:
         """Whether the last look is so old that another one may follow a repetition."""
-        return time.monotonic_ns() - self._snapshot.taken_at_ns >= _DUE_AFTER_NS
+        return time.monotonic_ns() - self._snapshot.taken_at_ns >= _SOONEST_NS
+
+    def next_look_ns(self, began_ns: int) -> int:
+        """When to look next at a repetition that began then: the longer it lasts, the more rarely, up to a second."""
+        elapsed_ns = time.monotonic_ns() - began_ns
+        last_ns = max(self._snapshot.taken_at_ns, began_ns)
+        return last_ns + min(max(elapsed_ns // _PATIENCE, _SOONEST_NS), _LATEST_NS)
 
     def _read(self, previous: Snapshot | None) -> Snapshot:
         snapshot = read_snapshot(self._machine, self._options, self._task_reader, previous)
