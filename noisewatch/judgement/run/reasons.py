@@ -22,6 +22,9 @@ class ReasonKind(StrEnum):
     CLOCK_STEPPED = "clock-stepped"
     SUSPENDED = "suspended"
     STOPPED = "stopped"  # by a signal, as with Ctrl-Z
+    NODE_CHANGED = "node-changed"  # a thread of the command moved to another memory node
+    CORES_CHANGED = "cores-changed"  # and to another kind of core
+    STACKED = "stacked"  # threads of the command shared a target CPU while another one was free
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

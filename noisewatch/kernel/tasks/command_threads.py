@@ -76,6 +76,11 @@ class CommandThreadReader:
         self._begins_with_ran = False
         self._counts_migrations = False
 
+    @property
+    def count(self) -> int:
+        """How many threads the last look knew."""
+        return len(self._threads)
+
     def look(self, parent_by_pid: Mapping[int, int] | None = None, counts_migrations: bool = False) -> CommandLook:
         """The threads now. `parent_by_pid` is of all processes, for kernels that tell no children."""
         self._counts_migrations = counts_migrations

@@ -23,8 +23,8 @@ class ThreadPlacement:
     """One thread. Times are those that the looks saw, and None is unknown.
 
     `moves` are changes of CPU from one look to the next, and `node_moves` and `kind_moves` those of them that led to
-    another memory node or kind of core: at least so many. `migrations` is the kernel's count. A core is known by its
-    first CPU.
+    another memory node or kind of core: at least so many. `migrations` is the kernel's count, up to one of the last
+    looks. A core is known by its first CPU.
     """
 
     tid: int

@@ -8,6 +8,11 @@ from noisewatch.units import describe_ns, describe_share, short_duration
 
 MARKS = {RunOutcome.UNDISTURBED: "·", RunOutcome.DISTURBED: "!", RunOutcome.UNKNOWN: "?"}
 _MOST_NAMED = 3
+_DEEDS = {
+    ReasonKind.NODE_CHANGED: " moved to another memory node",
+    ReasonKind.CORES_CHANGED: " moved to another kind of core",
+    ReasonKind.STACKED: " had to share, with another target CPU free,",
+}
 
 
 def describe_reason(reason: RunReason) -> str:
@@ -15,6 +20,7 @@ def describe_reason(reason: RunReason) -> str:
     who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
     if reason.noise is not None:
         who = reason.noise.with_name(who)
+    who += _DEEDS.get(reason.kind, "")
     where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
     return f"{who}{where}{_cost(reason)}{_when(reason)}"
 

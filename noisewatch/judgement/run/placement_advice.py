@@ -1,0 +1,124 @@
+"""What would have placed a command better, as the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from noisewatch.cpus import CpuSet, format_cpu_list, format_taskset_list
+from noisewatch.judgement.run.placement_reasons import is_stacked, weighty_threads
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.model.run.placement import Placement, ThreadPlacement
+from noisewatch.program import NAME
+from noisewatch.records import dataclass
+from noisewatch.units import NS_PER_S
+
+_FASTEST = "performance"
+_ELSEWHERE_SHARE = 0.05  # of the memory
+_ELSEWHERE_BYTES = 1 << 20
+_ALONE_SHARE = 0.95  # of the run time: as much one thread has, if the others hardly matter
+_MOVES_PER_S = 1.0
+_LEAST_MOVES = 3
+_Key = TypeVar("_Key")
+
+
+class PlacementFault(StrEnum):
+    """What was wrong. The values are those of the receipt."""
+
+    NODES = "nodes"  # threads moved between memory nodes
+    CORES = "cores"  # and between kinds of core
+    MEMORY = "memory"  # it came from other nodes than the target's
+    STACKED = "stacked"  # threads shared a CPU while another was free
+    MOVING = "moving"  # the one thread that matters moved between CPUs
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementAdvice:
+    """A fault, and the command line that would have helped."""
+
+    fault: PlacementFault
+    argv: tuple[str, ...]
+
+
+def placement_advice(
+    placement: Placement,
+    length_ns: int,
+    topology: Mapping[int, CpuPlace],
+    argv: Sequence[str],
+    isolated: CpuSet = frozenset(),
+) -> list[PlacementAdvice]:
+    """At most one for each fault, and the gravest first. `argv` is the command, or what stands for it."""
+    faults = dict(_placed_better(placement, length_ns, topology, isolated))
+    return [PlacementAdvice(fault, (*before, *argv)) for fault, before in faults.items()]
+
+
+def _placed_better(
+    placement: Placement, length_ns: int, topology: Mapping[int, CpuPlace], isolated: CpuSet
+) -> Iterator[tuple[PlacementFault, tuple[str, ...]]]:
+    """Each fault with the words before the command."""
+    target, weighty = placement.target, weighty_threads(placement)
+    cpus_by_node = _cpus_by(target, {cpu: place.node for cpu, place in topology.items()})
+    if any(thread.node_moves for thread in weighty):
+        node = _most(placement.ns_by_node(), cpus_by_node)
+        if node is not None:
+            yield PlacementFault.NODES, _on_nodes(cpus_by_node[node], frozenset({node}), topology, isolated)
+    elif _is_elsewhere(placement) and set().union(*cpus_by_node.values()) == target:
+        yield PlacementFault.MEMORY, _on_nodes(target, frozenset(cpus_by_node), topology, isolated)
+    if any(thread.kind_moves for thread in weighty):
+        cpus_by_kind = _cpus_by(target, {cpu: place.kind for cpu, place in topology.items()})
+        kind = _FASTEST if _FASTEST in cpus_by_kind else _most(placement.ns_by_kind(), cpus_by_kind)
+        if kind is not None:
+            yield PlacementFault.CORES, _on_cpus(cpus_by_kind[kind])
+    if is_stacked(placement, length_ns):
+        yield PlacementFault.STACKED, (NAME, "run", "--cpus", format_cpu_list(target), "--spread", "--")
+    alone = _moving_alone(weighty, placement, length_ns)
+    if alone is not None:
+        cpu = _most(alone.ns_by_cpu, dict.fromkeys(target, target))
+        if cpu is not None:
+            yield PlacementFault.MOVING, _on_cpus(frozenset({cpu}))
+
+
+def _cpus_by(target: CpuSet, key_by_cpu: Mapping[int, _Key | None]) -> dict[_Key, CpuSet]:
+    """The target CPUs by what they have in common; those of which it is not known are left out."""
+    found: dict[_Key, CpuSet] = {}
+    for cpu in sorted(target):
+        key = key_by_cpu.get(cpu)
+        if key is not None:
+            found[key] = found.get(key, frozenset()) | {cpu}
+    return found
+
+
+def _most(ns_by_key: Mapping[_Key | None, float] | Mapping[_Key, float], among: Mapping[_Key, CpuSet]) -> _Key | None:
+    """Where most of the run time was; of several, the first."""
+    known = [(key, ns) for key, ns in ns_by_key.items() if key is not None and key in among]
+    return max(known, key=lambda each: each[1])[0] if known else None
+
+
+def _on_cpus(cpus: CpuSet) -> tuple[str, ...]:
+    return "taskset", "-c", format_taskset_list(cpus)
+
+
+def _on_nodes(
+    cpus: CpuSet, nodes: frozenset[int], topology: Mapping[int, CpuPlace], isolated: CpuSet
+) -> tuple[str, ...]:
+    """With the CPUs by their nodes where these are all. numactl refuses isolated ones by number, taskset does not."""
+    listed = format_cpu_list(nodes)
+    is_whole = cpus == {cpu for cpu, place in topology.items() if place.node in nodes} and not cpus & isolated
+    if is_whole:
+        return "numactl", f"--cpunodebind={listed}", f"--membind={listed}"
+    return *_on_cpus(cpus), "numactl", f"--membind={listed}"
+
+
+def _is_elsewhere(placement: Placement) -> bool:
+    share, size = placement.memory.share, placement.memory.size_bytes
+    return share is not None and size is not None and share > _ELSEWHERE_SHARE and size > _ELSEWHERE_BYTES
+
+
+def _moving_alone(weighty: Sequence[ThreadPlacement], placement: Placement, length_ns: int) -> ThreadPlacement | None:
+    """The only thread that matters, if it moved between CPUs again and again."""
+    first = weighty[0] if weighty else None
+    if first is None or first.ran_ns < _ALONE_SHARE * placement.seen_ns or len(placement.target) < 2:
+        return None
+    least = max(_LEAST_MOVES, _MOVES_PER_S * length_ns / NS_PER_S)
+    return first if first.least_moves >= least else None

@@ -1,0 +1,87 @@
+"""What of a command's placement disturbed a repetition, and what was its own doing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason
+from noisewatch.model.run.placement import Placement, ThreadPlacement
+from noisewatch.units import describe_share
+
+_COUNTS = 0.01  # of the run time: a thread that had less may be where it likes
+_STACKED_SHARE = 0.1  # of the looks: a thread that wakes another one shares its CPU for a moment
+_STACKED_LOOKS = 2
+_WAITED_SHARE = 0.05  # of the repetition: as long the shared CPU must have kept them waiting
+_SEEN_SHARE = 0.8  # of the CPU time: what the looks saw less of may have been anywhere
+_NOT_LOOKED = "no look at its threads: it was too short"
+
+
+def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunReason], list[RunReason]]:
+    """Threads that went to another memory node or kind of core; and apart, as its own, those that had to share a CPU.
+
+    The command's own threads on one CPU are no noise of the machine, and repeating it helps little.
+    """
+    moved: list[RunReason] = []
+    for thread in weighty_threads(placement):
+        moves = {ReasonKind.NODE_CHANGED: thread.node_moves, ReasonKind.CORES_CHANGED: thread.kind_moves}
+        moved += (RunReason(kind=kind, name=thread.name, pid=thread.tid) for kind, count in moves.items() if count)
+    return moved, list(_stacked(placement, length_ns))
+
+
+def weighty_threads(placement: Placement) -> list[ThreadPlacement]:
+    """Those whose place matters."""
+    return [thread for thread in placement.threads if thread.ran_ns >= _COUNTS * placement.seen_ns]
+
+
+def is_stacked(placement: Placement, length_ns: int) -> bool:
+    """Whether threads shared a CPU for long while another target CPU was free."""
+    stacking = placement.stacking
+    if stacking is None or stacking.share < _STACKED_SHARE or stacking.looks < _STACKED_LOOKS:
+        return False
+    waited_ns = stacked_wait_ns(placement)
+    return waited_ns is None or waited_ns >= _WAITED_SHARE * length_ns
+
+
+def stacked_wait_ns(placement: Placement) -> int | None:
+    """How long the threads that shared CPUs had none, all added up; None is unknown."""
+    tids = placement.stacking.tids if placement.stacking is not None else frozenset()
+    waits = [thread.waited_ns for thread in placement.threads if thread.tid in tids]
+    known = [ns for ns in waits if ns is not None]
+    return sum(known) if len(known) == len(waits) else None
+
+
+def _stacked(placement: Placement, length_ns: int) -> Iterator[RunReason]:
+    stacking = placement.stacking
+    if stacking is not None and is_stacked(placement, length_ns):
+        yield RunReason(
+            kind=ReasonKind.STACKED,
+            name=f"{len(stacking.tids)} of its threads",
+            cpu=min(stacking.stacked),
+            ns=stacked_wait_ns(placement),
+            share=stacking.share,
+            is_estimate=True,
+        )
+
+
+def why_placement_unknown(placement: Placement) -> str | None:
+    """Why nobody can say that no thread went to another memory node or kind of core; None where that is known.
+
+    Where no file tells the kind of any core, as in most virtual machines, they count as alike: what they differ in,
+    the microbenchmark shows.
+    """
+    if len(placement.target) < 2:
+        return None
+    if None in placement.nodes:
+        return "the memory node of a target CPU is not known"
+    if None in placement.kinds and len(placement.kinds) > 1:
+        return "the kind of a target core is not known"
+    if len(placement.nodes) < 2 and len(placement.kinds) < 2:
+        return None
+    if not placement.looks:
+        return _NOT_LOOKED
+    seen = placement.seen_share
+    if seen is None:
+        return "how much of its CPU time the looks at its threads saw is not known"
+    if seen < _SEEN_SHARE:
+        return f"where its threads ran is known for {describe_share(seen, 0)} of their CPU time only"
+    return None

@@ -1,0 +1,102 @@
+"""What of a command's placement disturbed a repetition, and what is not known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
+from noisewatch.judgement.run.reasons import ReasonKind
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
+from noisewatch.model.run.memory_nodes import NOWHERE_ELSE
+from noisewatch.model.run.placement import Placement
+from noisewatch.model.run.placement_tally import PlacementTally
+from tests.kernel.tasks.commands import by_tid, thread_look
+from tests.model.run.places import ALL, ONE_NODE, TWO_KINDS, TWO_NODES, UNKNOWN_NODES, place
+
+SECOND_NS = 1_000_000_000
+
+
+def placed(
+    *moments: list[ThreadLook],
+    places: Mapping[int, CpuPlace] = TWO_NODES,
+    target: CpuSet = ALL,
+    used_ns: int | None = None,
+) -> Placement:
+    """What those looks come to."""
+    tally = PlacementTally(target, places)
+    for threads in moments:
+        tally.add(CommandLook(0, by_tid(*threads)))
+    return tally.placement(NOWHERE_ELSE, used_ns)
+
+
+def _kinds(placement: Placement) -> tuple[list[ReasonKind], list[ReasonKind]]:
+    reasons, own = placement_reasons(placement, SECOND_NS)
+    return [reason.kind for reason in reasons], [reason.kind for reason in own]
+
+
+def test_a_thread_that_went_to_another_node_disturbed_the_repetition_and_is_named() -> None:
+    placement = placed([thread_look(9, 1, 5, name="worker")], [thread_look(9, 2, 50, name="worker")])
+    (reason,), own = placement_reasons(placement, SECOND_NS)
+    assert (reason.kind, reason.name, reason.pid) == (ReasonKind.NODE_CHANGED, "worker", 9)
+    assert own == []
+
+
+def test_a_thread_that_went_to_another_kind_of_core_did_too() -> None:
+    placement = placed([thread_look(9, 1, 5)], [thread_look(9, 2, 50)], places=TWO_KINDS)
+    assert _kinds(placement) == ([ReasonKind.CORES_CHANGED], [])
+
+
+def test_a_move_within_a_node_is_no_disturbance() -> None:
+    assert _kinds(placed([thread_look(9, 0, 5)], [thread_look(9, 1, 50)])) == ([], [])
+
+
+def test_a_thread_that_hardly_ran_may_go_where_it_likes() -> None:
+    placement = placed(
+        [thread_look(8, 1, 5), thread_look(9, 1, 5)], [thread_look(8, 1, 100_000), thread_look(9, 2, 10)]
+    )
+    assert _kinds(placement) == ([], [])
+
+
+def _stacked(waited_ns: int | None, looks: int = 3) -> Placement:
+    threads = [thread_look(tid, 2, 5, state="R", waited_ns=waited_ns) for tid in (8, 9)]
+    return placed(*[threads] * looks, places=ONE_NODE)
+
+
+def test_own_threads_that_shared_a_cpu_are_the_commands_own_cause() -> None:
+    reasons, (own,) = placement_reasons(_stacked(waited_ns=200_000_000), SECOND_NS)
+    assert reasons == []
+    assert (own.kind, own.cpu, own.ns, own.name) == (ReasonKind.STACKED, 2, 400_000_000, "2 of its threads")
+
+
+@pytest.mark.parametrize(("waited_ns", "looks", "is_told"), [(None, 3, True), (10, 3, False), (200_000_000, 1, False)])
+def test_threads_that_shared_a_cpu_for_a_moment_are_not(waited_ns: int | None, looks: int, is_told: bool) -> None:
+    assert (_kinds(_stacked(waited_ns, looks))[1] == [ReasonKind.STACKED]) is is_told
+
+
+_SEEN = [thread_look(9, 1, 90)]
+
+
+@pytest.mark.parametrize(
+    ("placement", "words"),
+    [
+        (placed(_SEEN, used_ns=100), None),
+        (placed(_SEEN, used_ns=300), "30%"),
+        (placed(_SEEN), "how much of its CPU time"),
+        (placed(used_ns=100), "no look"),
+        (placed(used_ns=100, target=frozenset({0, 1})), None),
+        (placed(used_ns=100, target=frozenset({2})), None),
+        (placed(used_ns=100, places=ONE_NODE), None),
+        (placed(used_ns=100, places=TWO_KINDS), "no look"),
+        (placed(_SEEN, used_ns=100, places=UNKNOWN_NODES), "memory node"),
+        (placed(_SEEN, used_ns=100, places={}), "memory node"),
+        (placed(_SEEN, used_ns=100, places=ONE_NODE | {3: place(3, node=0, kind=None)}), "kind"),
+        (placed(used_ns=100, places={cpu: place(cpu, node=0, kind=None) for cpu in ALL}), None),
+    ],
+)
+def test_what_could_not_be_seen_is_unknown_where_it_matters(placement: Placement, words: str | None) -> None:
+    reason = why_placement_unknown(placement)
+    assert reason is None if words is None else words in str(reason)
