@@ -1,0 +1,133 @@
+"""Watching where the threads of commands run, one command after the other."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from noisewatch.kernel.cpus.topology import NODES, read_topology
+from noisewatch.operations.run.placement_watch import PlacementWatch
+from tests.kernel.tasks.commands import thread_files
+from tests.model.run.places import ONE_NODE, TWO_NODES, UNKNOWN_NODES
+from tests.written import BARE, Files, WrittenMachine, reading
+
+HOME = frozenset({2, 3})
+NUMASTAT = "numa_hit 1\nlocal_node {own}\nother_node {others}\n"
+NUMA_KERNEL = {"/proc/sys/vm/zone_reclaim_mode": "0\n"}
+GROUP = "/sys/fs/cgroup/run"
+
+
+def _nodes(others: int, **files: str) -> dict[str, str]:
+    """Two nodes, of which the first has given so many pages to CPUs of the other one."""
+    return {
+        **BARE,
+        **NUMA_KERNEL,
+        f"{NODES}/node0/cpulist": "0-1\n",
+        f"{NODES}/node1/cpulist": "2-3\n",
+        f"{NODES}/node0/numastat": NUMASTAT.format(own=1000, others=others),
+        f"{NODES}/node1/numastat": NUMASTAT.format(own=1000 + 3 * others, others=0),
+        **files,
+    }
+
+
+def _watched(*moments: Files, **options: str) -> tuple[PlacementWatch, WrittenMachine]:
+    machine = WrittenMachine(*moments)
+    return PlacementWatch(machine, HOME, TWO_NODES, **options), machine
+
+
+def test_each_command_is_told_by_itself() -> None:
+    watch, machine = _watched(_nodes(0) | thread_files(9, cpu=2, ran_ns=5), _nodes(0) | thread_files(10, cpu=3))
+    watch.begin(9)
+    watch.sample()
+    first = watch.end(used_ns=10)
+    machine.advance()
+    watch.begin(10)
+    watch.sample()
+    second = watch.end()
+    assert [[thread.tid for thread in each.threads] for each in (first, second)] == [[9], [10]]
+    assert (first.seen_share, second.seen_share) == (0.5, None)
+
+
+def test_orphans_that_come_back_to_us_are_the_commands() -> None:
+    own = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
+    before = _nodes(0) | thread_files(9) | {own: "9 "}
+    watch, machine = _watched(before, before | thread_files(30) | {own: "9 30 "})
+    watch.begin(9)
+    machine.advance()
+    look = watch.sample()
+    assert look is not None
+    assert set(look.threads) == {9, 30}
+
+
+def test_migrations_of_a_few_threads_are_counted_at_each_look() -> None:
+    moments = [_nodes(0) | thread_files(9, ran_ns=count, migrations=count) for count in range(4)]
+    watch, machine = _watched(*moments)
+    watch.begin(9)
+    watch.sample()
+    while machine.has_next:
+        machine.advance()
+        watch.sample()
+    assert watch.end().threads[0].migrations == 3
+
+
+def test_memory_of_other_nodes_is_bounded_by_what_these_gave_away() -> None:
+    watch, machine = _watched(_nodes(0), _nodes(100))
+    watch.begin(9)
+    machine.advance()
+    memory = watch.end().memory
+    assert (memory.share, memory.size_bytes, memory.is_bound) == (0.25, 100 * os.sysconf("SC_PAGE_SIZE"), True)
+
+
+def test_the_most_that_its_own_group_had_elsewhere_counts() -> None:
+    path = f"{GROUP}/memory.numa_stat"
+    moments = [_nodes(0, **{path: f"anon N0={size} N1=300\nfile N0=0 N1=0\n"}) for size in (100, 0)]
+    watch, machine = _watched(*moments, cgroup=GROUP)
+    watch.begin(9)
+    for _ in range(10):
+        watch.sample()
+    machine.advance()
+    watch.sample()
+    memory = watch.end().memory
+    assert (memory.size_bytes, memory.is_bound) == (100, False)
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (_nodes(0, **{"/proc/sys/vm/numa_stat": "0\n"}), "is 0"),
+        (_nodes(0, **{f"{NODES}/node0/numastat": "rubbish\n"}), "rubbish"),
+        ({**BARE, **NUMA_KERNEL}, "no memory node is visible"),
+    ],
+)
+def test_memory_that_nobody_counts_is_unknown(files: Files, words: str) -> None:
+    watch, _ = _watched(files)
+    watch.begin(9)
+    memory = watch.end().memory
+    assert memory.share is None
+    assert words in str(memory.reason)
+
+
+def test_a_cpu_of_no_known_node_leaves_memory_unknown() -> None:
+    watch = PlacementWatch(WrittenMachine(_nodes(0)), HOME, UNKNOWN_NODES)
+    watch.begin(9)
+    placement = watch.end()
+    assert placement.memory.share is None
+    assert placement.nodes == {None}
+
+
+@pytest.mark.parametrize("files", [{**BARE}, {**BARE, **NUMA_KERNEL, f"{NODES}/node0/cpulist": "0-3\n"}])
+def test_with_one_node_no_memory_is_elsewhere(files: dict[str, str]) -> None:
+    places = ONE_NODE if f"{NODES}/node0/cpulist" in files else UNKNOWN_NODES
+    watch = PlacementWatch(WrittenMachine(files), HOME, places)
+    watch.begin(9)
+    placement = watch.end()
+    assert placement.memory.size_bytes == 0
+    assert placement.nodes == {0}
+
+
+def test_a_topology_that_was_read_will_do() -> None:
+    files = _nodes(0) | {f"/sys/devices/system/cpu/cpu{cpu}/topology/core_id": f"{cpu}\n" for cpu in range(4)}
+    topology = read_topology(reading(files), None)
+    watch = PlacementWatch(WrittenMachine(files), frozenset({1, 2}), topology)
+    assert watch.end().nodes == {0, 1}
