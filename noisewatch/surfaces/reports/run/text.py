@@ -10,7 +10,7 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.parts.tables import align_within
+from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.run.reason_words import describe_reasons
 from noisewatch.surfaces.reports.run.words import (
     SAME_LAYOUT,
@@ -26,19 +26,25 @@ from noisewatch.text import printable
 from noisewatch.units import describe_ns, share_text
 
 _NAMES = ("A", "B")
+_MOST_ROWS = 25
+_LEAST_WHY = 30  # columns
 
 
 def text_of_series(series: RunSeries, width: int) -> str:
     """The whole report of `noisewatch run`."""
     conclusion = conclude(series)
     where = name_cpus(series.machine.target.cpus)
-    lines = [f"noisewatch run · {where} ({series.machine.target.chosen_by}) · {len(series.repetitions)} runs"]
+    lines = [f"noisewatch run · {where} ({series.machine.target.chosen_by}) · {_runs(len(series.repetitions))}"]
     for number, command in enumerate(conclusion.commands):
         lines += ["", *_command_lines(series, number, command, width)]
     lines += _difference_lines(series, conclusion, width)
     lines += _machine_lines(conclusion, width)
     lines += _disturbed_lines(series, width)
     return "\n".join(lines) + "\n"
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' * (count != 1)}"
 
 
 def _command_lines(series: RunSeries, number: int, command: CommandConclusion, width: int) -> Iterator[str]:
@@ -80,15 +86,20 @@ def _machine_lines(conclusion: RunConclusion, width: int) -> list[str]:
 
 
 def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
+    """A row for each of them, with its reasons below each other behind it."""
+    judged = [each for each in series.repetitions if each.verdict.outcome != RunOutcome.UNDISTURBED]
+    if not judged:
+        return []
+    shown = judged[:_MOST_ROWS]
     rows = [
-        [
-            "",
-            str(each.repetition.number),
-            describe_ns(each.repetition.length_ns),
-            each.verdict.outcome.value,
-            describe_reasons(each.verdict),
-        ]
-        for each in series.repetitions
-        if each.verdict.outcome != RunOutcome.UNDISTURBED
+        ["", str(each.repetition.number), describe_ns(each.repetition.length_ns), each.verdict.outcome.value]
+        for each in shown
     ]
-    return ["", *align_within(width, [["", "run", "time", "verdict", "why"], *rows], "why", ())] if rows else []
+    head, *table = align([["", "run", "time", "verdict"], *rows]).splitlines()
+    begin = max(map(len, table)) + 2
+    lines = ["", f"{head:<{begin}}why"]
+    for row, each in zip(table, shown, strict=True):
+        why = textwrap.wrap(describe_reasons(each.verdict), max(width - begin, _LEAST_WHY)) or [""]
+        lines += [f"{row:<{begin}}{why[0]}".rstrip(), *(" " * begin + line for line in why[1:])]
+    rest = len(judged) - len(shown)
+    return lines + ([f"  and {rest} more"] if rest else [])
