@@ -10,7 +10,7 @@ from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
 from noisewatch.model.run.repetition import Repetition
 from tests.written.quiet_machine import process, stat_file
-from tests.written.repetitions import ALONE, CPUACCT, MS, THREADED, judge, late, ran, repeat
+from tests.written.repetitions import ALONE, MS, THREADED, judge, late, ran, repeat
 
 _HOG = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 200)]
 
@@ -166,16 +166,29 @@ def test_ticks_show_who_ran_for_long() -> None:
 
 def test_a_hog_that_has_not_left_its_cpu_is_found_by_the_looks() -> None:
     """/proc/schedstat has not counted it yet, and a repetition of 10 ms is too short for ticks."""
-    hog = [process(900, "hog", 3, ms * MS, allowed="3") for ms in (0, 298)]
-    own = {CPUACCT: ran({2: 110})[CPUACCT]}
-    moments = (
-        late(ran()) | hog[0],
-        late(ran(seconds=0.1)) | hog[0],
-        late(ran(seconds=0.2) | own, [6, 5, 6, 5]) | hog[0],
-        late(ran(seconds=0.3) | own, [6, 5, 6, 5]) | hog[1],
-    )
-    verdict = judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=109, use=THREADED))
+    hog = [process(900, "hog", 3, ms * MS, allowed="3") for ms in (0, 400)]
+    moments = [late(ran(seconds=at / 10), [5 + at, 5, 5, 5]) | hog[at == 5] for at in range(6)]
+    verdict = judge(repeat(*moments, seconds=0.1, marks=(2, 3), use=THREADED))
     assert [(reason.name, reason.cpu) for reason in verdict.reasons] == [("hog", 3)]
+
+
+def test_those_who_may_have_had_a_part_each_are_named_together() -> None:
+    """On neither CPU it is more than is allowed, but who had how much of it is not known."""
+    seen = [
+        process(900, "hog", 2, ms * MS, allowed="2") | process(901, "pig", 3, ms * MS, allowed="3") for ms in (0, 20)
+    ]
+    files = [ran({2: had, 3: had}, at / 10) for at, had in enumerate((0, 10, 10.5, 20))]
+    moments = [each | seen[at == 3] for at, each in enumerate(files)]
+    verdict = judge(repeat(*moments, seconds=0.1, marks=(1, 2), use=THREADED))
+    assert {reason.name for reason in verdict.reasons} == {"hog", "pig"}
+
+
+@pytest.mark.parametrize(("hog_ms", "outcome"), [(190, RunOutcome.UNKNOWN), (250, RunOutcome.DISTURBED)])
+def test_who_cannot_have_had_all_of_it_before_and_after_was_there(hog_ms: int, outcome: RunOutcome) -> None:
+    """Of a window of 0.3 s, a third of it the repetition, where ticks are all that counts."""
+    hog = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, hog_ms)]
+    moments = [hog[at == 3] | {"/proc/stat": stat_file({2: 10 * at}, 10 * at)} for at in range(4)]
+    assert judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=100)).outcome == outcome
 
 
 def test_more_may_be_lost_where_the_machine_adds_that_anyway() -> None:

@@ -77,6 +77,14 @@ def test_an_event_of_a_window_around_it_may_have_hit_it() -> None:
     assert (reason.is_estimate, reason.begin_ns, reason.end_ns) == (True, 0, 100 * MS)
 
 
+def test_an_event_before_it_is_none_of_its_own() -> None:
+    moments = [ran({2: 90 * at}, 0.1 * at) | {_CORE: f"{3 + (at > 0)}\n"} for at in range(3)]
+    both = repeat(*moments, seconds=0.1, looks=(0, 1, 2), own_ms=180)
+    assert _kinds(both) == [ReasonKind.THROTTLED]
+    second = repeat(*moments, seconds=0.1, looks=(0, 1, 2), marks=(1, 2), own_ms=90)
+    assert _kinds(replace(second, windows=both.windows)) == []
+
+
 def test_a_target_cpu_that_went() -> None:
     gone = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
     assert ReasonKind.OFFLINE in _kinds(repeat(ran(), ran({2: 900}, 1.0) | gone, own_ms=900))

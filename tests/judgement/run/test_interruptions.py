@@ -106,6 +106,12 @@ def test_calls_that_woke_it_are_its_own_as_often_as_it_slept(row: str) -> None:
     assert _judge(replace(ALONE, switches=100), **{row: 10_000}).outcome == RunOutcome.DISTURBED
 
 
+def test_it_is_woken_once_each_time_that_it_slept() -> None:
+    verdict = _judge(replace(ALONE, switches=10_000), RES=10_000, CAL=10_000)
+    assert sum(reason.ns or 0 for reason in verdict.own) == 15_000_000
+    assert sum(reason.ns or 0 for reason in verdict.reasons) == 15_000_000
+
+
 def _with_softirq_ticks(ticks: int) -> RepetitionVerdict:
     stat = ran({2: 900}, 1.0)["/proc/stat"].replace(
         "cpu2 1090 0 500 100010 20 0 5", f"cpu2 1090 0 500 100000 20 0 {ticks}"

@@ -46,3 +46,15 @@ def test_other_threads_of_the_kernel_do_not_write_for_it(name: str) -> None:
 
 def test_a_process_with_the_name_of_a_writer_does_not() -> None:
     assert _judge("jbd2/sda1-8", 60, flags=0).outcome == RunOutcome.DISTURBED
+
+
+def test_several_writers_share_what_it_can_have_needed() -> None:
+    moments = [
+        process(50, "jbd2/sda1-8", 2, had * MS, allowed="2", flags=_KERNEL)
+        | process(51, "loop0", 2, had * MS, allowed="2", flags=_KERNEL)
+        for had in (0, 80)
+    ]
+    use = replace(THREADED, blocks_out=80_000)
+    verdict = judge(repeat(ran() | moments[0], ran({2: 900}, 1.0) | moments[1], own_ms=740, use=use))
+    assert sum(reason.ns or 0 for reason in verdict.own) == 100 * MS
+    assert sum(reason.ns or 0 for reason in verdict.reasons) == 60 * MS

@@ -16,21 +16,23 @@ from tests.written.repetitions import ALONE, CPUACCT, MS, SCHEDSTAT, THREADED, j
 
 _RANK = {RunOutcome.UNDISTURBED: 0, RunOutcome.UNKNOWN: 1, RunOutcome.DISTURBED: 2}
 _SIBLINGS = frozenset({1})
-_FILES = (
-    CPUACCT,
-    SCHEDSTAT,
+_COUNTS = (
     "/proc/stat",
     "/proc/interrupts",
     "/proc/softirqs",
     "/proc/vmstat",
+    f"{CPUS}/cpu2/topology/thread_siblings_list",
+)
+_FILES = (
+    *_COUNTS,
+    CPUACCT,
+    SCHEDSTAT,
     "/proc/900/stat",
     "/proc/900/schedstat",
     "/proc/900/status",
     "/proc/700/stat",
-    f"{CPUS}/cpu2/topology/thread_siblings_list",
     f"{CPUS}/online",
 )
-_OTHERS_TELL = ("/proc/700/stat", f"{CPUS}/online")  # the count of all tasks, and the rows of /proc/stat
 _milliseconds = st.floats(0, 300) | st.floats(0, 3)
 
 
@@ -125,12 +127,10 @@ def test_to_be_allowed_less_never_makes_a_verdict_better(foreign: float, share: 
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-@pytest.mark.parametrize("path", [path for path in _FILES if "/proc/9" not in path and path not in _OTHERS_TELL])
+@pytest.mark.parametrize("path", ["the exact count", *_COUNTS])
 def test_no_file_that_counts_may_be_missed(path: str, is_late: bool) -> None:
-    """Of a quiet repetition; the two counts of run time stand in for each other."""
+    exact = SCHEDSTAT if is_late else CPUACCT
+    gone = (exact if path == "the exact count" else path,)
     ways = {"is_named": False, "is_late": is_late, "is_alone": True}
-    quiet = _repetition(0.0, **ways)  # type: ignore[arg-type]
-    assert judge(quiet, _SIBLINGS).outcome == RunOutcome.UNDISTURBED
-    if path == (CPUACCT if is_late else SCHEDSTAT):
-        pytest.skip("is not there on this machine")
-    assert judge(_repetition(0.0, gone=(path,), **ways), _SIBLINGS).outcome == RunOutcome.UNKNOWN  # type: ignore[arg-type]
+    assert judge(_repetition(0.0, **ways), _SIBLINGS).outcome == RunOutcome.UNDISTURBED  # type: ignore[arg-type]
+    assert judge(_repetition(0.0, gone=gone, **ways), _SIBLINGS).outcome == RunOutcome.UNKNOWN  # type: ignore[arg-type]

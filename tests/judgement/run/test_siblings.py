@@ -32,6 +32,12 @@ def test_a_sibling_that_was_busy_with_nobody_seen_disturbs_as_well() -> None:
     assert "no look" in reason.name
 
 
+def test_a_thread_that_may_have_been_elsewhere_had_no_more_than_the_sibling_ran() -> None:
+    wanderer = [process(900, "wanderer", cpu, ms * MS, allowed="0-3") for cpu, ms in ((0, 0), (1, 30))]
+    (reason,) = _judge(ran() | wanderer[0], ran({1: 10, 2: 900}, 1.0) | wanderer[1]).reasons
+    assert (reason.name, reason.ns) == ("wanderer", 10 * MS)
+
+
 def test_noisewatch_on_a_sibling_is_noise() -> None:
     moments = [process(900, "noisewatch", 1, ms * MS, allowed="1") for ms in (0, 60)]
     (reason,) = _judge(ran() | moments[0], ran({1: 60, 2: 900}, 1.0) | moments[1], own_pids=[900]).reasons
