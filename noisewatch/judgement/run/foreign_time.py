@@ -62,9 +62,10 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, io: OwnIo) -
     if _sum(foreign) - known_foreign_ns > allowed_ns:  # on which CPU is not known
         reasons = reasons or foreign
     unseen_ns = certain_ns + missing_ns - named_ns
-    unknown = _why_unknown(repetition, allowed_ns, named_ns + max(unseen_ns, 0))
     if unseen_ns > allowed_ns:
         reasons.append(_anonymous(repetition, UNSEEN, unseen_ns))
+        named_ns += unseen_ns
+    unknown = _why_unknown(repetition, allowed_ns, named_ns)
     waited_ns = (waited_ns_of(repetition) or 0) - own_ns
     if waited_ns > allowed_ns and not reasons:
         reasons = _waited_for(repetition, waited_ns, foreign)

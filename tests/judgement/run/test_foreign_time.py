@@ -112,6 +112,12 @@ def test_without_a_thread_that_knows_its_waiting_that_is_left_open() -> None:
     assert "too short" in verdict.unknowns[0]
 
 
+def test_what_is_more_than_allowed_by_less_than_the_counts_may_be_off_is_left_open() -> None:
+    moments = (ran(), ran({2: 90.6}, 0.1))
+    assert judge(repeat(*moments, seconds=0.1, own_ms=90)).outcome == RunOutcome.UNDISTURBED
+    assert judge(repeat(*moments, seconds=0.1, own_ms=90, use=THREADED)).outcome == RunOutcome.UNKNOWN
+
+
 def test_a_thread_that_may_have_been_elsewhere_had_no_more_than_the_books_hold() -> None:
     wanderer = [process(900, "wanderer", cpu, ms * MS, allowed="0-3") for cpu, ms in ((0, 0), (2, 100))]
     moments = (ran() | wanderer[0], ran({1: 100, 2: 900}, 1.0) | wanderer[1])
