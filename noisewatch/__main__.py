@@ -12,7 +12,7 @@ _YOUNG_OBJECTS = 50_000  # before cycles are looked for among them: importing ma
 
 
 def run() -> None:
-    """Runs the command line as a process of its own. SIGTERM ends it in order, as Ctrl-C does."""
+    """Runs the command line as a process of its own. SIGTERM ends it in order, as Ctrl-C does, unless it is ignored."""
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -22,7 +22,8 @@ def run() -> None:
     gc.set_threshold(_YOUNG_OBJECTS)
     atexit.register(gc.freeze)  # what ends with the process is not looked through once more
     sys.excepthook = tell_internal_error
-    signal.signal(signal.SIGTERM, end)
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, end)
     status = main()
     sys.exit(128 + ended[0] if ended else status)
 

@@ -182,3 +182,10 @@ def test_another_user_is_for_root(core: str) -> None:
     ran = run(argv)
     assert ran.returncode == 125
     assert "cannot run it as user 1, group 2: operation not permitted" in ran.stderr
+
+
+def test_what_noisewatch_handles_itself_stays_ignored_where_it_was() -> None:
+    look = ["grep", "SigIgn", "/proc/self/status"]
+    before = _ignore(signal.SIGTERM, signal.SIGINT)
+    ran = run([sys.executable, "-m", "noisewatch", "run", "--", *look], preexec_fn=before)
+    assert ran.stdout == _seen(look, before)
