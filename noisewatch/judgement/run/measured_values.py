@@ -1,0 +1,95 @@
+"""The verdict of values that a benchmark measured itself, by what its own thread met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.model.run.measured_value import MeasuredValue, ValuesAround
+from noisewatch.records import dataclass
+from noisewatch.units import describe_ns
+
+_RESOLUTION_NS = 10_000  # the counters are read in some microseconds, one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class ValueVerdict:
+    """Of one value, with the reason of a verdict other than undisturbed."""
+
+    outcome: RunOutcome
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesVerdict:
+    """Of all values of a process, in order; `reasons` begin with the values'."""
+
+    outcome: RunOutcome
+    values: tuple[ValueVerdict, ...]
+    reasons: tuple[str, ...]
+
+
+def judge_values(values: Sequence[MeasuredValue], around: ValuesAround) -> ValuesVerdict:
+    """Disturbed if one of them, or the CPU around them, was; no values at all are unknown."""
+    judged = tuple(judge_value(value) for value in values)
+    about_cpu = list(_about_cpu(around))
+    verdicts = [*judged, *about_cpu]
+    told = [
+        *[f"value {value.number}: {each.reason}" for value, each in zip(values, judged, strict=True) if each.reason],
+        *[each.reason for each in about_cpu if each.reason],
+    ]
+    outcomes = {each.outcome for each in verdicts}
+    if RunOutcome.DISTURBED in outcomes:
+        return ValuesVerdict(RunOutcome.DISTURBED, judged, tuple(told))
+    is_unknown = RunOutcome.UNKNOWN in outcomes or not values
+    return ValuesVerdict(RunOutcome.UNKNOWN if is_unknown else RunOutcome.UNDISTURBED, judged, tuple(told))
+
+
+def judge_value(value: MeasuredValue) -> ValueVerdict:
+    """By what its thread had to wait, and what it can neither have run nor slept."""
+    allowed_ns = LOSES_TOO_MUCH * value.length_ns
+    if allowed_ns < _RESOLUTION_NS:
+        return _unknown(f"{describe_ns(value.length_ns)} is too short: the counters tell {describe_ns(_RESOLUTION_NS)}")
+    if value.waited_ns is None:
+        return _unknown("the kernel does not tell how long it waited for its CPU")
+    has_others = value.others_ns > allowed_ns
+    if value.waited_ns > allowed_ns:
+        waited = f"waited {describe_ns(value.waited_ns)} for its CPU ({value.preemptions} preemptions)"
+        return _unknown(f"{waited}, perhaps for its own threads") if has_others else _disturbed(waited)
+    if value.rest_ns > allowed_ns and value.sleeps == 0:
+        return _disturbed(f"interrupts or the hypervisor had {describe_ns(value.rest_ns)}")
+    if has_others:
+        return _unknown("what other threads and processes of its own met is not seen")
+    if value.rest_ns > allowed_ns:
+        return _unknown(f"slept {value.sleeps} times, or was interrupted, for {describe_ns(value.rest_ns)}")
+    return ValueVerdict(RunOutcome.UNDISTURBED)
+
+
+def _about_cpu(around: ValuesAround) -> Iterator[ValueVerdict]:
+    allowed_ns = LOSES_TOO_MUCH * around.length_ns
+    for unknown in around.unknowns:
+        yield _unknown(unknown)
+    if around.interrupted_ns is not None and around.interrupted_ns > allowed_ns:
+        yield _disturbed(f"interrupts had about {describe_ns(around.interrupted_ns)} of all values")
+    if around.steal_ns:
+        yield from _in_ticks(around.steal_ns, allowed_ns, "the hypervisor had {} of all values")
+    for cpu, ns in (around.busy_ns_by_sibling or {}).items():
+        yield from _in_ticks(ns, allowed_ns, f"sibling CPU {cpu} was busy for {{}} meanwhile")
+
+
+def _in_ticks(ns: int, allowed_ns: float, words: str) -> Iterator[ValueVerdict]:
+    """Of a counter in steps of 10 ms: most of one step may lie outside."""
+    if ns - TICK_NS > allowed_ns:
+        yield _disturbed(words.format(describe_ns(ns)))
+    elif ns > allowed_ns:
+        yield _unknown(words.format(f"up to {describe_ns(ns)}"))
+
+
+def _disturbed(reason: str) -> ValueVerdict:
+    return ValueVerdict(RunOutcome.DISTURBED, reason)
+
+
+def _unknown(reason: str) -> ValueVerdict:
+    return ValueVerdict(RunOutcome.UNKNOWN, reason)
