@@ -5,13 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
+    from noisewatch.judgement.case import Calibrated
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.operations.run.options import RunOptions
     from noisewatch.operations.run.series import JudgedRepetition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBeginning:
+    """What is known before the first repetition; `opening` is None where no calibration was wanted, or none worked."""
+
+    options: RunOptions
+    seed: int
+    machine: Snapshot
+    opening: Calibrated | None
 
 
 class RunListener(ProgressListener, Protocol):
     """A progress listener of a series."""
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        """The first repetition is about to begin."""
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         """One more repetition is over, and known for what it was."""

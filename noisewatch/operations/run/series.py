@@ -30,7 +30,7 @@ from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.plan import command_plan
-from noisewatch.operations.run.progress import RunListener
+from noisewatch.operations.run.progress import RunBeginning, RunListener
 from noisewatch.operations.run.quiet import wait_for_quiet
 from noisewatch.operations.run.watch import Mark, RunWatch, shift_between
 from noisewatch.records import dataclass
@@ -144,6 +144,8 @@ class _Series:
         used_before_s = os.times()
         self.watch.begin()
         first = self.watch.last
+        begun = RunBeginning(options=self.options, seed=self.seed, machine=first, opening=self.opening)
+        self.listener.on_begin(begun)
         for number, command in enumerate(self._turns(), start=1):
             self._run_once(number, command)
             if self._has_ended:

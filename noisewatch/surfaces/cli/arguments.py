@@ -150,7 +150,13 @@ def _fill_trace(parser: ArgumentParser) -> None:
 def _fill_explain(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target, or an area")
-    what.add_argument("--schema", action="store_true", help="print the JSON Schema of `preflight --format json`")
+    what.add_argument(
+        "--schema",
+        nargs="?",
+        const="preflight",
+        choices=("preflight", "run"),
+        help="print the JSON Schema of `preflight --format json`, or of what `run` writes as json and jsonl",
+    )
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
 
 

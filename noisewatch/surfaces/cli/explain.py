@@ -1,4 +1,4 @@
-"""`noisewatch explain [ID | --schema]`"""
+"""`noisewatch explain [ID | --schema [COMMAND]]`"""
 
 from __future__ import annotations
 
@@ -21,25 +21,34 @@ _WIDEST = 100
 
 
 def run(arguments: Namespace) -> int:
-    """Prints one check's page, the list of all or of an area, or the schema of a verdict."""
+    """Prints one check's page, the list of all or of an area, or a schema."""
     print_answer(_asked(arguments))
     return 0
 
 
 def _asked(arguments: Namespace) -> str:
-    found = check_with_id(arguments.id) if arguments.id is not None and not arguments.schema else None
+    if arguments.schema:
+        return _schema(arguments.schema)
+    found = check_with_id(arguments.id) if arguments.id is not None else None
     if found is not None:
         return _page(found, arguments.format)
     # Imported here, as these import all checks: the page of one does without the others.
     from noisewatch.judgement.catalogue import CATALOGUE
     from noisewatch.surfaces.cli.rules import areas, check_named
-    from noisewatch.surfaces.reports.verdict.json import schema_of_verdict
 
-    if arguments.schema:
-        return schema_of_verdict()
     if arguments.id is not None and arguments.id not in areas():
         return _page(check_named(arguments.id), arguments.format)
     return _listed([each for each in CATALOGUE if arguments.id in (None, each.area)], arguments.format)
+
+
+def _schema(command: str) -> str:
+    if command == "run":
+        from noisewatch.surfaces.reports.run.receipt import schema_of_run
+
+        return schema_of_run()
+    from noisewatch.surfaces.reports.verdict.json import schema_of_verdict
+
+    return schema_of_verdict()
 
 
 def _listed(checks: Sequence[Check], form: str) -> str:

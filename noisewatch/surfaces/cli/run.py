@@ -7,8 +7,9 @@ import sys
 from argparse import Namespace
 from collections import Counter
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import NoisewatchError, UsageError
 from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import end_as
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.run.options import RunOptions
@@ -16,11 +17,12 @@ from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.run_options import CALIBRATION_S
 from noisewatch.surfaces.cli.run_progress import OneRun, RunProgress
-from noisewatch.surfaces.output import opened_output, width
-from noisewatch.surfaces.reports.run.text import text_of_series
+from noisewatch.surfaces.output import width
+from noisewatch.surfaces.reports.run.report import ReportWish, opened_report
 
 DISTURBED, UNKNOWN = 5, 3
 _BY_SIGNAL = 128
+_NOT_WRITTEN = 2
 
 
 def run(arguments: Namespace) -> int:
@@ -45,19 +47,32 @@ def run(arguments: Namespace) -> int:
         stops_at_failure=not arguments.ignore_failure,
     )
     machine = open_machine(options.machine)
-    with recorded_to(arguments.record, machine) as recorder:
-        if not is_series:
-            series = run_series(machine, options, OneRun(), recorder)
-        else:
-            with opened_output(arguments.output) as output:
-                listener = RunProgress(options.runs * len(options.commands))
-                series = run_series(machine, options, listener, recorder)
-                output.write(text_of_series(series, width()).encode("utf-8", "replace"))
+    wish = ReportWish(arguments.format, arguments.output, not is_series, arguments.identify)
     if not is_series:
+        series = _run_once(machine, options, wish, arguments.record)
         return _gate(series) if arguments.gate else end_as(series.end)
+    shown = RunProgress(options.runs * len(options.commands))
+    with recorded_to(arguments.record, machine) as recorder, opened_report(wish, shown) as report:
+        series = run_series(machine, options, report.listener, recorder)
+        report.tell(series, width())
     if series.has_ended_early:
         return _ended_early(series)
-    return _gate(series) if arguments.gate else 0
+    status = _gate(series) if arguments.gate else 0
+    return status or (_NOT_WRITTEN if report.is_incomplete else 0)
+
+
+def _run_once(machine: Machine, options: RunOptions, wish: ReportWish, record: str | None) -> RunSeries:
+    """What cannot be reported is said, and changes nothing in how it ends."""
+    series = None
+    try:
+        with recorded_to(record, machine) as recorder, opened_report(wish, OneRun()) as report:
+            series = run_series(machine, options, report.listener, recorder)
+            report.tell(series, width())
+    except (NoisewatchError, BrokenPipeError) as error:
+        if series is None:
+            raise
+        print(f"noisewatch: {error}", file=sys.stderr)
+    return series
 
 
 def _ended_early(series: RunSeries) -> int:

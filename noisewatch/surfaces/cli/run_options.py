@@ -15,6 +15,7 @@ from noisewatch.surfaces.cli.options import (
     share,
     words,
 )
+from noisewatch.surfaces.reports.run.formats import RUN_FORMATS
 
 _MOST_RUNS = 1_000_000
 CALIBRATION_S = 1.0
@@ -23,7 +24,8 @@ CALIBRATION_S = 1.0
 def fill_run(parser: ArgumentParser) -> None:
     """Options first; what follows `--`, or the first word that is no option, is the command."""
     add_machine_options(parser, SUPPRESS)
-    add_output(parser, ("text",))
+    add_output(parser, RUN_FORMATS)
+    parser.set_defaults(format=None)  # the name of the file may tell it
     add_record(parser)
     parser.add_argument(
         "--runs", metavar="N", type=_count(1), default=1, help="repetitions, each a process of its own (default 1)"
@@ -80,6 +82,9 @@ def fill_run(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=calibration_seconds,
         help=f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run: none)",
+    )
+    parser.add_argument(
+        "--identify", action="store_true", help="tell the commands' arguments, and the control group, in files too"
     )
     parser.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
 

@@ -14,6 +14,7 @@ from noisewatch.surfaces.reports.run.reason_words import MARKS, conclude_repetit
 from noisewatch.units import short_duration
 
 if TYPE_CHECKING:
+    from noisewatch.operations.run.progress import RunBeginning
     from noisewatch.operations.run.series import JudgedRepetition
 
 _MOST_MARKS = 20
@@ -29,6 +30,9 @@ class RunProgress(TerminalListener):
         self._marks: deque[str] = deque(maxlen=_MOST_MARKS)
         self._counts: Counter[RunOutcome] = Counter()
         self._told = ""
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        """The report tells it."""
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         outcome = judged.verdict.outcome
@@ -55,6 +59,9 @@ class RunProgress(TerminalListener):
 
 class OneRun(TerminalListener):
     """Says on standard error what became of a single run."""
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        """Nothing is said before it has ended."""
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         self.on_remark(conclude_repetition(judged.verdict, judged.repetition.length_ns))

@@ -19,6 +19,7 @@ from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.record import recorded
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.progress import RunBeginning
 from noisewatch.operations.run.series import JudgedRepetition, RunSeries, run_series
 from tests.operations.listening import SilentListener
 
@@ -30,6 +31,10 @@ class _Listener(SilentListener):
     def __init__(self) -> None:
         super().__init__()
         self.numbers: list[int] = []
+        self.beginnings: list[RunBeginning] = []
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        self.beginnings.append(beginning)
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         self.numbers.append(judged.repetition.number)
@@ -54,6 +59,7 @@ def _python(code: str) -> Sequence[str]:
 def test_each_repetition_is_a_process_that_is_told_in_order() -> None:
     listener = _Listener()
     series = _ran(RunOptions(argv=("true",), machine=_MACHINE, runs=5), listener)
+    assert [each.options.runs for each in listener.beginnings] == [5]
     assert listener.numbers == [1, 2, 3, 4, 5]
     assert [each.repetition.status for each in series.repetitions] == [0] * 5
     times = [(each.repetition.began_ns, each.repetition.ended_ns) for each in series.repetitions]

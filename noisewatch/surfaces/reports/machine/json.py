@@ -73,7 +73,7 @@ def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
             "memory": _stall(snapshot.pressure.memory),
             "io": _stall(snapshot.pressure.io),
         },
-        "cgroup": _cgroup(snapshot.cgroup),
+        "cgroup": describe_cgroup(snapshot.cgroup),
         "unreadable": [{"path": path, "reason": reason} for path, reason in snapshot.reason_by_path.items()],
     }
 
@@ -174,7 +174,8 @@ def _stall(stall: Stall | None) -> dict[str, Any] | None:
     return None if stall is None else {"some_total_ns": stall.some_total_ns, "full_total_ns": stall.full_total_ns}
 
 
-def _cgroup(cgroup: Cgroup) -> dict[str, Any]:
+def describe_cgroup(cgroup: Cgroup) -> dict[str, Any]:
+    """The limits of the control group that noisewatch runs in, and what it starts."""
     quota = cgroup.cpu_quota_share
     return {
         "version": cgroup.version,

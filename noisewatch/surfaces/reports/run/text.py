@@ -11,6 +11,7 @@ from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.reason_words import describe_reasons
 from noisewatch.surfaces.reports.run.words import (
     SAME_LAYOUT,
@@ -28,6 +29,11 @@ from noisewatch.units import describe_ns, share_text
 _NAMES = ("A", "B")
 _MOST_ROWS = 25
 _LEAST_WHY = 30  # columns
+
+
+def render(series: RunSeries, options: SeriesOptions) -> str:
+    """All of `run --format text`."""
+    return text_of_series(series, options.width)
 
 
 def text_of_series(series: RunSeries, width: int) -> str:

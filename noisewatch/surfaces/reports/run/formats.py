@@ -1,0 +1,37 @@
+"""The formats of a series, as data. A format's module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from noisewatch.records import dataclass
+
+if TYPE_CHECKING:
+    from noisewatch.operations.run.series import RunSeries
+
+TEXT, LINES = "text", "jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesOptions:
+    """What a report has to fit, and whether it may tell the commands' arguments and folders of this host."""
+
+    width: int = 100
+    identifies: bool = False
+
+
+_MODULES: Mapping[str, str] = {
+    TEXT: "text",
+    "json": "receipt",
+    LINES: "receipt",
+}
+RUN_FORMATS = tuple(_MODULES)
+
+
+def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
+    """The whole report. Raises CannotMeasure where a format has no way to say what was measured."""
+    module = import_module(f"noisewatch.surfaces.reports.run.{_MODULES[form]}")
+    render: Callable[[RunSeries, SeriesOptions], str] = module.render
+    return render(series, options)

@@ -1,0 +1,97 @@
+"""What is told of a series: lines as they come, a whole report at the end, a summary for who waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+from noisewatch.errors import UsageError
+from noisewatch.records import dataclass
+from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.reports.run.formats import LINES, TEXT, SeriesOptions, render_series
+
+if TYPE_CHECKING:
+    from noisewatch.operations.run.progress import RunListener
+    from noisewatch.operations.run.series import RunSeries
+    from noisewatch.surfaces.reports.run.receipt_file import ReceiptKeeper
+
+_LINES_ENDING = ".jsonl"
+_PRINTED = (None, "-")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportWish:
+    """What the user asks for. A single run leaves standard output to its command."""
+
+    form: str | None
+    output: str | None
+    is_single: bool
+    identifies: bool = False
+
+    @property
+    def wanted_form(self) -> str:
+        """As said, or as the name of the file does."""
+        is_of_lines = self.output is not None and self.output.endswith(_LINES_ENDING)
+        return self.form or (LINES if is_of_lines else TEXT)
+
+    @property
+    def is_printed(self) -> bool:
+        return self.output in _PRINTED
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to report but what is said on standard error."""
+        return self.is_single and self.is_printed
+
+    @property
+    def wants_summary(self) -> bool:
+        """Whether the terminal gets a text beside what goes to a file."""
+        return not self.is_single and not self.is_printed and self.wanted_form != TEXT
+
+
+class RunReport:
+    """All that is told of one series; its `listener` is to be given to whoever runs it."""
+
+    def __init__(
+        self,
+        wish: ReportWish,
+        shown: RunListener,
+        keeper: ReceiptKeeper | None,
+        output: BinaryIO | None,
+        summary: BinaryIO | None,
+    ) -> None:
+        self.listener = shown if keeper is None else keeper
+        self._wish, self._keeper, self._output, self._summary = wish, keeper, output, summary
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether lines of the receipt are missing, as was said."""
+        return self._keeper is not None and self._keeper.is_incomplete
+
+    def tell(self, series: RunSeries, width: int) -> None:
+        """All that is told at the end; the file first, as nobody may read the rest."""
+        if self._keeper is not None:
+            self._keeper.on_end(series)
+        options = SeriesOptions(width, self._wish.identifies)
+        for form, output in ((self._wish.wanted_form, self._output), (TEXT, self._summary)):
+            if output is not None:
+                output.write(render_series(form, series, options).encode("utf-8", "replace"))
+
+
+@contextmanager
+def opened_report(wish: ReportWish, shown: RunListener) -> Iterator[RunReport]:
+    """With all files open. Raises UsageError, before a command runs, where one cannot be written."""
+    form = wish.wanted_form
+    if wish.is_silent and form != TEXT:
+        raise UsageError(f"run: standard output is the command's: where to write the {form}? Add --output FILE")
+    with ExitStack() as stack:
+        summary = stack.enter_context(opened_output(None)) if wish.wants_summary else None
+        if form == LINES:
+            from noisewatch.surfaces.reports.run.receipt_file import kept_receipt  # most runs keep none
+
+            keeper = stack.enter_context(kept_receipt(wish.output, shown, wish.identifies))
+            yield RunReport(wish, shown, keeper, None, summary)
+        else:
+            output = None if wish.is_silent else stack.enter_context(opened_output(wish.output))
+            yield RunReport(wish, shown, None, output, summary)

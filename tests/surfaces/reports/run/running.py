@@ -1,0 +1,69 @@
+"""`noisewatch run` as somebody starts it, and reading what it keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from noisewatch.surfaces.reports.run.receipt import schema_of_run
+from tests.surfaces.running import NOISEWATCH
+
+CPU = str(max(os.sched_getaffinity(0)))
+
+
+def words(*arguments: str | Path) -> list[str]:
+    """The command line that runs on one CPU, and calibrates only if told to."""
+    return [*NOISEWATCH, "run", "--cpus", CPU, "--calibration", "0", *map(str, arguments)]
+
+
+def ran(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """What it said, and how it ended."""
+    settings = {"capture_output": True, "text": True, "timeout": 60} | options
+    finished: subprocess.CompletedProcess[str] = subprocess.run(words(*arguments), check=False, **settings)
+    return finished
+
+
+def lines_of(receipt: Path) -> list[dict[str, Any]]:
+    """The lines, each of which the schema accepts."""
+    text = receipt.read_text("utf-8")
+    assert text.endswith("\n")
+    lines = [read(line) for line in text.splitlines()]
+    assert [line["kind"] for line in lines[:1]] == ["header"]
+    return lines
+
+
+def read(text: str) -> dict[str, Any]:
+    """A document that the schema accepts."""
+    document: dict[str, Any] = json.loads(text, parse_constant=_refuse)
+    complaints = [f"{each.json_path}: {each.message}" for each in _validator(document["kind"]).iter_errors(document)]
+    assert complaints == []
+    assert _whole().is_valid(document)
+    return document
+
+
+def schema() -> dict[str, Any]:
+    """What is published."""
+    published: dict[str, Any] = json.loads(schema_of_run())
+    return published
+
+
+@cache
+def _whole() -> Draft202012Validator:
+    return Draft202012Validator(schema())
+
+
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    """Of one kind of line: of several that might fit, none says what is wrong."""
+    whole = schema()
+    return Draft202012Validator({"$schema": whole["$schema"], "$ref": f"#/$defs/{kind}", "$defs": whole["$defs"]})
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
