@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noisewatch.errors import Malformed
+from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
@@ -64,11 +64,13 @@ def parse_memory_numa_stat(text: str) -> Mapping[int, int]:
 
 def read_node_pages(reader: Reader, nodes: frozenset[int]) -> Mapping[int, NodePages] | str:
     """What each of the nodes has handed out since boot, or why that is not known."""
-    is_counted = reader.text_or_none(_COUNTS, expected=False)
-    if is_counted is None and not reader.is_absent(_COUNTS):
-        return f"{_COUNTS}: {reader.reason_by_path[_COUNTS]}"
-    if is_counted is not None and is_counted.strip() == "0":
-        return _NOT_COUNTED
+    try:
+        if reader.text(_COUNTS, expected=False).strip() == "0":
+            return _NOT_COUNTED
+    except Absent:
+        pass  # an older kernel counts always
+    except Unreadable as error:
+        return str(error)
     found: dict[int, NodePages] = {}
     for node in sorted(nodes):
         path = f"{NODES}/node{node}/numastat"

@@ -26,6 +26,7 @@ LOOK_EVERY_NS = 100_000_000
 _COUNT_EVERY = 10  # looks, of a command of many threads: to count migrations takes as long as all else of a thread
 _FEW_THREADS = 16
 _HAS_NODES = "/proc/sys/vm/zone_reclaim_mode"  # only a kernel with memory nodes has it
+_NOT_BEGUN = "no command was watched"
 _NODE_UNKNOWN = "the memory node of a target CPU is not known"
 _NODES_UNKNOWN = f"{NODES}: no memory node is visible"
 
@@ -54,7 +55,7 @@ class PlacementWatch:
         self._tally = PlacementTally(target, topology)
         self._threads: CommandThreadReader | None = None
         self._looks = 0
-        self._pages: Mapping[int, NodePages] | str = {}
+        self._pages: Mapping[int, NodePages] | str = _NOT_BEGUN
         self._group: MemoryElsewhere | None = None
 
     def begin(self, pid: int) -> None:

@@ -65,6 +65,7 @@ def test_counts_that_the_kernel_does_not_keep_are_unknown() -> None:
     assert "is 0" in str(read_node_pages(reading(files), frozenset({0})))
 
 
-def test_whether_pages_are_counted_has_to_be_known() -> None:
-    found = read_node_pages(reading({_FIRST: NUMASTAT.format(own=1, others=2), _SWITCH: ""}), frozenset({0}))
-    assert str(found).startswith(f"{_SWITCH}: empty")
+@pytest.mark.parametrize(("more", "is_copy"), [({_SWITCH: ""}, False), ({}, True)])
+def test_whether_pages_are_counted_has_to_be_known(more: dict[str, str], is_copy: bool) -> None:
+    files = {_FIRST: NUMASTAT.format(own=1, others=2), **more}
+    assert str(read_node_pages(reading(files, is_copy=is_copy), frozenset({0}))).startswith(f"{_SWITCH}: ")

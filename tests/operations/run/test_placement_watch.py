@@ -126,6 +126,12 @@ def test_with_one_node_no_memory_is_elsewhere(files: dict[str, str]) -> None:
     assert placement.nodes == {0}
 
 
+def test_without_a_command_nothing_is_known_of_memory() -> None:
+    watch, _ = _watched(_nodes(0))
+    assert watch.sample() is None
+    assert watch.end().memory.share is None
+
+
 def test_a_topology_that_was_read_will_do() -> None:
     files = _nodes(0) | {f"/sys/devices/system/cpu/cpu{cpu}/topology/core_id": f"{cpu}\n" for cpu in range(4)}
     topology = read_topology(reading(files), None)
