@@ -286,4 +286,4 @@ def _first_thread(started: StartedCommand, end: EndedCommand) -> tuple[int | Non
         began, ended = (parse_schedstat(text) for text in (started.scheduling_at_begin, end.scheduling))
     except Malformed:
         return None, None
-    return ended[1] - began[1], ended[0]
+    return ended[1] - began[1], ended[0] - began[0]
