@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import are_counts
+from noisewatch.kernel.tasks.task import Tasks
 
 
 def parse_children(text: str) -> tuple[int, ...]:
@@ -19,6 +20,11 @@ def parse_children(text: str) -> tuple[int, ...]:
     if words and not are_counts(words):
         raise Malformed("numbers of processes", text.strip())
     return tuple(map(int, words))
+
+
+def parents_in(tasks: Tasks) -> Mapping[int, int]:
+    """The parent of each process that was read."""
+    return {task.pid: task.parent_pid for task in tasks.by_tid.values() if task.tid == task.pid}
 
 
 def descendants_in(parent_by_pid: Mapping[int, int], roots: Iterable[int]) -> frozenset[int]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import time
 from bisect import bisect
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import is_count
-from noisewatch.kernel.tasks.children import descendants_in, parse_children
+from noisewatch.kernel.tasks.children import descendants_in, parents_in, parse_children
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook, look_from
 from noisewatch.kernel.tasks.files import read_migrations, read_schedstat
+from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.machine import Machine
 from noisewatch.records import dataclass
 
@@ -81,16 +82,16 @@ class CommandThreadReader:
         """How many threads the last look knew."""
         return len(self._threads)
 
-    def look(self, parent_by_pid: Mapping[int, int] | None = None, counts_migrations: bool = False) -> CommandLook:
-        """The threads now. `parent_by_pid` is of all processes, for kernels that tell no children."""
+    def look(self, tasks: Tasks | None = None, counts_migrations: bool = False) -> CommandLook:
+        """The threads now. `tasks` are those of the last full look, for kernels that tell no children."""
         self._counts_migrations = counts_migrations
         taken_at_ns, until_ns = self._machine.now_ns(), self._used_ns() + self._budget_ns
         order = self._in_order()
         self._pending |= dict.fromkeys(self._roots)
         if self._reaper is not None:
             self._add_children(self._reaper)
-        if parent_by_pid is not None and self._reason is not None:
-            self._pending |= dict.fromkeys(descendants_in(parent_by_pid, self._processes))
+        if tasks is not None and self._reason is not None:
+            self._pending |= dict.fromkeys(descendants_in(parents_in(tasks), self._processes))
         self._add_pending(until_ns)
         done = 0
         while done < len(order) and (not done or self._used_ns() <= until_ns):

@@ -16,6 +16,7 @@ _Key = TypeVar("_Key")
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,3 +112,18 @@ def _added(maps: Iterable[Mapping[_Key, float]]) -> Mapping[_Key, float]:
         for key, ns in each.items():
             sums[key] = sums.get(key, 0.0) + ns
     return sums
+
+
+def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int, float]:
+    """For which part of the time between them nobody ran on each of the CPUs; those of which nobody knows are left out.
+
+    Time in which tasks wait for a disk is idle too: another one could run.
+    """
+    found: dict[int, float] = {}
+    for cpu in cpus:
+        first, last = (before.cpu_time or {}).get(cpu), (after.cpu_time or {}).get(cpu)
+        if first is None or last is None or last.total_ns <= first.total_ns:
+            continue
+        idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
+        found[cpu] = min(max(idle_ns / (last.total_ns - first.total_ns), 0.0), 1.0)
+    return found

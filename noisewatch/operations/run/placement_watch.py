@@ -12,6 +12,7 @@ from noisewatch.kernel.memory.node_memory import NodePages, parse_memory_numa_st
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.command_look import CommandLook
 from noisewatch.kernel.tasks.command_threads import CommandThreadReader
+from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.machine import Machine
 from noisewatch.model.run.memory_nodes import (
     NOWHERE_ELSE,
@@ -66,12 +67,12 @@ class PlacementWatch:
         self._group = None
         self._pages = self._read_pages()
 
-    def sample(self, parent_by_pid: Mapping[int, int] | None = None) -> CommandLook | None:
-        """One look, also for whoever spreads the threads. `parent_by_pid` as CommandThreadReader.look has it."""
+    def sample(self, tasks: Tasks | None = None) -> CommandLook | None:
+        """One look, also for whoever spreads the threads. `tasks` as CommandThreadReader.look has them."""
         if self._threads is None:
             return None
         is_due = self._looks % _COUNT_EVERY == 0
-        look = self._threads.look(parent_by_pid, counts_migrations=is_due or self._threads.count <= _FEW_THREADS)
+        look = self._threads.look(tasks, counts_migrations=is_due or self._threads.count <= _FEW_THREADS)
         if self._cgroup is not None and is_due:
             self._look_at_group(self._cgroup)
         self._tally.add(look)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from noisewatch.kernel.snapshot.counters import Counters, read_counters
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
-from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.kernel.tasks.children import descendants_in, parents_in
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.model.interval.interval import Interval, interval_between
@@ -84,7 +84,9 @@ class RunWatch:
         snapshot = read_snapshot(self._machine, self._options, self._task_reader, previous)
         if snapshot.tasks is None:
             return snapshot
-        own_pids = snapshot.own_pids | descendants_of(snapshot.tasks, os.getpid())
+        own_pids = snapshot.own_pids | descendants_in(
+            parents_in(snapshot.tasks), [os.getpid()]
+        )  # orphans come back to us
         return replace(snapshot, own_pids=own_pids)
 
 
@@ -94,18 +96,3 @@ def shift_between(before: Mark, after: Mark) -> ClockShift:
         stepped_ns=after.wall_ahead_ns - before.wall_ahead_ns,
         suspended_ns=after.boot_ahead_ns - before.boot_ahead_ns,
     )
-
-
-def descendants_of(tasks: Tasks, pid: int) -> frozenset[int]:
-    """The processes that it has started, and those that they have: orphans come back to a subreaper."""
-    children: dict[int, list[int]] = {}
-    for task in tasks.by_tid.values():
-        if task.tid == task.pid:
-            children.setdefault(task.parent_pid, []).append(task.pid)
-    found: set[int] = set()
-    pending = [pid]
-    while pending:
-        new = [child for child in children.get(pending.pop(), ()) if child not in found]
-        found.update(new)
-        pending += new
-    return frozenset(found)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.command_look import CommandLook
 from noisewatch.kernel.tasks.command_threads import CommandThreadReader
+from noisewatch.kernel.tasks.threads import TaskReader
 from tests.kernel.tasks.commands import thread_files
 from tests.written import Files, WrittenMachine, without
+from tests.written.quiet_machine import process
 
 
 def _looks(*moments: Files, pids: tuple[int, ...] = (9,), reaper: int | None = None) -> list[CommandLook]:
@@ -124,7 +127,14 @@ def test_without_children_the_parents_of_the_last_full_look_tell_and_the_rest_is
     first = threads.look()
     assert first.threads.keys() == {9}
     assert "CONFIG_PROC_CHILDREN" in (first.reason or "")
-    assert threads.look({9: 1, 10: 9, 11: 10, 12: 1}).threads.keys() == {9, 10, 11}
+    full = {
+        path: text for pid, parent in _PARENTS.items() for path, text in process(pid, "x", 0, 1, parent=parent).items()
+    }
+    tasks = TaskReader().read(Reader(WrittenMachine(full)), frozenset())
+    assert threads.look(tasks).threads.keys() == {9, 10, 11}
+
+
+_PARENTS = {9: 1, 10: 9, 11: 10, 12: 1}
 
 
 def _children(pid: int) -> str:

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from noisewatch.kernel.memory.node_memory import NodePages
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
 from noisewatch.model.run.memory_nodes import NOWHERE_ELSE, elsewhere_by_pages, elsewhere_in_group
-from noisewatch.model.run.placement import Placement, ThreadPlacement
+from noisewatch.model.run.placement import Placement, ThreadPlacement, idle_shares
 from noisewatch.model.run.placement_tally import MOST_ENDED, PlacementTally, placement_of
 from tests.kernel.tasks.commands import by_tid, thread_look
 from tests.model.run.places import ALL, ONE_NODE, TWO_KINDS, TWO_NODES, place
+from tests.written.quiet_machine import quiet_files, stat_file
+from tests.written.repetitions import repeat
 
 
 def _looks(*moments: list[ThreadLook]) -> list[CommandLook]:
@@ -156,6 +158,13 @@ def test_a_thread_without_a_turn_has_no_time_and_no_move() -> None:
     first = CommandLook(0, by_tid(thread_look(9, 2, 10)))
     second = CommandLook(1, by_tid(thread_look(9, 2, 10)), frozenset({9}))
     assert _only(placement_of([first, second], ALL, TWO_NODES, NOWHERE_ELSE)).ns_by_cpu == {2: 10}
+
+
+def test_idle_is_what_nobody_ran_in() -> None:
+    moments = [quiet_files(at) | {"/proc/stat": stat_file({2: 25 * at, 3: 0}, 100 * at)} for at in (0, 1)]
+    span = repeat(*moments, seconds=1.0).span
+    assert idle_shares(span.before, span.after, frozenset({2, 3, 9})) == {2: 0.75, 3: 1.0}
+    assert idle_shares(span.before, span.before, frozenset({2})) == {}
 
 
 _STEPS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), st.booleans()), max_size=12)
