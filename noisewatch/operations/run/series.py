@@ -205,7 +205,7 @@ class _Series:
         self._pending.append(_Pending(number, command, began, ended, started, end, windows))
         if _status_of(end) != 0 and self.options.stops_at_failure and self.options.runs > 1:
             self._failed = number
-        if self.watch.is_due:
+        if self.watch.is_due(end.ended_ns - started.began_ns):
             self._close_window()
 
     def _open_and_close(self, windows: list[Interval]) -> None:

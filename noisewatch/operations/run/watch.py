@@ -18,6 +18,7 @@ from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 _SOONEST_NS = NS_PER_S // 5  # between looks, each of which costs some milliseconds; who came and went is not seen
+_LONG_NS = NS_PER_S // 20
 _LATEST_NS = NS_PER_S
 _PATIENCE = 20  # looks at a repetition before they become fewer
 
@@ -69,10 +70,12 @@ class RunWatch:
         before, self._snapshot = self._snapshot, self._read(self._snapshot)
         return interval_between(before, self._snapshot)
 
-    @property
-    def is_due(self) -> bool:
-        """Whether the last look is so old that another one may follow a repetition."""
-        return time.monotonic_ns() - self._snapshot.taken_at_ns >= _SOONEST_NS
+    def is_due(self, length_ns: int) -> bool:
+        """Whether a look may follow a repetition of that length: it costs little beside that, or few come in a second.
+
+        So whoever disturbs a repetition that is not short is not taken to have disturbed the one before.
+        """
+        return length_ns >= _LONG_NS or time.monotonic_ns() - self._snapshot.taken_at_ns >= _SOONEST_NS
 
     def next_look_ns(self, began_ns: int) -> int:
         """When to look next at a repetition that began then: the longer it lasts, the more rarely, up to a second."""

@@ -1,0 +1,55 @@
+"""A series of ten repetitions: during the seventh a hog has the target CPU, in the others nobody on purpose."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from noisewatch.records import dataclass
+from tests.live.noise import CPU, LOOP, noise
+
+BUSY, IDLE = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done", "sleep 0.6"
+SEVENTH = 7
+_LONGEST_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class HogFound:
+    """The lines of the receipt that tell of repetitions, and the hog's pid."""
+
+    pid: int
+    repetitions: Sequence[Mapping[str, Any]]
+
+    @property
+    def blamed(self) -> list[int]:
+        """The repetitions for which it is blamed."""
+        return [each["number"] for each in self.repetitions if self.pid in [by["pid"] for by in each["reasons"]]]
+
+    def numbers_of(self, verdict: str) -> list[int]:
+        """The repetitions of which that is said."""
+        return [each["number"] for each in self.repetitions if each["verdict"] == verdict]
+
+
+def run_with_a_hog(folder: Path, work: str, *options: str) -> HogFound:
+    """Starts the hog when the seventh repetition has begun, and ends it before that is over."""
+    begun = folder / "begun"
+    begun.write_text("")
+    command = ["sh", "-c", f"echo >> {begun}; {work}"]
+    receipt = folder / "receipt.jsonl"
+    noisewatch = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--runs", "10"]
+    noisewatch += ["--output", str(receipt), *options, "--"]
+    with subprocess.Popen([*noisewatch, *command], stdout=subprocess.DEVNULL) as running:
+        until_s = time.monotonic() + _LONGEST_S
+        while begun.stat().st_size < SEVENTH and time.monotonic() < until_s:
+            time.sleep(0.005)
+        with noise(LOOP) as hog:
+            time.sleep(0.3)
+            pid = hog.pid
+        running.wait(_LONGEST_S)
+    lines = [json.loads(line) for line in receipt.read_text().splitlines()]
+    return HogFound(pid, [line for line in lines if line["kind"] == "repetition"])
