@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
 from noisewatch.errors import UsageError
 
 _WIDTH_WITHOUT_TERMINAL = 100
+_MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub refuses one that is longer
 
 
 @contextmanager
@@ -40,6 +41,24 @@ def print_answer(text: str) -> None:
     """Prints to standard output what its encoding can say. Raises UsageError where it does not take it."""
     with opened_output(None) as output:
         output.write(text.encode(sys.stdout.encoding or "utf-8", "replace"))
+
+
+def fill_step_summary(markdown_within: Callable[[int], str]) -> str | None:
+    """Appends Markdown of so many bytes at most to the file that GitHub shows below a workflow's step.
+
+    $GITHUB_STEP_SUMMARY names it. Returns what failed, or None.
+    https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary
+    """
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return None
+    try:
+        with open(path, "ab") as file:
+            markdown = markdown_within(_MOST_SUMMARY_BYTES - file.tell() - 1)
+            file.write(f"\n{markdown}".encode("utf-8", "replace") if markdown else b"")
+    except OSError as error:
+        return f"{path}: {(error.strerror or str(error)).lower()}"
+    return None
 
 
 def _is_special(path: str) -> bool:

@@ -19,8 +19,9 @@ _IS_UNDISTURBED = {RunOutcome.UNDISTURBED: True, RunOutcome.DISTURBED: False, Ru
 
 @dataclass(frozen=True, slots=True)
 class CommandConclusion:
-    """One command: its runs, selected by cause, and why they vary."""
+    """One command (0, or 1 for the other one of two): its runs, selected by cause, and why they vary."""
 
+    command: int
     numbers: tuple[int, ...]  # of its repetitions
     selected: SelectedByCause
     variances: VarianceParts
@@ -59,6 +60,7 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
     )
     statistics = selected.of_undisturbed or selected.of_all
     return CommandConclusion(
+        command=judged[0].repetition.command,
         numbers=tuple(each.repetition.number for each in judged),
         selected=selected,
         variances=parts_of(statistics, _machine_cv(series.opening, statistics.mean_s)),

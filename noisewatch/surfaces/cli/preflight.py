@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from argparse import Namespace
@@ -30,11 +29,10 @@ from noisewatch.surfaces.cli.common import (
 )
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.cli.rules import rules_of
-from noisewatch.surfaces.output import opened_output, takes_colour, takes_unicode, width
+from noisewatch.surfaces.output import fill_step_summary, opened_output, takes_colour, takes_unicode, width
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
 _PRINTED = "-"
-_MOST_BYTES = 1024 * 1024  # of a step's file; GitHub refuses one that is longer
 
 
 def run(arguments: Namespace) -> int:
@@ -68,7 +66,9 @@ def run(arguments: Namespace) -> int:
         if lock is not None:
             lock.keep_if_stable(verdict, listener)
     if wanted.fills_step_summary:
-        _fill_step_summary(verdict)
+        trouble = fill_step_summary(lambda most_bytes: _markdown(verdict, most_bytes))
+        if trouble is not None:
+            listener.on_remark(trouble)
     report_damage(machine)
     return exit_status
 
@@ -136,24 +136,7 @@ def _scripts_wanted(arguments: Namespace) -> Iterator[tuple[str, Callable[[Verdi
             yield path, text_of
 
 
-def _fill_step_summary(verdict: Verdict) -> None:
-    """Appends the verdict in Markdown, as far as there is room, to the file that GitHub shows below a workflow's step.
-
-    $GITHUB_STEP_SUMMARY names it. What fails is told on standard error.
-    https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary
-    """
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not path:
-        return
-    try:
-        with open(path, "ab") as file:
-            file.write(_fitting(verdict, _MOST_BYTES - file.tell()))
-    except OSError as error:
-        print(f"noisewatch: {path}: {(error.strerror or str(error)).lower()}", file=sys.stderr)
-
-
-def _fitting(verdict: Verdict, most_bytes: int) -> bytes:
+def _markdown(verdict: Verdict, most_bytes: int) -> str:
     from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
 
-    separated = "\n" + markdown_of_verdict(verdict, most_bytes - 1)
-    return separated.encode("utf-8", "replace") if len(separated) > 1 else b""
+    return markdown_of_verdict(verdict, most_bytes)

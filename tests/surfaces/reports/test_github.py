@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.surfaces.reports.verdict.github import workflow_command
+from noisewatch.surfaces.reports.parts.workflow import workflow_command
 from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
 from tests.surfaces.reports import consumers
 from tests.surfaces.reports.consumers import read_markdown

@@ -11,7 +11,7 @@ from noisewatch.records import dataclass
 if TYPE_CHECKING:
     from noisewatch.operations.run.series import RunSeries
 
-TEXT, LINES = "text", "jsonl"
+TEXT, LINES, GITHUB = "text", "jsonl", "github"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,10 @@ _MODULES: Mapping[str, str] = {
     TEXT: "text",
     "json": "receipt",
     LINES: "receipt",
+    "markdown": "markdown",
+    "junit": "junit",
+    GITHUB: "github",
+    "pyperf": "pyperf",
 }
 RUN_FORMATS = tuple(_MODULES)
 

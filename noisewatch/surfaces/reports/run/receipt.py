@@ -23,7 +23,6 @@ from noisewatch.judgement.run.reasons import RunOutcome, RunReason
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.run.mean_difference import MeanDifference
-from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.plan import command_plan
@@ -186,7 +185,7 @@ def footer_of(series: RunSeries) -> dict[str, Any]:
         "kind": "footer",
         "ended": _end_of(series),
         "counts": {outcome: outcomes.count(outcome) for outcome in RunOutcome},
-        "commands": [_conclusion(series, each) for each in conclusion.commands],
+        "commands": [_conclusion(each) for each in conclusion.commands],
         "difference": _difference(conclusion.difference),
         "difference_of_all_pairs": _difference(conclusion.of_all_pairs),
         "closing": None if series.closing is None else _calibration(series.closing),
@@ -201,11 +200,10 @@ def _end_of(series: RunSeries) -> dict[str, Any]:
     return {"by": "done"} if series.failed is None else {"by": "failure", "repetition": series.failed}
 
 
-def _conclusion(series: RunSeries, command: CommandConclusion) -> dict[str, Any]:
+def _conclusion(command: CommandConclusion) -> dict[str, Any]:
     selected = command.selected
-    number = next(each.command for each in _repetitions(series) if each.number in command.numbers)
     return {
-        "command": COMMANDS[number],
+        "command": COMMANDS[command.command],
         "all": asdict(selected.of_all),
         "undisturbed": None if selected.of_undisturbed is None else asdict(selected.of_undisturbed),
         "counts": {
@@ -216,10 +214,6 @@ def _conclusion(series: RunSeries, command: CommandConclusion) -> dict[str, Any]
         "is_refused": selected.is_refused,
         "variances": asdict(command.variances),
     }
-
-
-def _repetitions(series: RunSeries) -> list[Repetition]:
-    return [each.repetition for each in series.repetitions]
 
 
 def _difference(found: MeanDifference | None) -> dict[str, Any] | None:

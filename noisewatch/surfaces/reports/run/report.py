@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from noisewatch.errors import UsageError
 from noisewatch.records import dataclass
-from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.run.formats import LINES, TEXT, SeriesOptions, render_series
+from noisewatch.surfaces.output import fill_step_summary, opened_output
+from noisewatch.surfaces.reports.run.formats import GITHUB, LINES, TEXT, SeriesOptions, render_series
 
 if TYPE_CHECKING:
     from noisewatch.operations.run.progress import RunListener
@@ -77,6 +77,16 @@ class RunReport:
         for form, output in ((self._wish.wanted_form, self._output), (TEXT, self._summary)):
             if output is not None:
                 output.write(render_series(form, series, options).encode("utf-8", "replace"))
+        if self._wish.wanted_form == GITHUB:
+            trouble = fill_step_summary(lambda most_bytes: _markdown(series, options, most_bytes))
+            if trouble is not None:
+                self.listener.on_remark(trouble)
+
+
+def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:
+    from noisewatch.surfaces.reports.run.markdown import markdown_of_series
+
+    return markdown_of_series(series, options, most_bytes)
 
 
 @contextmanager

@@ -1,16 +1,15 @@
 """The verdict as a JUnit report: a suite for each area, a case for each check.
 
-There is no standard; what most tools read is collected at https://github.com/testmoapp/junitxml. A failure or an error
+A failure or an error
 is what decides the verdict. A warning passes, and says so in its output. What is unknown but decides nothing is
 skipped, as what does not apply: neither is a pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from itertools import chain
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from xml.etree.ElementTree import Element, SubElement
 
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
@@ -25,8 +24,8 @@ from noisewatch.judgement.finding_words import (
 )
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
-from noisewatch.text import printable
 
 _RESULTS = {
     Gravity.FAILED: "failure",
@@ -35,30 +34,24 @@ _RESULTS = {
     Gravity.LEFT_OUT: "skipped",
 }
 _WITH_OUTPUT = (Gravity.WARNED, Gravity.NOTED)
-_COUNTED = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format junit`."""
-    started_at = datetime.fromtimestamp(occasion.at_s - measured_seconds(verdict), UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    started_at = timestamp(occasion.at_s - measured_seconds(verdict))
     root = Element("testsuites", name="noisewatch preflight")
     for area in dict.fromkeys(finding.check.area for finding in verdict.findings):
         suite = SubElement(root, "testsuite", name=f"noisewatch.{area}", timestamp=started_at)
-        _add_properties(suite, verdict, occasion)
+        add_properties(suite, _properties(verdict, occasion))
         suite.extend(_case(each, verdict) for each in verdict.findings if each.check.area == area)
     if verdict.verdict != Outcome.STABLE and not _has_failed(root):
         suite = SubElement(root, "testsuite", name="noisewatch.verdict", timestamp=started_at)
         suite.append(_nothing_asked(verdict))
-    for suite in root:
-        _count(suite, [suite], "0")
-    _count(root, list(root), f"{measured_seconds(verdict):.3f}")
-    indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+    return counted_document(root, f"{measured_seconds(verdict):.3f}")
 
 
-def _add_properties(suite: Element, verdict: Verdict, occasion: RenderOptions) -> None:
-    properties = SubElement(suite, "properties")
-    described = {
+def _properties(verdict: Verdict, occasion: RenderOptions) -> dict[str, str]:
+    return {
         "noisewatch": __version__,
         "machine": describe_host(verdict.case.snapshot),
         "target": format_cpu_list(verdict.case.target),
@@ -67,8 +60,6 @@ def _add_properties(suite: Element, verdict: Verdict, occasion: RenderOptions) -
         "verdict": verdict.verdict,
         "exit_status": str(occasion.exit_status),
     }
-    for name, value in described.items():
-        SubElement(properties, "property", name=name, value=printable(value))
 
 
 def _case(finding: Finding, verdict: Verdict) -> Element:
@@ -100,11 +91,3 @@ def _nothing_asked(verdict: Verdict) -> Element:
     case = Element("testcase", name="verdict", classname="noisewatch.verdict", time="0")
     SubElement(case, "error", message=f"the verdict is {verdict.verdict}: {counts(verdict)}", type="blocking")
     return case
-
-
-def _count(element: Element, suites: Sequence[Element], time_s: str) -> None:
-    cases = [case for suite in suites for case in suite.iter("testcase")]
-    element.set("tests", str(len(cases)))
-    for name, tag in _COUNTED:
-        element.set(name, str(sum(case.find(tag) is not None for case in cases)))
-    element.set("time", time_s)

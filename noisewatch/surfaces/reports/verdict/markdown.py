@@ -7,7 +7,6 @@ could be markup becomes a code span, where nothing is, neither a mention nor a l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list, name_cpus
@@ -28,31 +27,24 @@ from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import floors_by_work_of
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share
 
-_MOST_BYTES = 60_000  # GitHub takes 65,536 characters in an issue, and its reporter has something to say too
 _MOST_CULPRITS = 10
-_CUT = "The rest was cut off: it is too long.\n"
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format markdown`."""
-    return markdown_of_verdict(verdict, _MOST_BYTES)
+    return markdown_of_verdict(verdict, MOST_BYTES)
 
 
 def markdown_of_verdict(verdict: Verdict, most_bytes: int) -> str:
     """As many of the parts, the gravest first, as fit; nothing where not even the first does."""
     parts = [_headline(verdict), _particulars(verdict), *_findings(verdict), *_rest(verdict)]
-    lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
-    fitting = [part for part, _ in takewhile(lambda each: each[1] <= most_bytes, zip(parts, lengths, strict=True))]
-    if len(fitting) == len(parts):
-        return "\n".join(parts)
-    while fitting and len("\n".join([*fitting, _CUT]).encode("utf-8", "replace")) > most_bytes:
-        fitting.pop()
-    return "\n".join([*fitting, _CUT]) if fitting else ""
+    return fitting(parts, most_bytes)
 
 
 def _headline(verdict: Verdict) -> str:

@@ -1,0 +1,42 @@
+"""What all JUnit reports have: properties, totals, and the time in which they are written.
+
+There is no standard; what most tools read is collected at https://github.com/testmoapp/junitxml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from noisewatch.text import printable
+
+_COUNTED = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+
+
+def timestamp(at_s: float) -> str:
+    """Unix time as the reports have it."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def add_properties(suite: Element, described: Mapping[str, str]) -> None:
+    properties = SubElement(suite, "properties")
+    for name, value in described.items():
+        SubElement(properties, "property", name=name, value=printable(value))
+
+
+def counted_document(root: Element, time_s: str) -> str:
+    """The text of a report whose suites are complete, with the totals of each and of all."""
+    for suite in root:
+        _count(suite, [suite], suite.get("time", "0"))
+    _count(root, list(root), time_s)
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _count(element: Element, suites: Sequence[Element], time_s: str) -> None:
+    cases = [case for suite in suites for case in suite.iter("testcase")]
+    element.set("tests", str(len(cases)))
+    for name, tag in _COUNTED:
+        element.set(name, str(sum(case.find(tag) is not None for case in cases)))
+    element.set("time", time_s)

@@ -1,0 +1,28 @@
+"""Workflow commands, which GitHub Actions shows as annotations of the run.
+
+::error title=noisewatch%3A tasks-on-target::hog (pid 900): 50.0%25 of CPU 2 (limit 1.0%25)
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST_ANNOTATIONS = 10  # of each level in a step; GitHub drops those that come later
+_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_ESCAPES_IN_PROPERTIES = _ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
+
+
+def workflow_command(level: str, title: str, message: str) -> str:
+    """One line that GitHub reads as a command, and nothing in it as another."""
+    return f"::{level} title={title.translate(_ESCAPES_IN_PROPERTIES)}::{message.translate(_ESCAPES)}"
+
+
+def annotation_lines(level: str, titled: Sequence[tuple[str, str]], room: int = MOST_ANNOTATIONS) -> list[str]:
+    """One for each title and message; where there is no room for all, the last one names the rest."""
+    shown = titled if len(titled) <= room else titled[: room - 1]
+    lines = [workflow_command(level, f"noisewatch: {title}", message) for title, message in shown]
+    rest = titled[len(shown) :]
+    if rest:
+        lines.append(workflow_command(level, f"noisewatch: {len(rest)} more", ", ".join(title for title, _ in rest)))
+    return lines

@@ -1,0 +1,49 @@
+"""A series as workflow commands, which GitHub Actions shows as annotations of the run."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.operations.run.conclusion import CommandConclusion, conclude
+from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.surfaces.reports.parts.workflow import annotation_lines, workflow_command
+from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.reason_words import conclude_repetition
+from noisewatch.surfaces.reports.run.receipt import command_words
+from noisewatch.surfaces.reports.run.sentences import (
+    command_sentences,
+    counts_of,
+    difference_sentences,
+    ending_sentences,
+    letter_of,
+    machine_sentences,
+)
+from noisewatch.surfaces.reports.run.words import selection_rows
+from noisewatch.text import printable
+
+
+def render(series: RunSeries, options: SeriesOptions) -> str:
+    """All of `run --format github`: what it comes to, as a notice; errors where no result stands; then the runs."""
+    conclusion = conclude(series)
+    told = [_told(series, options, each) for each in conclusion.commands] + difference_sentences(series, conclusion)
+    lines = [workflow_command("notice", f"noisewatch run: {counts_of(series)}", "\n".join(told))]
+    wrong = [*machine_sentences(conclusion), *ending_sentences(series)]
+    wrong += [
+        letter_of(series, each.command) + command_sentences(each)[0]
+        for each in conclusion.commands
+        if each.selected.is_refused
+    ]
+    lines += annotation_lines("error", [("run", each) for each in wrong])
+    judged = [each for each in series.repetitions if each.verdict.outcome != RunOutcome.UNDISTURBED]
+    lines += annotation_lines("warning", [_annotation(each) for each in judged])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _told(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
+    words = command_words(series.options.commands[command.command], options.identifies)
+    rows = [f"{name}: {said}" for name, said in selection_rows(command.selected)]
+    return "\n".join([letter_of(series, command.command) + words, *rows, *command_sentences(command)])
+
+
+def _annotation(judged: JudgedRepetition) -> tuple[str, str]:
+    said = conclude_repetition(judged.verdict, judged.repetition.length_ns)
+    return f"run {judged.repetition.number}", printable(said)

@@ -1,0 +1,89 @@
+"""A series as a JUnit report: a suite for each command, a case for each repetition.
+
+A disturbed repetition is a failure; an error is one of which nobody knows, and one that itself failed. What holds of
+the whole series (the machine changed, fewer runs than were wanted) is a case of its own, and an error: a report of
+passed cases would look like success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element, SubElement
+
+from noisewatch import __version__
+from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.finding_words import describe_host
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.operations.run.conclusion import conclude
+from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp
+from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.reason_words import describe_reason, describe_reasons
+from noisewatch.surfaces.reports.run.receipt import COMMANDS, command_words
+from noisewatch.surfaces.reports.run.sentences import ending_sentences, machine_sentences
+from noisewatch.text import printable
+
+_RESULTS = {RunOutcome.DISTURBED: "failure", RunOutcome.UNKNOWN: "error"}
+
+
+def render(series: RunSeries, options: SeriesOptions) -> str:
+    """All of `run --format junit`."""
+    root = Element("testsuites", name="noisewatch run")
+    began = timestamp(series.repetitions[0].repetition.began_wall_ns / 1e9)
+    for number, argv in enumerate(series.options.commands):
+        judged = series.of_command(number)
+        seconds = sum(each.repetition.seconds for each in judged)
+        name = f"noisewatch.run.{COMMANDS[number]}"
+        suite = SubElement(root, "testsuite", name=name, timestamp=began, time=f"{seconds:.6f}")
+        add_properties(suite, _properties(series, command_words(argv, options.identifies)))
+        suite.extend(_case(each, name) for each in judged)
+    troubles = [*machine_sentences(conclude(series)), *ending_sentences(series)]
+    if troubles:
+        suite = SubElement(root, "testsuite", name="noisewatch.run.series", timestamp=began)
+        suite.extend(_trouble(each) for each in troubles)
+    return counted_document(root, f"{sum(each.repetition.seconds for each in series.repetitions):.6f}")
+
+
+def _properties(series: RunSeries, command: str) -> dict[str, str]:
+    return {
+        "noisewatch": __version__,
+        "machine": describe_host(series.machine),
+        "target": format_cpu_list(series.machine.target.cpus),
+        "command": command,
+    }
+
+
+def _case(judged: JudgedRepetition, suite: str) -> Element:
+    repetition, verdict = judged.repetition, judged.verdict
+    name = f"repetition {repetition.number}"
+    case = Element("testcase", name=name, classname=suite, time=f"{repetition.seconds:.6f}")
+    failed = _failure_of(repetition.status)
+    if verdict.outcome in _RESULTS:
+        said = printable(describe_reasons(verdict))
+        result = SubElement(case, _RESULTS[verdict.outcome], message=said, type=verdict.outcome)
+        result.text = "\n".join(map(printable, _details(judged)))
+    elif failed:
+        SubElement(case, "error", message=failed, type="command")
+    return case
+
+
+def _details(judged: JudgedRepetition) -> Iterator[str]:
+    yield from map(describe_reason, judged.verdict.reasons)
+    yield from judged.verdict.unknowns
+    failed = _failure_of(judged.repetition.status)
+    if failed:
+        yield failed
+
+
+def _failure_of(status: int) -> str:
+    return (
+        f"the command ended by signal {-status}"
+        if status < 0
+        else f"the command ended with status {status}" * (status > 0)
+    )
+
+
+def _trouble(message: str) -> Element:
+    case = Element("testcase", name="series", classname="noisewatch.run.series", time="0")
+    SubElement(case, "error", message=message, type="series")
+    return case

@@ -1,0 +1,57 @@
+"""The wall times of undisturbed runs, as pyperf reads them; every run, disturbed or not, with its verdict.
+
+A run of pyperf that has no values but only warm-ups counts in no statistics: that is what the others are written as.
+https://pyperf.readthedocs.io/en/latest/api.html#run-class
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from noisewatch import __version__
+from noisewatch.cpus import format_cpu_list
+from noisewatch.errors import CannotMeasure
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, REASONS, VERDICT, VERSION
+from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.surfaces.reports.calibration.json import FORMAT_VERSION
+from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.reason_words import describe_reasons
+from noisewatch.surfaces.reports.run.receipt import COMMANDS, command_words, encoded
+from noisewatch.text import printable
+
+
+def render(series: RunSeries, options: SeriesOptions) -> str:
+    """All of `run --format pyperf`. Raises CannotMeasure without an undisturbed run: pyperf reads no empty file."""
+    benchmarks = []
+    for number, argv in enumerate(series.options.commands):
+        judged = series.of_command(number)
+        if any(map(_is_undisturbed, judged)):
+            letter = f" ({COMMANDS[number]})" if len(series.options.commands) > 1 else ""
+            name = command_words(argv, options.identifies) + letter
+            benchmarks.append({"metadata": {"name": name}, "runs": [_run(each) for each in judged]})
+    if not benchmarks:
+        raise CannotMeasure("pyperf: no run was undisturbed, so there is no value to write")
+    cpus = format_cpu_list(series.machine.target.cpus)
+    metadata = {"unit": "second", "loops": 1, "cpu_affinity": cpus, VERSION: __version__}
+    return encoded({"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}, indent=1)
+
+
+def _is_undisturbed(judged: JudgedRepetition) -> bool:
+    return judged.verdict.outcome == RunOutcome.UNDISTURBED
+
+
+def _run(judged: JudgedRepetition) -> dict[str, Any]:
+    repetition, verdict = judged.repetition, judged.verdict
+    reasons = printable(describe_reasons(verdict))
+    metadata = {
+        "date": datetime.fromtimestamp(repetition.began_wall_ns // 1000 / 1e6).isoformat(" "),  # local, as pyperf's
+        "duration": repetition.seconds,
+        VERDICT: verdict.outcome,
+        BEGAN: repetition.began_ns,
+        ENDED: repetition.ended_ns,
+        **({REASONS: reasons} if reasons else {}),
+    }
+    times = {"values": [repetition.seconds]} if _is_undisturbed(judged) else {"warmups": [[1, repetition.seconds]]}
+    return {**times, "metadata": metadata}

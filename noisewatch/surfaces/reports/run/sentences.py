@@ -1,0 +1,72 @@
+"""What a series comes to in sentences, which text and Markdown share."""
+
+from __future__ import annotations
+
+import signal
+
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
+from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.words import (
+    SAME_LAYOUT,
+    against_itself_words,
+    difference_words,
+    doubt_words,
+    range_words,
+    selection_words,
+    variance_words,
+)
+from noisewatch.units import share_text
+
+_NAMES = ("A", "B")
+
+
+def counts_of(series: RunSeries) -> str:
+    """`18 of 25 runs undisturbed`."""
+    outcomes = [each.verdict.outcome for each in series.repetitions]
+    return f"{outcomes.count(RunOutcome.UNDISTURBED)} of {len(outcomes)} runs undisturbed"
+
+
+def letter_of(series: RunSeries, command: int) -> str:
+    """`A: ` before one of two commands; nothing before the only one."""
+    return f"{_NAMES[command]}: " if len(series.options.commands) > 1 else ""
+
+
+def command_sentences(command: CommandConclusion) -> list[str]:
+    """How many of its runs count, how they vary, and why."""
+    statistics = command.selected.of_undisturbed or command.selected.of_all
+    return [
+        selection_words(command.selected),
+        range_words(statistics),
+        *doubt_words(statistics),
+        variance_words(command.variances),
+    ]
+
+
+def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
+    """Of two commands; nothing of one, or without a pair."""
+    found = conclusion.difference or conclusion.of_all_pairs
+    if found is None:
+        return []
+    which = "" if conclusion.difference is not None else "of all pairs, as none was undisturbed: "
+    if series.options.is_aa:
+        return [which + against_itself_words(found), SAME_LAYOUT]
+    return [which + difference_words(found)]
+
+
+def machine_sentences(conclusion: RunConclusion) -> list[str]:
+    """Where the machine was not the same after the series as before it."""
+    change = conclusion.speed_change
+    if change is None or not change.is_too_much:
+        return []
+    return [
+        f"the machine is not what it was: after the series the same work took {share_text(abs(change.share))} "
+        f"{'more' if change.share > 0 else 'less'} time on CPU {change.cpu} than before it"
+    ]
+
+
+def ending_sentences(series: RunSeries) -> list[str]:
+    """Why fewer runs were made than were wanted."""
+    if series.ended_by is not None:
+        return [f"the series was ended by {signal.Signals(series.ended_by).name}"]
+    return [] if series.failed is None else [f"the series ended with run {series.failed}, which failed"]

@@ -1,0 +1,80 @@
+"""Series for the reports to write: what each repetition met is said here, its times are a second each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.kinds import Kind
+from noisewatch.machine.command.ending import EndedCommand
+from noisewatch.machine.command.usage import ResourceUsage
+from noisewatch.model.run.repetition import Repetition
+from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
+from tests.written.repetitions import ALLOWED, MS, ran, repeat
+
+UNDISTURBED = RepetitionVerdict(RunOutcome.UNDISTURBED)
+UNKNOWN = RepetitionVerdict(RunOutcome.UNKNOWN, unknowns=("the counters stood still",))
+_END = EndedCommand(
+    exit_status=0,
+    signal_number=None,
+    has_dumped_core=False,
+    ended_ns=0,
+    usage=ResourceUsage(**dict.fromkeys(ResourceUsage.__annotations__, 0)),
+    max_rss_bytes=None,
+    stop_count=0,
+    stopped_ns=0,
+    left_pids=frozenset(),
+    adopted_usage=None,
+    scheduling="",
+)
+
+
+def disturbed_by(name: str) -> RepetitionVerdict:
+    """By a thread of that name."""
+    reason = RunReason(
+        kind=ReasonKind.FOREIGN, name=name, noise=Kind.THREAD, cpu=2, pid=900, ns=50 * MS, share=0.05, begin_ns=0
+    )
+    return RepetitionVerdict(RunOutcome.DISTURBED, (reason,))
+
+
+@cache
+def _second() -> Repetition:
+    return repeat(ran(), ran(seconds=1.0))
+
+
+def written_series(
+    *verdicts: RepetitionVerdict,
+    argv: Sequence[str] = ("/opt/secret/sort", "--key"),
+    statuses: Sequence[int] = (),
+    has_two: bool = False,
+    ended_by: int | None = None,
+    failed: int | None = None,
+) -> RunSeries:
+    """A repetition for each verdict; of two commands they take turns, A first."""
+    statuses = statuses or [0] * len(verdicts)
+    judged = []
+    for at, (verdict, status) in enumerate(zip(verdicts, statuses, strict=True)):
+        command = at % 2 if has_two else 0
+        ended_ns = _second().ended_ns + at * MS
+        repetition = replace(_second(), number=at + 1, command=command, status=status, ended_ns=ended_ns)
+        judged.append(JudgedRepetition(repetition, ALLOWED, verdict))
+    against = ("/opt/secret/other",) if has_two else None
+    return RunSeries(
+        options=RunOptions(argv=tuple(argv), runs=len(verdicts), against=against),
+        seed=1,
+        machine=_second().span.before,
+        repetitions=tuple(judged),
+        end=_END,
+        own_cpu_s=0.1,
+        ended_by=ended_by,
+        failed=failed,
+    )
+
+
+def rendered(form: str, series: RunSeries, identifies: bool = False) -> str:
+    """The report in that format."""
+    return render_series(form, series, SeriesOptions(identifies=identifies))
