@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import field, replace
 
@@ -97,7 +98,10 @@ def run_series(
         series = _Series(watch, options, listener, commands, opening).run()
     if opening is None or series.has_ended_early:
         return series
-    return replace(series, closing=_calibrated(recorder or machine, watch.last, options, listener))
+    try:
+        return replace(series, closing=_calibrated(recorder or machine, watch.last, options, listener))
+    except KeyboardInterrupt:  # the repetitions are over, and known
+        return replace(series, ended_by=signal.SIGINT)
 
 
 def _calibrated(machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener) -> Calibrated | None:

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from noisewatch.surfaces.cli import main
-from tests.plumbing.waiting import wait_until
+from tests.plumbing.waiting import children_of, wait_until
 from tests.surfaces.reports.run.running import CPU, lines_of, ran, read, schema, words
 
 
@@ -186,6 +186,20 @@ def test_ctrl_c_in_a_repetition_keeps_what_was_measured(tmp_path: Path) -> None:
     _, *repetitions, footer = lines_of(receipt)
     assert [each["number"] for each in repetitions] == [1, 2, 3]
     assert footer["ended"] == {"by": "signal", "number": 2, "name": "SIGINT"}
+
+
+def test_ctrl_c_in_the_last_calibration_keeps_what_was_measured(tmp_path: Path) -> None:
+    receipt = tmp_path / "receipt.jsonl"
+    command = words("--calibration", "1", "--runs", "2", "--output", receipt, "--", "true")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        wait_until(
+            lambda: receipt.exists() and receipt.read_bytes().count(b"\n") == 3 and children_of(process.pid) != []
+        )
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "2 runs" in said
+    assert lines_of(receipt)[-1]["ended"] == {"by": "signal", "number": 2, "name": "SIGINT"}
 
 
 def test_a_killed_wrapper_leaves_what_was_measured(tmp_path: Path) -> None:
