@@ -17,7 +17,8 @@ from noisewatch.units import NS_PER_S
 _FASTEST = "performance"
 _ELSEWHERE_SHARE = 0.05  # of the memory
 _ELSEWHERE_BYTES = 1 << 20
-_ALONE_SHARE = 0.95  # of the run time: as much one thread has, if the others hardly matter
+_ALONE_SHARE = 0.95  # of what the looks saw: as much one thread has, if the others hardly matter
+_MOST_SHARE = 0.8  # and of all run time
 _MOVES_PER_S = 1.0
 _LEAST_MOVES = 3
 _Key = TypeVar("_Key")
@@ -118,7 +119,9 @@ def _is_elsewhere(placement: Placement) -> bool:
 def _moving_alone(weighty: Sequence[ThreadPlacement], placement: Placement, length_ns: int) -> ThreadPlacement | None:
     """The only thread that matters, if it moved between CPUs again and again."""
     first = weighty[0] if weighty else None
-    if first is None or first.ran_ns < _ALONE_SHARE * placement.seen_ns or len(placement.target) < 2:
+    if first is None or len(placement.target) < 2:
+        return None
+    if first.ran_ns < max(_ALONE_SHARE * placement.seen_ns, _MOST_SHARE * placement.ran_ns):
         return None
     least = max(_LEAST_MOVES, _MOVES_PER_S * length_ns / NS_PER_S)
     return first if first.least_moves >= least else None

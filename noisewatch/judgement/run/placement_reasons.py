@@ -30,7 +30,7 @@ def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunRea
 
 def weighty_threads(placement: Placement) -> list[ThreadPlacement]:
     """Those whose place matters."""
-    return [thread for thread in placement.threads if thread.ran_ns >= _COUNTS * placement.seen_ns]
+    return [thread for thread in placement.threads if thread.ran_ns >= _COUNTS * placement.ran_ns]
 
 
 def is_stacked(placement: Placement, length_ns: int) -> bool:

@@ -89,6 +89,11 @@ class Placement:
         return sum(thread.ran_ns for thread in self.threads) + self.other_ns
 
     @property
+    def ran_ns(self) -> float:
+        """All run time that is known of."""
+        return max(self.seen_ns, self.used_ns or 0)
+
+    @property
     def seen_share(self) -> float | None:
         """The part of the command's CPU time that the looks saw; None is unknown."""
         return min(self.seen_ns / self.used_ns, 1.0) if self.used_ns else None

@@ -79,6 +79,11 @@ def test_threads_that_share_the_work_are_not() -> None:
     assert _lines(placed(*_wandering(2), places=ONE_NODE), ONE_NODE) == []
 
 
+def test_nobody_says_so_of_the_one_that_was_seen_among_many_that_were_not() -> None:
+    assert _lines(placed(*_wandering(1000), places=ONE_NODE, used_ns=4500), ONE_NODE) != []
+    assert _lines(placed(*_wandering(1000), places=ONE_NODE, used_ns=9000), ONE_NODE) == []
+
+
 def test_a_command_that_stayed_needs_no_advice() -> None:
     assert _lines(placed([thread_look(9, 2, 5)], [thread_look(9, 2, 50)])) == []
     assert _lines(placed()) == []

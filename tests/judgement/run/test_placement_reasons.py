@@ -59,6 +59,9 @@ def test_a_thread_that_hardly_ran_may_go_where_it_likes() -> None:
         [thread_look(8, 1, 5), thread_look(9, 1, 5)], [thread_look(8, 1, 100_000), thread_look(9, 2, 10)]
     )
     assert _kinds(placement) == ([], [])
+    moved = [thread_look(9, 1, 5)], [thread_look(9, 2, 50)]
+    assert _kinds(placed(*moved, used_ns=4_999))[0] == [ReasonKind.NODE_CHANGED]
+    assert _kinds(placed(*moved, used_ns=5_001))[0] == []
 
 
 def _stacked(waited_ns: int | None, looks: int = 3) -> Placement:

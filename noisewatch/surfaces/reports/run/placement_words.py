@@ -48,7 +48,7 @@ def advice_line(advice: PlacementAdvice) -> str:
 def _summary(placement: Placement) -> str:
     if not placement.looks:
         return "no look at its threads: it was too short"
-    count = len(weighty_threads(placement))
+    count = len(weighty_threads(placement)) or len(placement.threads)
     busy = f"{count} thread{'' if count == 1 else 's'} on {_cpus(placement.ns_by_cpu())}"
     looks = f"{placement.looks} look{'' if placement.looks == 1 else 's'}"
     seen = placement.seen_share
