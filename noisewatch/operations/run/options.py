@@ -27,6 +27,7 @@ class RunOptions:
     stops_at_failure: bool = True  # a status other than 0 ends a series
     calibration_s: float = 0.0  # before the first repetition, and after the last
     tracer: Tracer = Tracer.NONE
+    looks_often: bool = False  # within long repetitions too, of which parts are judged
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:

@@ -202,7 +202,8 @@ class _Series:
         began = self.watch.mark()
         started = self.commands.start(plan)
         windows: list[Interval] = []
-        while (end := started.wait(self.watch.next_look_ns(started.began_ns))) is None:
+        is_often = self.options.looks_often
+        while (end := started.wait(self.watch.next_look_ns(started.began_ns, is_often))) is None:
             self._open_and_close(windows)
         ended = self.watch.mark()
         self._end = end

@@ -77,11 +77,11 @@ class RunWatch:
         """
         return length_ns >= _LONG_NS or time.monotonic_ns() - self._snapshot.taken_at_ns >= _SOONEST_NS
 
-    def next_look_ns(self, began_ns: int) -> int:
+    def next_look_ns(self, began_ns: int, is_often: bool = False) -> int:
         """When to look next at a repetition that began then: the longer it lasts, the more rarely, up to a second."""
         elapsed_ns = time.monotonic_ns() - began_ns
         last_ns = max(self._snapshot.taken_at_ns, began_ns)
-        return last_ns + min(max(elapsed_ns // _PATIENCE, _SOONEST_NS), _LATEST_NS)
+        return last_ns + min(max(elapsed_ns // _PATIENCE, _SOONEST_NS), _SOONEST_NS if is_often else _LATEST_NS)
 
     def _read(self, previous: Snapshot | None) -> Snapshot:
         snapshot = read_snapshot(self._machine, self._options, self._task_reader, previous)

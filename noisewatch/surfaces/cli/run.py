@@ -17,6 +17,7 @@ from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.run_options import CALIBRATION_S
 from noisewatch.surfaces.cli.run_progress import OneRun, RunProgress
+from noisewatch.surfaces.cli.run_results import check_results, tell_results
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.run.report import ReportWish, opened_report
 
@@ -30,6 +31,7 @@ def run(arguments: Namespace) -> int:
     argv = tuple(arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv)
     if not argv:
         raise UsageError("run: no command (noisewatch run -- COMMAND)")
+    check_results(arguments)
     is_series = arguments.runs > 1 or arguments.against is not None or arguments.aa
     options = RunOptions(
         argv=argv,
@@ -45,20 +47,25 @@ def run(arguments: Namespace) -> int:
         shows_output=arguments.show_output or not is_series,
         calibration_s=_calibration_s(arguments, is_series),
         stops_at_failure=not arguments.ignore_failure,
+        looks_often=arguments.results is not None,
     )
     machine = open_machine(options.machine)
     wish = ReportWish(arguments.format, arguments.output, not is_series, arguments.identify)
     if not is_series:
         series = _run_once(machine, options, wish, arguments.record)
-        return _gate(series) if arguments.gate else end_as(series.end)
+        is_told = tell_results(arguments, series)
+        if is_told or series.end.exit_status != 0:
+            return _gate(series) if arguments.gate else end_as(series.end)
+        return _NOT_WRITTEN
     shown = RunProgress(options.runs * len(options.commands))
     with recorded_to(arguments.record, machine) as recorder, opened_report(wish, shown) as report:
         series = run_series(machine, options, report.listener, recorder)
         report.tell(series, width())
+    is_told = tell_results(arguments, series)
     if series.has_ended_early:
         return _ended_early(series)
     status = _gate(series) if arguments.gate else 0
-    return status or (_NOT_WRITTEN if report.is_incomplete else 0)
+    return status or (_NOT_WRITTEN if report.is_incomplete or not is_told else 0)
 
 
 def _run_once(machine: Machine, options: RunOptions, wish: ReportWish, record: str | None) -> RunSeries:

@@ -86,6 +86,12 @@ def fill_run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--identify", action="store_true", help="tell the commands' arguments, and the control group, in files too"
     )
+    parser.add_argument(
+        "--results",
+        metavar="FILE",
+        help="a file that pyperf writes in the command: which of its runs were undisturbed, on standard error",
+    )
+    parser.add_argument("--filtered", metavar="OUT", help="write the --results with the undisturbed runs alone")
     parser.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
 
 

@@ -1,0 +1,101 @@
+"""The verdicts of a benchmark tool's own runs, each by what the machine did in that part of a repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.noise.budget import NoiseFloor
+from noisewatch.judgement.run.allowance import Allowance, allowance_for
+from noisewatch.judgement.run.foreign_time import find_foreign_time
+from noisewatch.judgement.run.own_io import OwnIo
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.judgement.run.repetition_verdict import judge_repetition
+from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
+from noisewatch.model.run.part import part_of
+from noisewatch.model.run.repetition import Repetition
+from noisewatch.records import dataclass
+
+_CLOCKS_NS = 1_000_000  # further apart, a time of day has no place on CLOCK_MONOTONIC
+_CLOCKS_DRIFT_NS = 10_000_000  # one is slewed by 0.5 ms a second at the most
+_NO_DATE = "the file does not say when it ended (metadata: date)"
+_NO_LENGTH = "the file does not say how long it took (metadata: duration)"
+_NOT_WATCHED = "it did not run while the command was watched"
+_CLOCKS_MOVED = "the clock was set, or the machine slept, meanwhile: when it ran is not known"
+_NO_LOOKS = "there was no look at the machine before or after it"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRun:
+    """A run with its verdict, and its place on CLOCK_MONOTONIC; None is unknown, and so is the verdict then."""
+
+    run: BenchmarkRun
+    verdict: RepetitionVerdict
+    began_ns: int | None = None
+    ended_ns: int | None = None
+
+
+def mark_run(
+    run: BenchmarkRun, repetitions: Sequence[Repetition], siblings: CpuSet, floors: Sequence[NoiseFloor] = ()
+) -> MarkedRun:
+    """Its verdict: unknown where it cannot be placed in one of the repetitions."""
+    if not run.ended_wall_ns:
+        return _unknown(run, _NO_DATE)
+    if run.length_ns is None:
+        return _unknown(run, _NO_LENGTH)
+    if any(_have_clocks_moved(each) for each in repetitions):
+        return _unknown(run, _CLOCKS_MOVED)
+    for repetition in repetitions:
+        for ended_wall_ns in run.ended_wall_ns:
+            ended_ns = repetition.began_ns + ended_wall_ns - repetition.began_wall_ns
+            began_ns = ended_ns - run.length_ns
+            if repetition.began_ns <= began_ns and ended_ns <= repetition.ended_ns:
+                return _marked(run, repetition, began_ns, ended_ns, siblings, floors)
+    return _unknown(run, _NOT_WATCHED)
+
+
+def _marked(
+    run: BenchmarkRun,
+    repetition: Repetition,
+    began_ns: int,
+    ended_ns: int,
+    siblings: CpuSet,
+    floors: Sequence[NoiseFloor],
+) -> MarkedRun:
+    hooked = run.hooked
+    earliest_ns, latest_ns = began_ns - _CLOCKS_DRIFT_NS, ended_ns + _CLOCKS_DRIFT_NS
+    if hooked is not None and not earliest_ns <= hooked.began_ns < hooked.ended_ns <= latest_ns:
+        hooked = None  # of another boot, or of another machine
+    if hooked is not None:
+        began_ns, ended_ns = hooked.began_ns, hooked.ended_ns
+    part = part_of(repetition, began_ns, ended_ns)
+    if part is None:
+        return _unknown(run, _NO_LOOKS)
+    allowance = allowance_for(part.length_ns, floors)
+    verdict = judge_repetition(part, siblings, allowance)
+    if hooked is not None:
+        verdict = _with_hooked(verdict, hooked, part, allowance)
+    return MarkedRun(run, verdict, began_ns, ended_ns)
+
+
+def _with_hooked(
+    verdict: RepetitionVerdict, hooked: HookedRun, part: Repetition, allowance: Allowance
+) -> RepetitionVerdict:
+    """The run knows by itself how long it has waited for its CPU: what the looks leave in doubt of that is settled."""
+    if hooked.verdict == RunOutcome.DISTURBED:
+        told = RunReason(kind=ReasonKind.FOREIGN, name=hooked.reasons)
+        return replace(verdict, outcome=RunOutcome.DISTURBED, reasons=(*verdict.reasons, told))
+    if hooked.verdict != RunOutcome.UNDISTURBED or verdict.outcome != RunOutcome.UNKNOWN:
+        return verdict
+    settled = find_foreign_time(part, allowance, OwnIo.of(part)).unknown
+    unknowns = tuple(unknown for unknown in verdict.unknowns if unknown != settled)
+    return replace(verdict, outcome=RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED, unknowns=unknowns)
+
+
+def _have_clocks_moved(repetition: Repetition) -> bool:
+    return max(abs(repetition.shift.stepped_ns), repetition.shift.suspended_ns) > _CLOCKS_NS
+
+
+def _unknown(run: BenchmarkRun, why: str) -> MarkedRun:
+    return MarkedRun(run, RepetitionVerdict(RunOutcome.UNKNOWN, unknowns=(why,)))

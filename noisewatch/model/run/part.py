@@ -1,0 +1,98 @@
+"""A part of a repetition, as if it were one of its own: what the looks around it tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.model.interval.interval import interval_between
+from noisewatch.model.run.books import Books, balance
+from noisewatch.model.run.repetition import CommandUse, Repetition
+from noisewatch.units import describe_ns
+
+if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.kernel.tasks.task import Task
+
+_ROUNDED_NS = 2 * TICK_NS  # user and system time of ended children
+_NOT_READ = "what the command itself had of the CPUs is not known: not all threads were read"
+_NOT_WAITED_FOR = "what the command itself had of the CPUs is not known: a process that had {} has ended"
+
+
+def part_of(repetition: Repetition, began_ns: int, ended_ns: int) -> Repetition | None:
+    """From `began_ns` to `ended_ns`, between the looks before and after; None where there are no such looks."""
+    windows = [
+        window
+        for window in repetition.windows
+        if window.before.taken_at_ns < ended_ns and window.after.taken_at_ns > began_ns
+    ]
+    if not windows or windows[0].before.taken_at_ns > began_ns or windows[-1].after.taken_at_ns < ended_ns:
+        return None
+    before, after = windows[0].before, windows[-1].after
+    return replace(
+        repetition,
+        began_ns=began_ns,
+        ended_ns=ended_ns,
+        began_wall_ns=repetition.began_wall_ns + began_ns - repetition.began_ns,
+        use=_part_of_use(repetition.use, (ended_ns - began_ns) / max(repetition.length_ns, 1)),
+        span=windows[0] if len(windows) == 1 else interval_between(before, after),
+        books=books_between(before, after, repetition.target),
+        windows=tuple(windows),
+    )
+
+
+def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Books:
+    """The books of a command that neither began nor ended with them: what it had is known by two looks.
+
+    Time of its processes that ended in between is known in ticks alone; others are said to have had what that hides.
+    """
+    threads, then = _own_tasks(after), _own_tasks(before)
+    if threads is None or then is None:
+        return Books(0, None, None, 0, False, _NOT_READ)
+    grown_ns = _children_ns(after) - _children_ns(before)
+    lost_ns = sum(task.ran_ns for tid, task in then.items() if tid not in threads)
+    if lost_ns > grown_ns + _ROUNDED_NS:
+        return Books(0, None, None, 0, False, _NOT_WAITED_FOR.format(describe_ns(lost_ns)))
+    own_ns = sum(task.ran_ns for task in threads.values()) - sum(task.ran_ns for task in then.values()) + grown_ns
+    books = balance(before, after, cpus, max(own_ns, 0))
+    if books.foreign_ns is None or not (grown_ns or lost_ns):
+        return books
+    return replace(books, foreign_ns=books.foreign_ns + _ROUNDED_NS, doubt_ns=books.doubt_ns + 2 * _ROUNDED_NS)
+
+
+def _part_of_use(use: CommandUse, share: float) -> CommandUse:
+    """Reads and writes as if they came evenly; how long this part waited for a CPU is not known."""
+    return replace(
+        use,
+        waited_ns=None,
+        ran_alone=False,
+        blocks_in=round(use.blocks_in * share),
+        blocks_out=round(use.blocks_out * share),
+    )
+
+
+def _own_tasks(snapshot: Snapshot) -> dict[int, Task] | None:
+    """The threads of the command; None where not all were read."""
+    if snapshot.tasks is None or not snapshot.tasks.is_complete:
+        return None
+    watchers = _watchers(snapshot)
+    return {
+        tid: task
+        for tid, task in snapshot.tasks.by_tid.items()
+        if task.pid in snapshot.own_pids and task.pid not in watchers
+    }
+
+
+def _children_ns(snapshot: Snapshot) -> int:
+    """Of those that noisewatch and the command have waited for."""
+    tasks = snapshot.tasks.by_tid if snapshot.tasks is not None else {}
+    return sum(tasks[pid].children_ns for pid in snapshot.own_pids if pid in tasks)
+
+
+def _watchers(snapshot: Snapshot) -> frozenset[int]:
+    """noisewatch itself, whose descendant the command is."""
+    tasks = snapshot.tasks.by_tid if snapshot.tasks is not None else {}
+    own = snapshot.own_pids
+    return frozenset(pid for pid in own if pid in tasks and tasks[pid].parent_pid not in own)

@@ -1,0 +1,52 @@
+"""`noisewatch run --results FILE [--filtered OUT]`: what is said of the file, and what is written."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, cast
+
+from noisewatch.errors import NoisewatchError, UsageError
+from noisewatch.operations.run.results import mark_results, refuse_same_file
+from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.output import opened_output, width
+from noisewatch.surfaces.reports.run.results_text import text_of_results
+
+
+def check_results(arguments: Namespace) -> None:
+    """Raises UsageError for what cannot be meant, before anything runs."""
+    if arguments.filtered is None:
+        return
+    if arguments.results is None:
+        raise UsageError("run: --filtered needs --results FILE")
+    refuse_same_file(arguments.results, arguments.filtered)
+
+
+def tell_results(arguments: Namespace, series: RunSeries) -> bool:
+    """Says on standard error what became of the runs in the file; whether all that was wanted could be done."""
+    if arguments.results is None:
+        return True
+    try:
+        marked = mark_results(arguments.results, series)
+        print(text_of_results(marked, width()), end="", file=sys.stderr)
+        if arguments.filtered is not None:
+            refuse_same_file(arguments.results, arguments.filtered)
+            with _opened(arguments.filtered) as output:
+                marked.write_undisturbed(output)
+    except NoisewatchError as error:
+        print(f"noisewatch: {error}", file=sys.stderr)
+        return False
+    return True
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    with opened_output(path) as output:
+        if not path.endswith(".gz"):
+            yield output
+            return
+        with gzip.open(output, "wb") as packed:
+            yield cast(BinaryIO, packed)

@@ -1,0 +1,177 @@
+"""Runs of a benchmark tool, each judged by its part of the repetition in which the tool ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.run.benchmark_runs import MarkedRun, mark_run
+from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
+from noisewatch.model.run.repetition import ClockShift, Repetition
+from tests.written.quiet_machine import process
+from tests.written.repetitions import MS, THREADED, ran, repeat
+
+_WATCHER, _TOOL, _WORKER, _HOG = 900, 901, 902, 950
+_WALL_NS = 1_763_900_000 * 10**9
+
+
+def _moment(at: int, hog_ms: float = 0, children_ms: float = 0, worker_ms: float | None = None) -> dict[str, str]:
+    """So many half seconds after the start, of which the tool's worker had all but the hog's."""
+    busy_ms = 500 * at
+    own_ms = busy_ms - hog_ms - children_ms if worker_ms is None else worker_ms
+    return (
+        ran({2: busy_ms}, at / 2)
+        | process(_WATCHER, "noisewatch", 0, 0, allowed="0-1")
+        | process(_TOOL, "pyperf", 2, at * MS // 100, allowed="2", parent=_WATCHER, children=round(children_ms / 10))
+        | process(_WORKER, "python", 2, round(own_ms * MS), allowed="2", parent=_TOOL)
+        | process(_HOG, "hog", 2, round(hog_ms * MS), allowed="2")
+    )
+
+
+def _repetition(*moments: Mapping[str, str]) -> Repetition:
+    """Of moments half a second apart, with a look at each."""
+    found = repeat(
+        *map(dict, moments),
+        seconds=0.5,
+        looks=range(len(moments)),
+        own_pids=[_WATCHER, _TOOL, _WORKER],
+        own_ms=500 * (len(moments) - 1),
+        use=THREADED,
+    )
+    return replace(found, began_wall_ns=_WALL_NS)
+
+
+def _run(began_ms: float, ended_ms: float, hooked: HookedRun | None = None) -> BenchmarkRun:
+    return BenchmarkRun(
+        benchmark=0,
+        run=0,
+        name="bench",
+        value_count=3,
+        ended_wall_ns=(_WALL_NS + round(ended_ms * MS),),
+        length_ns=round((ended_ms - began_ms) * MS),
+        hooked=hooked,
+    )
+
+
+def _marked(run: BenchmarkRun, *repetitions: Repetition) -> MarkedRun:
+    return mark_run(run, repetitions, frozenset())
+
+
+def _hogged() -> Repetition:
+    """In the third half second of six a hog had 200 ms."""
+    return _repetition(*[_moment(at, hog_ms=0 if at < 3 else 200) for at in range(7)])
+
+
+def test_the_run_that_a_hog_met_is_disturbed_and_those_beside_it_are_not() -> None:
+    outcomes = [_marked(_run(*when), _hogged()).verdict.outcome for when in ((0, 1000), (1000, 1500), (1500, 3000))]
+    assert outcomes == ["undisturbed", "disturbed", "undisturbed"]
+    (reason,) = _marked(_run(1000, 1500), _hogged()).verdict.reasons
+    assert (reason.name, reason.pid, reason.ns) == ("hog", _HOG, 200 * MS - 4_000)
+
+
+def test_a_run_that_may_have_met_it_is_not_called_undisturbed() -> None:
+    """It ended in the half second in which the hog ran."""
+    assert _marked(_run(100, 1200), _hogged()).verdict.outcome != "undisturbed"
+
+
+def test_a_run_is_placed_on_the_clock_of_the_looks() -> None:
+    repetition = _hogged()
+    marked = _marked(_run(100, 900), repetition)
+    assert (marked.began_ns, marked.ended_ns) == (repetition.began_ns + 100 * MS, repetition.began_ns + 900 * MS)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (replace(_run(0, 500), ended_wall_ns=()), "date"),
+        (replace(_run(0, 500), length_ns=None), "duration"),
+        (_run(-200, 500), "while the command was watched"),
+        (_run(2500, 3100), "while the command was watched"),
+        (_run(-10_000, -9000), "while the command was watched"),
+    ],
+)
+def test_a_run_that_cannot_be_placed_is_unknown(run: BenchmarkRun, words: str) -> None:
+    marked = _marked(run, _hogged())
+    assert (marked.verdict.outcome, marked.began_ns) == ("unknown", None)
+    assert words in marked.verdict.unknowns[0]
+
+
+@pytest.mark.parametrize("shift", [ClockShift(-5 * MS, 0), ClockShift(0, 5 * MS)])
+def test_where_clocks_moved_apart_nobody_knows_when_it_ran(shift: ClockShift) -> None:
+    marked = _marked(_run(0, 1000), replace(_hogged(), shift=shift))
+    assert marked.verdict.outcome == "unknown"
+    assert "clock" in marked.verdict.unknowns[0]
+
+
+def test_of_an_hour_that_comes_twice_the_time_in_which_the_command_ran_counts() -> None:
+    run = _run(0, 1000)
+    twice = replace(run, ended_wall_ns=(run.ended_wall_ns[0] - 3600 * 10**9, *run.ended_wall_ns))
+    assert _marked(twice, _hogged()).verdict.outcome == "undisturbed"
+
+
+def test_a_run_of_a_later_repetition_is_found_there() -> None:
+    later = _hogged()
+    earlier = replace(later, began_wall_ns=_WALL_NS - 3600 * 10**9)
+    assert _marked(_run(1000, 1500), earlier, later).verdict.outcome == "disturbed"
+
+
+def test_what_looks_did_not_read_is_not_taken_for_the_command() -> None:
+    """Where its own threads could not all be read, nobody knows what is left for others."""
+    whole = _hogged()
+    cut = []
+    for window in whole.windows:
+        tasks = window.after.tasks
+        assert tasks is not None
+        after = replace(window.after, tasks=replace(tasks, pids=tasks.pids | {999_999}))
+        cut.append(replace(window, after=after))
+    marked = _marked(_run(0, 1000), replace(whole, windows=tuple(cut)))
+    assert marked.verdict.outcome == "unknown"
+    assert "not all threads were read" in marked.verdict.unknowns[0]
+
+
+def _with_ended_worker() -> Repetition:
+    """The worker had ended before the second look, after 480 ms, and a trifle is hidden in the ticks of its parent."""
+    gone = {path: text for path, text in _moment(1, children_ms=480).items() if f"/proc/{_WORKER}/" not in path}
+    return _repetition(
+        _moment(0), gone, *[_moment(at, children_ms=480, worker_ms=500 * at - 500) for at in range(2, 5)]
+    )
+
+
+def test_what_an_ended_worker_had_is_known_in_ticks_alone() -> None:
+    verdict = _marked(_run(0, 500), _with_ended_worker()).verdict
+    assert verdict.outcome == "unknown"
+    assert "may be off" in verdict.unknowns[0]
+
+
+def _hooked(verdict: str, began_ms: float = 50, ended_ms: float = 400) -> HookedRun:
+    began_ns = _with_ended_worker().began_ns
+    return HookedRun(began_ns + round(began_ms * MS), began_ns + round(ended_ms * MS), verdict, "value 2: waited")
+
+
+def test_the_hook_in_the_run_settles_how_long_it_waited() -> None:
+    marked = _marked(_run(0, 500, _hooked("undisturbed")), _with_ended_worker())
+    assert marked.verdict.outcome == "undisturbed"
+    assert marked.ended_ns == _with_ended_worker().began_ns + 400 * MS
+
+
+def test_what_the_hook_saw_disturbs_the_run() -> None:
+    verdict = _marked(_run(0, 500, _hooked("disturbed")), _with_ended_worker()).verdict
+    assert verdict.outcome == "disturbed"
+    assert verdict.reasons[-1].name == "value 2: waited"
+
+
+def test_a_hook_that_knows_nothing_settles_nothing() -> None:
+    assert _marked(_run(0, 500, _hooked("unknown")), _with_ended_worker()).verdict.outcome == "unknown"
+
+
+def test_what_the_hook_of_another_run_said_does_not_count() -> None:
+    marked = _marked(_run(0, 500, _hooked("undisturbed", began_ms=5000, ended_ms=5400)), _with_ended_worker())
+    assert marked.verdict.outcome == "unknown"
+
+
+def test_the_hook_does_not_outweigh_what_the_looks_have_seen() -> None:
+    repetition = _hogged()
+    hooked = HookedRun(repetition.began_ns + 1010 * MS, repetition.began_ns + 1490 * MS, "undisturbed", "")
+    assert _marked(_run(1000, 1500, hooked), repetition).verdict.outcome == "disturbed"

@@ -1,0 +1,73 @@
+"""`noisewatch run --results` around pyperf itself, on this host, for a moment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.live.noise import CPU, LOOP, noise
+
+_NOISEWATCH = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU)]
+
+
+def _ran(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [*_NOISEWATCH, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def _pyperf(path: Path) -> list[object]:
+    loops = ["-p", 2, "-n", 3, "-w", 1, "-l", 8_000_000]
+    return [sys.executable, "-m", "pyperf", "timeit", "-q", *loops, "-o", path, "1+1"]
+
+
+def test_runs_beside_a_busy_loop_are_marked_and_left_out(tmp_path: Path) -> None:
+    results, filtered = tmp_path / "results.json", tmp_path / "filtered.json"
+    with noise(LOOP):
+        ran = _ran("--results", results, "--filtered", filtered, "--", *_pyperf(results))
+    assert "Mean +- std dev" in ran.stdout
+    assert "0 of 2 runs undisturbed" in ran.stderr
+    rows = [line.split() for line in ran.stderr.splitlines()]
+    assert [row[0] for row in rows if row[1:2] == ["timeit"] and "disturbed" in row] == ["1", "2"]
+    assert "nothing written: 0 of 2 runs of timeit were undisturbed" in ran.stderr
+    assert ran.returncode == 2
+    assert not filtered.exists()
+    assert len(json.loads(results.read_text())["benchmarks"][0]["runs"]) == 2
+
+
+@pytest.mark.parametrize("content", [None, "rubbish"])
+def test_a_file_that_cannot_be_read_is_said_and_the_status_is_not_0(tmp_path: Path, content: str | None) -> None:
+    results = tmp_path / "results.json"
+    if content is not None:
+        results.write_text(content)
+    ran = _ran("--results", results, "--", "true")
+    assert ran.returncode == 2
+    assert f"noisewatch: {results}: " in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_runs_of_an_earlier_day_are_unknown(tmp_path: Path) -> None:
+    results, filtered = tmp_path / "old.json", tmp_path / "new.json"
+    metadata = {"name": "bench", "date": "2020-01-01 00:00:00.5", "duration": 0.1}
+    benchmark = {"metadata": metadata, "runs": [{"values": [1.0]}, {"values": [1.1]}]}
+    results.write_text(json.dumps({"version": "1.0", "benchmarks": [benchmark]}))
+    ran = _ran("--results", results, "--filtered", filtered, "--", "true")
+    assert "0 of 2 runs undisturbed" in ran.stderr
+    assert "did not run while" in ran.stderr
+    assert not filtered.exists()
+
+
+def test_nothing_runs_where_the_files_cannot_be_meant(tmp_path: Path) -> None:
+    results, made = tmp_path / "results.json", tmp_path / "made"
+    for wanted in (("--filtered", results), ("--results", results, "--filtered", results)):
+        ran = _ran(*wanted, "--", "touch", made)
+        assert ran.returncode == 2
+        assert "--filtered" in ran.stderr
+    assert not made.exists()
+
+
+def test_the_status_of_a_command_that_failed_stays(tmp_path: Path) -> None:
+    assert _ran("--results", tmp_path / "none", "--", "sh", "-c", "exit 7").returncode == 7
