@@ -36,6 +36,13 @@ class Making:
     value: object = None
 
 
+def is_same(answer: object, earlier: object) -> bool:
+    """Whether a file or folder says what it said, or cannot be read for the same reason."""
+    if isinstance(answer, Unreadable) and isinstance(earlier, Unreadable):
+        return type(answer) is type(earlier) and answer.reason == earlier.reason
+    return answer == earlier
+
+
 class EarlierSnapshots:
     """Which files recur, and what they said and meant.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable, quoted
-from noisewatch.kernel.earlier import EarlierSnapshots, Making
+from noisewatch.kernel.earlier import EarlierSnapshots, Making, is_same
 from noisewatch.kernel.intrusive_reads import may_interrupt
 from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
@@ -195,13 +195,13 @@ class Reader:
             files = [file for file in files if not self._is_intrusive(file[0])]
         if not self._reread(files):
             return False
-        if any(not _is_same(self._listing(path, False), names) for path, names in made.names_by_path.items()):
+        if any(not is_same(self._listing(path, False), names) for path, names in made.names_by_path.items()):
             return False
         known = {path: answers[path] for path, _ in files}
         self.asked |= known.keys()
         self._content_by_path |= known
         made.spared = self.spared
-        return all(_is_same(self._content(path, False), answers[path]) for path in answers.keys() - known.keys())
+        return all(is_same(self._content(path, False), answers[path]) for path in answers.keys() - known.keys())
 
     def end(self) -> None:
         """Tells the next snapshot what this one has read."""
@@ -242,6 +242,9 @@ class Reader:
             content = self._once(self._content_by_path, path, self._read_content, expected)
         if self._making is not None:
             self._making.answer_by_path[path] = content
+            if isinstance(content, Absent):  # it is doubted once these are hidden, also if it was known before
+                for folder in folders_that_tell(path):
+                    self._listing(folder, expected=False)
         return content
 
     def _read_content(self, path: str) -> _Bytes:
@@ -282,12 +285,6 @@ class Reader:
     def _is_hidden(self, folder: str) -> bool:
         names = self._listing(folder, expected=False)
         return is_hidden_as(names, folder) if isinstance(names, Unreadable) else not names
-
-
-def _is_same(answer: object, earlier: object) -> bool:
-    if isinstance(answer, Unreadable) and isinstance(earlier, Unreadable):
-        return type(answer) is type(earlier) and answer.reason == earlier.reason
-    return answer == earlier
 
 
 def _or_raised(answer: T | Unreadable) -> T:

@@ -102,3 +102,14 @@ def test_a_cpu_that_is_spared_from_then_on_is_not_asked_again() -> None:
     maker.make()
     assert maker.make(spared=Spared({1}, (6, 1))) == [1, None, None, None, _BEFORE[-1]]
     assert maker.reasons[_ASKS_A_CPU] == NOT_ASKED
+
+
+def test_an_absence_that_was_known_before_is_doubted_where_its_folder_is_hidden_later() -> None:
+    machine, earlier = _Rereading(_FILES, without(_FILES, "/proc/sys/x")), EarlierSnapshots()
+    before = Reader(machine, earlier)
+    assert before.text_or_none(_MISSING, expected=False) is None
+    assert before.made_of_files("it", None, lambda: before.is_absent(_MISSING))
+    machine.advance()
+    after = Reader(machine, earlier)
+    assert not after.made_of_files("it", None, lambda: after.is_absent(_MISSING))
+    assert after.reason_by_path[_MISSING] == "no such file, and /proc/sys is empty"
