@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.allowance import Allowance
@@ -10,9 +10,11 @@ from noisewatch.judgement.run.foreign_time import find_foreign_time
 from noisewatch.judgement.run.hard_events import hard_reasons, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
 from noisewatch.judgement.run.own_io import OwnIo
+from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.judgement.run.siblings import sibling_reasons, why_siblings_unknown
 from noisewatch.judgement.run.steal import steal_reasons, why_steal_unknown
+from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 
 _TRIFLE = 0.02
@@ -38,8 +40,23 @@ def judge_repetition(repetition: Repetition, siblings: CpuSet, allowance: Allowa
         why_events_unknown(repetition),
     )
     unknowns = tuple(reason for reason in questions if reason is not None)
-    outcome = RunOutcome.DISTURBED if reasons else RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED
-    return RepetitionVerdict(outcome, tuple(_without_trifles(reasons)), (*foreign_time.own, *own), unknowns)
+    return RepetitionVerdict(
+        _outcome(reasons, unknowns), tuple(_without_trifles(reasons)), (*foreign_time.own, *own), unknowns
+    )
+
+
+def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: int) -> RepetitionVerdict:
+    """The verdict, with where the threads of the command ran: what moved it disturbed it, or is not known."""
+    moved, own = placement_reasons(placement, length_ns)
+    unknown = why_placement_unknown(placement)
+    unknowns = verdict.unknowns if unknown is None else (*verdict.unknowns, unknown)
+    reasons = (*verdict.reasons, *moved)
+    return RepetitionVerdict(_outcome(reasons, unknowns), reasons, (*verdict.own, *own), unknowns)
+
+
+def _outcome(reasons: Collection[RunReason], unknowns: Collection[str]) -> RunOutcome:
+    """A known disturbance outranks what is not known."""
+    return RunOutcome.DISTURBED if reasons else RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED
 
 
 def _without_trifles(reasons: Sequence[RunReason]) -> list[RunReason]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.run.placement_advice import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.run.steadiness import SpeedChange, speed_changes
 from noisewatch.model.run.mean_difference import MeanDifference, difference_of, paired
+from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.selection import SelectedByCause, select_by_cause
 from noisewatch.model.run.series import Bounds
 from noisewatch.model.run.variances import VarianceParts, parts_of
-from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.series import RunSeries
 from noisewatch.records import dataclass
 
 _IS_UNDISTURBED = {RunOutcome.UNDISTURBED: True, RunOutcome.DISTURBED: False, RunOutcome.UNKNOWN: None}
@@ -25,6 +28,8 @@ class CommandConclusion:
     numbers: tuple[int, ...]  # of its repetitions
     selected: SelectedByCause
     variances: VarianceParts
+    placement: Placement  # of its longest run, of which most is known
+    advice: tuple[PlacementAdvice, ...]  # what would have placed that better
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +64,21 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
         series.options.min_undisturbed,
     )
     statistics = selected.of_undisturbed or selected.of_all
+    longest = max(judged, key=lambda each: each.repetition.length_ns)
+    advice = placement_advice(
+        longest.placement,
+        longest.repetition.length_ns,
+        series.machine.topology,
+        series.options.commands[longest.repetition.command],
+        series.machine.isolation.isolated or frozenset(),
+    )
     return CommandConclusion(
         command=judged[0].repetition.command,
         numbers=tuple(each.repetition.number for each in judged),
         selected=selected,
         variances=parts_of(statistics, _machine_cv(series.opening, statistics.mean_s)),
+        placement=longest.placement,
+        advice=tuple(advice),
     )
 
 

@@ -20,6 +20,7 @@ class RunOptions:
     is_aa: bool = False  # the command against itself
     wait_s: float = 0.0  # before each repetition, at most, until the target CPUs are quiet
     membind: str = "none"  # the only nodes with its memory: auto, those of the target CPUs; none, any; or a list
+    spreads: bool = False  # each busy thread of the command is pinned to a target CPU of its own
     is_as_user: bool = False  # the command runs as who called sudo
     most_retries: int = 0  # repetitions on top, in place of disturbed ones
     min_undisturbed: float = 0.5  # a share of the runs: with fewer there is no result

@@ -10,8 +10,8 @@ from noisewatch.records import dataclass
 if TYPE_CHECKING:
     from noisewatch.judgement.case import Calibrated
     from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.options import RunOptions
-    from noisewatch.operations.run.series import JudgedRepetition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,48 +4,36 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
-from noisewatch.cpus import CpuSet
-from noisewatch.errors import CannotMeasure, Malformed, UsageError
-from noisewatch.judgement.case import Calibrated, Case, calibrated_with
-from noisewatch.judgement.noise.budget import ALONE, Budget
-from noisewatch.judgement.run.allowance import Allowance, allowance_for
-from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
-from noisewatch.judgement.run.repetition_verdict import judge_repetition
+from noisewatch.errors import CannotMeasure, UsageError
+from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
+from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.plan import inherited_state
-from noisewatch.machine.command.running import Commands, StartedCommand
-from noisewatch.model.interval.interval import Interval, interval_between
-from noisewatch.model.run.books import balance
+from noisewatch.machine.command.running import Commands
+from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.mean_difference import drawn_order
-from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
+from noisewatch.operations.run.judging import JudgedRepetition, PendingRepetition, judge_pending, status_of
 from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EVERY_NS
+from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.plan import command_plan
 from noisewatch.operations.run.progress import RunBeginning, RunListener
 from noisewatch.operations.run.quiet import wait_for_quiet
-from noisewatch.operations.run.watch import Mark, RunWatch, shift_between
+from noisewatch.operations.run.spreading import ThreadSpreader
+from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
-
-_MOSTLY = 0.99  # of a command's time its first thread had: the rest is what the shell in it forked
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRepetition:
-    """A repetition, what it was allowed to meet, and the verdict."""
-
-    repetition: Repetition
-    allowance: Allowance
-    verdict: RepetitionVerdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,19 +107,6 @@ def _calibrated(machine: Machine, snapshot: Snapshot, options: RunOptions, liste
 
 
 @dataclass(slots=True)
-class _Pending:
-    """A repetition whose last window is still open."""
-
-    number: int
-    command: int
-    began: Mark
-    ended: Mark
-    started: StartedCommand
-    end: EndedCommand
-    windows: list[Interval]
-
-
-@dataclass(slots=True)
 class _Series:
     watch: RunWatch
     options: RunOptions
@@ -139,14 +114,18 @@ class _Series:
     commands: Commands
     opening: Calibrated | None
     seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # of the order of pairs
-    _pending: list[_Pending] = field(default_factory=list)
+    _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
     _failed: int | None = None
+    _placement: PlacementWatch = field(init=False)
+    _spreader: ThreadSpreader | None = None
     _end: EndedCommand = field(init=False)
 
     def run(self) -> RunSeries:
         used_before_s = os.times()
         self.watch.begin()
+        target, topology = self.watch.last.target.cpus, self.watch.last.topology
+        self._placement = PlacementWatch(self.watch.counting, target, topology)
         first = self.watch.last
         begun = RunBeginning(options=self.options, seed=self.seed, machine=first, opening=self.opening)
         self.listener.on_begin(begun)
@@ -188,6 +167,11 @@ class _Series:
             yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
 
     @property
+    def _floors(self) -> Sequence[NoiseFloor]:
+        """Of interruptions alone."""
+        return self.opening.floors_by_work[ALONE].floors if self.opening is not None else ()
+
+    @property
     def _undisturbed_count(self) -> int:
         """Of the repetitions, or of the pairs of two."""
         count = len(self.options.commands)
@@ -198,20 +182,39 @@ class _Series:
         if self.options.wait_s:
             self._close_window()
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
+        if self.options.spreads:
+            self._spreader = ThreadSpreader(self.watch.last.target.cpus, self.watch.last.topology)
         plan = command_plan(self.options, self.options.commands[command], self.watch.last)
         began = self.watch.mark()
         started = self.commands.start(plan)
-        windows: list[Interval] = []
-        is_often = self.options.looks_often
-        while (end := started.wait(self.watch.next_look_ns(started.began_ns, is_often))) is None:
-            self._open_and_close(windows)
-        ended = self.watch.mark()
+        pending = PendingRepetition(number, command, began, started)
+        self._placement.begin(started.pid)
+        end = self._watched_to_the_end(pending)
         self._end = end
-        self._pending.append(_Pending(number, command, began, ended, started, end, windows))
-        if _status_of(end) != 0 and self.options.stops_at_failure and self.options.runs > 1:
+        pending.finish(end, self.watch.mark(), self._placement)
+        self._pending.append(pending)
+        if status_of(end) != 0 and self.options.stops_at_failure and self.options.runs > 1:
             self._failed = number
         if self.watch.is_due(end.ended_ns - started.began_ns):
             self._close_window()
+
+    def _watched_to_the_end(self, pending: PendingRepetition) -> EndedCommand:
+        """Looks at the machine now and then, and at the command's threads more often."""
+        began_ns, sampled_ns = pending.started.began_ns, pending.started.began_ns
+        while True:
+            look_ns, sample_ns = (
+                self.watch.next_look_ns(began_ns, self.options.looks_often),
+                sampled_ns + SAMPLE_EVERY_NS,
+            )
+            end = pending.started.wait(min(look_ns, sample_ns))
+            if end is not None:
+                return end
+            sampled_ns = time.monotonic_ns()
+            if sampled_ns >= look_ns:
+                self._open_and_close(pending.windows)
+            look = self._placement.sample(self.watch.last.tasks)
+            if look is not None and self._spreader is not None:
+                self._spreader.spread(look)
 
     def _open_and_close(self, windows: list[Interval]) -> None:
         """A window that ends within a repetition; the first one also covers all that were pending."""
@@ -230,65 +233,7 @@ class _Series:
 
     def _judge_pending(self) -> None:
         for each in self._pending:
-            judged = self._judged_of(each)
+            judged = judge_pending(each, self._floors)
             self._judged.append(judged)
             self.listener.on_repetition(judged)
         self._pending.clear()
-
-    def _judged_of(self, pending: _Pending) -> JudgedRepetition:
-        before, after = pending.began.snapshot, pending.ended.snapshot
-        use = _use_of(pending.started, pending.end)
-        repetition = Repetition(
-            number=pending.number,
-            command=pending.command,
-            began_ns=pending.started.began_ns,
-            ended_ns=pending.end.ended_ns,
-            began_wall_ns=pending.started.began_ns + pending.began.wall_ahead_ns,
-            status=_status_of(pending.end),
-            use=use,
-            shift=shift_between(pending.began, pending.ended),
-            span=interval_between(before, after),
-            books=balance(before, after, before.target.cpus, use.cpu_ns),
-            windows=tuple(pending.windows),
-            left_pids=pending.end.left_pids,
-        )
-        floors = self.opening.floors_by_work[ALONE].floors if self.opening is not None else ()
-        allowance = allowance_for(repetition.length_ns, floors)
-        return JudgedRepetition(repetition, allowance, judge_repetition(repetition, _siblings(after), allowance))
-
-
-def _siblings(snapshot: Snapshot) -> CpuSet:
-    return Case(snapshot).siblings
-
-
-def _status_of(end: EndedCommand) -> int:
-    """As subprocess has it: negative for a signal."""
-    return end.exit_status if end.exit_status is not None else -(end.signal_number or 0)
-
-
-def _use_of(started: StartedCommand, end: EndedCommand) -> CommandUse:
-    """With what its descendants used that it did not wait for, and that have ended."""
-    usage = end.usage if end.adopted_usage is None else end.usage.plus(end.adopted_usage)
-    waited_ns, first_thread_ns = _first_thread(started, end)
-    return CommandUse(
-        user_ns=usage.user_ns,
-        system_ns=usage.system_ns,
-        waited_ns=waited_ns,
-        ran_alone=first_thread_ns is not None and first_thread_ns >= usage.cpu_ns * _MOSTLY,
-        stopped_ns=end.stopped_ns,
-        major_faults=usage.major_faults,
-        blocks_in=usage.blocks_in,
-        blocks_out=usage.blocks_out,
-        switches=usage.voluntary_switches,
-        preemptions=usage.involuntary_switches,
-        most_resident_bytes=end.max_rss_bytes,
-    )
-
-
-def _first_thread(started: StartedCommand, end: EndedCommand) -> tuple[int | None, int | None]:
-    """How long it waited for a CPU, and how long it ran; None where the kernel does not tell."""
-    try:
-        began, ended = (parse_schedstat(text) for text in (started.scheduling_at_begin, end.scheduling))
-    except Malformed:
-        return None, None
-    return ended[1] - began[1], ended[0] - began[0]

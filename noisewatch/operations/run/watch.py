@@ -38,7 +38,7 @@ class RunWatch:
     def __init__(self, machine: Machine, options: SnapshotOptions, counting: Machine | None = None) -> None:
         """Looks are taken of the machine, marks of the one that is `counting`: a recording is to have looks alone."""
         self._machine = machine
-        self._counting = counting or machine
+        self.counting = counting or machine
         self._options = replace(options, is_discreet=True)
         self._task_reader = TaskReader()
         self._snapshot = self._read(None)
@@ -52,12 +52,12 @@ class RunWatch:
     def begin(self) -> None:
         """All threads are known from here on; a look within a repetition reads as many as the budget allows."""
         self._snapshot = self._read(self._snapshot)
-        self._counters = read_counters(self._counting)
+        self._counters = read_counters(self.counting)
         self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S))
 
     def mark(self) -> Mark:
         """The counters now: right before a repetition, and right after it."""
-        self._counters = read_counters(self._counting, self._counters)
+        self._counters = read_counters(self.counting, self._counters)
         now_ns = time.monotonic_ns()
         return Mark(
             self._counters.within(self._snapshot),

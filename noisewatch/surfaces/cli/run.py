@@ -41,6 +41,7 @@ def run(arguments: Namespace) -> int:
         is_aa=arguments.aa,
         wait_s=arguments.wait,
         membind=arguments.membind,
+        spreads=arguments.spread,
         is_as_user=arguments.as_user,
         most_retries=arguments.retry,
         min_undisturbed=arguments.min_undisturbed,

@@ -68,6 +68,9 @@ def fill_run(parser: ArgumentParser) -> None:
         help="memory of these nodes only: a list, auto (those of the target CPUs) or none (default none: any)",
     )
     parser.add_argument(
+        "--spread", action="store_true", help="pin each busy thread of the command to a target CPU of its own"
+    )
+    parser.add_argument(
         "--as-user", action="store_true", help="below sudo: the command runs as who called it, noisewatch as root"
     )
     parser.add_argument(

@@ -14,8 +14,8 @@ from noisewatch.surfaces.reports.run.reason_words import MARKS, conclude_repetit
 from noisewatch.units import short_duration
 
 if TYPE_CHECKING:
+    from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.progress import RunBeginning
-    from noisewatch.operations.run.series import JudgedRepetition
 
 _MOST_MARKS = 20
 

@@ -18,9 +18,10 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.record import recorded
 from noisewatch.operations.run.conclusion import conclude
+from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.progress import RunBeginning
-from noisewatch.operations.run.series import JudgedRepetition, RunSeries, run_series
+from noisewatch.operations.run.series import RunSeries, run_series
 from tests.operations.listening import SilentListener
 
 _CPU = max(os.sched_getaffinity(0))
@@ -155,3 +156,21 @@ def test_a_recording_of_a_series_has_its_looks(tmp_path: Path) -> None:
     recording.go_to_end()
     assert recording.damage is None
     assert read_snapshot(recording, SnapshotOptions()).tasks is None
+
+
+_TWO_THREADS = """
+import hashlib, threading
+def work():
+    for _ in range(120): hashlib.sha256(bytes(1_000_000)).digest()
+threads = [threading.Thread(target=work) for _ in range(2)]
+for each in threads: each.start()
+for each in threads: each.join()
+"""
+
+
+def test_where_the_threads_of_a_command_ran_is_known() -> None:
+    cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    options = RunOptions(argv=tuple(_python(_TWO_THREADS)), machine=MachineOptions(cpus=cpus), spreads=True)
+    placement = _ran(options).repetitions[0].placement
+    assert placement.looks > 0
+    assert len({thread.tid for thread in placement.threads}) >= 2

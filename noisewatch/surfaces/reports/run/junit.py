@@ -15,7 +15,8 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import conclude
-from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.reason_words import describe_reason, describe_reasons

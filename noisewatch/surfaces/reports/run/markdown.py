@@ -9,7 +9,8 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
-from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
 from noisewatch.surfaces.reports.run.formats import SeriesOptions

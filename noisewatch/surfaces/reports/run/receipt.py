@@ -24,10 +24,11 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.run.mean_difference import MeanDifference
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
+from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.plan import command_plan
 from noisewatch.operations.run.progress import RunBeginning
-from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_cgroup, describe_machine
 from noisewatch.surfaces.reports.run.formats import SeriesOptions

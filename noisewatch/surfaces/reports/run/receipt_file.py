@@ -15,7 +15,8 @@ from noisewatch.surfaces.reports.run.receipt import encoded, footer_of, header_o
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
-    from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+    from noisewatch.operations.run.judging import JudgedRepetition
+    from noisewatch.operations.run.series import RunSeries
 
 _PRINTED = (None, "-")
 

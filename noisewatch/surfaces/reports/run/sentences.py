@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 
+from noisewatch.judgement.run.placement_reasons import weighty_threads
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.placement_words import advice_line, placement_lines
 from noisewatch.surfaces.reports.run.words import (
     SAME_LAYOUT,
     against_itself_words,
@@ -19,6 +21,7 @@ from noisewatch.surfaces.reports.run.words import (
 from noisewatch.units import share_text
 
 _NAMES = ("A", "B")
+_MOST_THREADS = 8
 
 
 def counts_of(series: RunSeries) -> str:
@@ -40,7 +43,16 @@ def command_sentences(command: CommandConclusion) -> list[str]:
         range_words(statistics),
         *doubt_words(statistics),
         variance_words(command.variances),
+        *_placement_sentences(command),
     ]
+
+
+def _placement_sentences(command: CommandConclusion) -> list[str]:
+    """Where its threads ran, if there was a choice; and what would have placed them better."""
+    placement = command.placement
+    has_choice = len(placement.target) > 1 and placement.looks > 0
+    most = min(len(weighty_threads(placement)), _MOST_THREADS)
+    return [*(placement_lines(placement, most) if has_choice else ()), *map(advice_line, command.advice)]
 
 
 def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:

@@ -10,9 +10,12 @@ from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunO
 from noisewatch.kinds import Kind
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.usage import ResourceUsage
+from noisewatch.model.run.memory_nodes import NOWHERE_ELSE
+from noisewatch.model.run.placement_tally import placement_of
 from noisewatch.model.run.repetition import Repetition
+from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
-from noisewatch.operations.run.series import JudgedRepetition, RunSeries
+from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
 from tests.written.repetitions import ALLOWED, MS, ran, repeat
 
@@ -61,7 +64,9 @@ def written_series(
         command = at % 2 if has_two else 0
         ended_ns = _second().ended_ns + at * MS
         repetition = replace(_second(), number=at + 1, command=command, status=status, ended_ns=ended_ns)
-        judged.append(JudgedRepetition(repetition, ALLOWED, verdict))
+        judged.append(
+            JudgedRepetition(repetition, ALLOWED, verdict, placement_of([], frozenset({2}), {}, NOWHERE_ELSE))
+        )
     against = ("/opt/secret/other",) if has_two else None
     return RunSeries(
         options=RunOptions(argv=tuple(argv), runs=len(verdicts), against=against),

@@ -1,0 +1,113 @@
+"""From what was seen of a repetition to its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+
+from noisewatch.errors import Malformed
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.noise.budget import NoiseFloor
+from noisewatch.judgement.run.allowance import Allowance, allowance_for
+from noisewatch.judgement.run.reasons import RepetitionVerdict
+from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
+from noisewatch.kernel.tasks.files import parse_schedstat
+from noisewatch.machine.command.ending import EndedCommand
+from noisewatch.machine.command.running import StartedCommand
+from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.model.run.books import balance
+from noisewatch.model.run.placement import Placement, idle_shares
+from noisewatch.model.run.repetition import CommandUse, Repetition
+from noisewatch.operations.run.placement_watch import PlacementWatch
+from noisewatch.operations.run.watch import Mark, shift_between
+from noisewatch.records import dataclass
+
+_MOSTLY = 0.99  # of a command's time its first thread had: the rest is what the shell in it forked
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRepetition:
+    """A repetition, what it was allowed to meet, where its threads ran, and the verdict."""
+
+    repetition: Repetition
+    allowance: Allowance
+    verdict: RepetitionVerdict
+    placement: Placement
+
+
+@dataclass(slots=True)
+class PendingRepetition:
+    """A repetition that runs, or whose last window is still open."""
+
+    number: int
+    command: int
+    began: Mark
+    started: StartedCommand
+    windows: list[Interval] = field(default_factory=list)
+    ended: Mark = field(init=False)
+    end: EndedCommand = field(init=False)
+    use: CommandUse = field(init=False)
+    placement: Placement = field(init=False)
+
+    def finish(self, end: EndedCommand, ended: Mark, watch: PlacementWatch) -> None:
+        """The command has ended."""
+        self.end, self.ended = end, ended
+        self.use = _use_of(self.started, end)
+        before, after = self.began.snapshot, ended.snapshot
+        self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
+
+
+def judge_pending(pending: PendingRepetition, floors: Sequence[NoiseFloor]) -> JudgedRepetition:
+    """The verdict, by the noise floors of interruptions alone."""
+    before, after = pending.began.snapshot, pending.ended.snapshot
+    repetition = Repetition(
+        number=pending.number,
+        command=pending.command,
+        began_ns=pending.started.began_ns,
+        ended_ns=pending.end.ended_ns,
+        began_wall_ns=pending.started.began_ns + pending.began.wall_ahead_ns,
+        status=status_of(pending.end),
+        use=pending.use,
+        shift=shift_between(pending.began, pending.ended),
+        span=interval_between(before, after),
+        books=balance(before, after, before.target.cpus, pending.use.cpu_ns),
+        windows=tuple(pending.windows),
+        left_pids=pending.end.left_pids,
+    )
+    allowance = allowance_for(repetition.length_ns, floors)
+    verdict = judge_repetition(repetition, Case(after).siblings, allowance)
+    placed = with_placement(verdict, pending.placement, repetition.length_ns)
+    return JudgedRepetition(repetition, allowance, placed, pending.placement)
+
+
+def status_of(end: EndedCommand) -> int:
+    """As subprocess has it: negative for a signal."""
+    return end.exit_status if end.exit_status is not None else -(end.signal_number or 0)
+
+
+def _use_of(started: StartedCommand, end: EndedCommand) -> CommandUse:
+    """With what its descendants used that it did not wait for, and that have ended."""
+    usage = end.usage if end.adopted_usage is None else end.usage.plus(end.adopted_usage)
+    waited_ns, first_thread_ns = _first_thread(started, end)
+    return CommandUse(
+        user_ns=usage.user_ns,
+        system_ns=usage.system_ns,
+        waited_ns=waited_ns,
+        ran_alone=first_thread_ns is not None and first_thread_ns >= usage.cpu_ns * _MOSTLY,
+        stopped_ns=end.stopped_ns,
+        major_faults=usage.major_faults,
+        blocks_in=usage.blocks_in,
+        blocks_out=usage.blocks_out,
+        switches=usage.voluntary_switches,
+        preemptions=usage.involuntary_switches,
+        most_resident_bytes=end.max_rss_bytes,
+    )
+
+
+def _first_thread(started: StartedCommand, end: EndedCommand) -> tuple[int | None, int | None]:
+    """How long it waited for a CPU, and how long it ran; None where the kernel does not tell."""
+    try:
+        began, ended = (parse_schedstat(text) for text in (started.scheduling_at_begin, end.scheduling))
+    except Malformed:
+        return None, None
+    return ended[1] - began[1], ended[0] - began[0]
