@@ -122,7 +122,7 @@ class _Series:
     _end: EndedCommand = field(init=False)
 
     def run(self) -> RunSeries:
-        used_before_s = os.times()
+        used_before_s = time.process_time()
         self.watch.begin()
         target, topology = self.watch.last.target.cpus, self.watch.last.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
@@ -135,14 +135,13 @@ class _Series:
                 break
         self._close_window()
         self.listener.on_done()
-        used_s = os.times()
         return RunSeries(
             options=self.options,
             seed=self.seed,
             machine=first,
             repetitions=tuple(self._judged),
             end=self._end,
-            own_cpu_s=used_s.user + used_s.system - used_before_s.user - used_before_s.system,
+            own_cpu_s=time.process_time() - used_before_s,
             opening=self.opening,
             failed=self._failed,
             ended_by=self.commands.asked_to_end,
