@@ -161,7 +161,7 @@ def test_a_recording_of_a_series_has_its_looks(tmp_path: Path) -> None:
 _TWO_THREADS = """
 import hashlib, threading
 def work():
-    for _ in range(120): hashlib.sha256(bytes(1_000_000)).digest()
+    for _ in range(600): hashlib.sha256(bytes(1_000_000)).digest()
 threads = [threading.Thread(target=work) for _ in range(2)]
 for each in threads: each.start()
 for each in threads: each.join()
