@@ -8,7 +8,8 @@ import pytest
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
-from noisewatch.judgement.run.reasons import ReasonKind
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from noisewatch.judgement.run.repetition_verdict import with_placement
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
 from noisewatch.model.run.memory_nodes import NOWHERE_ELSE
@@ -103,3 +104,23 @@ _SEEN = [thread_look(9, 1, 90)]
 def test_what_could_not_be_seen_is_unknown_where_it_matters(placement: Placement, words: str | None) -> None:
     reason = why_placement_unknown(placement)
     assert reason is None if words is None else words in str(reason)
+
+
+_QUIET = RepetitionVerdict(RunOutcome.UNDISTURBED)
+
+
+def test_a_quiet_repetition_whose_threads_moved_is_disturbed() -> None:
+    moved = placed([thread_look(9, 1, 5)], [thread_look(9, 2, 50)], used_ns=50)
+    verdict = with_placement(_QUIET, moved, SECOND_NS)
+    assert (verdict.outcome, [each.kind for each in verdict.reasons]) == ("disturbed", [ReasonKind.NODE_CHANGED])
+
+
+def test_a_quiet_repetition_whose_threads_nobody_saw_is_unknown_where_that_matters() -> None:
+    assert with_placement(_QUIET, placed(used_ns=100), SECOND_NS).outcome == RunOutcome.UNKNOWN
+    assert with_placement(_QUIET, placed(used_ns=100, target=frozenset({2})), SECOND_NS) == _QUIET
+
+
+def test_what_was_known_and_unknown_before_stays_so() -> None:
+    before = RepetitionVerdict(RunOutcome.UNKNOWN, unknowns=("steal",))
+    after = with_placement(before, placed(used_ns=100, target=frozenset({2})), SECOND_NS)
+    assert after == before
