@@ -49,6 +49,7 @@ class TaskReader:
         used_ns: Callable[[], int] = time.thread_time_ns,
     ) -> None:
         self._budget_ns = budget_ns
+        self._least = 1
         self._used_ns = used_ns  # CPU time: who has to wait for a CPU has not used it, and would tell of nobody
         self._asks_all_affinities = asks_all_affinities
         self._process_by_pid: dict[int, _Process] = {}
@@ -58,9 +59,13 @@ class TaskReader:
         self._last_in_turn = {True: 0, False: 0}  # of those that are awake, and of the others
         self._is_other_turn = False
 
-    def limit(self, budget_ns: int) -> None:
-        """From now on a snapshot takes so much CPU time at most, and asks only who ran on target CPUs for affinity."""
+    def limit(self, budget_ns: int, least: int = 1) -> None:
+        """From now on a snapshot takes so much CPU time at most, and asks only who ran on target CPUs for affinity.
+
+        So many processes that may have run are read at `least`: on a slow machine the first one takes all of the time.
+        """
         self._budget_ns = budget_ns
+        self._least = least
         self._asks_all_affinities = False
 
     def read(self, reader: Reader, target: CpuSet, tickless: CpuSet = frozenset()) -> Tasks | None:
@@ -89,14 +94,18 @@ class TaskReader:
         self, threads: ThreadReader, order: Sequence[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
         """Each process with its threads, until that took too long. To ask takes longer than one that rests."""
-        started_ns = self._used_ns()
+        started_ns, count = self._used_ns(), 0
         for some in self._together(order):
             changed = self._changed(threads, some)
             for pid in some:
                 yield pid, self._read_or_rest(threads, pid, changed.get(pid))
                 is_due = pid in changed or pid == some[-1]
-                if is_due and self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns:
+                count += is_due
+                if is_due and count >= self._least and self._is_spent(started_ns):
                     return
+
+    def _is_spent(self, started_ns: int) -> bool:
+        return self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns
 
     def _together(self, order: Sequence[int]) -> Iterator[list[int]]:
         """The processes in their order, as many in one call as keep within the budget; at least one."""

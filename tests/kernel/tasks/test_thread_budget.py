@@ -36,6 +36,12 @@ def test_a_budget_too_small_for_anything_still_reads_one_process() -> None:
     assert len(read_tasks(_ticking(budget_ns=0), WrittenMachine(crowd_of(20))).read_pids) == 1
 
 
+def test_a_budget_too_small_for_anything_still_reads_as_many_as_are_asked_for() -> None:
+    task_reader = _ticking()
+    task_reader.limit(0, least=3)
+    assert len(read_tasks(task_reader, WrittenMachine(crowd_of(20))).read_pids) == 3
+
+
 def test_with_a_budget_all_processes_have_their_turn() -> None:
     machine = WrittenMachine(crowd_of(20))
     task_reader = _ticking(budget_ns=3)
