@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from noisewatch.kernel.snapshot.counters import Counters, read_counters
@@ -21,6 +22,9 @@ _SOONEST_NS = NS_PER_S // 5  # between looks, each of which costs some milliseco
 _LONG_NS = NS_PER_S // 20
 _LATEST_NS = NS_PER_S
 _PATIENCE = 20  # looks at a repetition before they become fewer
+_LEAST_READ = 8  # processes in a look: the command and who disturbs it, however slow the machine is
+_AT_ONCE_NS = 20_000  # two clocks that are read in so short a time are read at the same time
+_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +57,15 @@ class RunWatch:
         """All threads are known from here on; a look within a repetition reads as many as the budget allows."""
         self._snapshot = self._read(self._snapshot)
         self._counters = read_counters(self.counting)
-        self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S))
+        self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S), _LEAST_READ)
 
     def mark(self) -> Mark:
         """The counters now: right before a repetition, and right after it."""
         self._counters = read_counters(self.counting, self._counters)
-        now_ns = time.monotonic_ns()
         return Mark(
             self._counters.within(self._snapshot),
-            wall_ahead_ns=time.time_ns() - now_ns,
-            boot_ahead_ns=time.clock_gettime_ns(time.CLOCK_BOOTTIME) - now_ns,
+            wall_ahead_ns=ahead_ns(time.time_ns),
+            boot_ahead_ns=ahead_ns(lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)),
         )
 
     def look(self) -> Interval:
@@ -91,6 +94,15 @@ class RunWatch:
             parents_in(snapshot.tasks), [os.getpid()]
         )  # orphans come back to us
         return replace(snapshot, own_pids=own_pids)
+
+
+def ahead_ns(clock: Callable[[], int], monotonic: Callable[[], int] = time.monotonic_ns) -> int:
+    """How far a clock is before CLOCK_MONOTONIC, by the try that was interrupted the least."""
+    tries: list[tuple[int, int]] = []
+    while len(tries) < _TRIES and (not tries or tries[-1][0] > _AT_ONCE_NS):
+        before_ns, now_ns, after_ns = monotonic(), clock(), monotonic()
+        tries.append((after_ns - before_ns, now_ns - (before_ns + after_ns) // 2))
+    return min(tries)[1]
 
 
 def shift_between(before: Mark, after: Mark) -> ClockShift:
