@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from noisewatch.errors import UsageError
 from noisewatch.kernel.calibration import CalibrationOptions
@@ -74,11 +74,39 @@ def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener:
 
 @contextmanager
 def recorded(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
-    """The machine, which also writes to `output` what it is asked by another operation. Raises UsageError."""
+    """The machine, which also writes to `output` what it is asked by another operation. Raises UsageError.
+
+    An output that takes no more ends the recording, not the operation: OSError is raised behind that.
+    """
     _require_this_host(machine)
-    recorder = Recorder(machine, output, _NO_INTERVAL_S)
+    sink = _PatientSink(output)
+    recorder = Recorder(machine, cast(BinaryIO, sink), _NO_INTERVAL_S)
     yield recorder
     recorder.close()
+    if sink.error is not None:
+        raise sink.error
+
+
+class _PatientSink:
+    """Hands on what it is given, up to the first piece that is not taken."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+        self.error: OSError | None = None
+
+    def write(self, content: bytes) -> int:
+        self._hand_on(lambda: self._output.write(content))
+        return len(content)
+
+    def flush(self) -> None:
+        self._hand_on(self._output.flush)
+
+    def _hand_on(self, work: Callable[[], object]) -> None:
+        if self.error is None:
+            try:
+                work()
+            except OSError as error:
+                self.error = error
 
 
 def _require_this_host(machine: Machine) -> None:
