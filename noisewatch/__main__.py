@@ -17,7 +17,7 @@ def run() -> None:
 
     def end(number: int, frame: FrameType | None) -> None:
         ended.append(number)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(number)
 
     gc.set_threshold(_YOUNG_OBJECTS)
     atexit.register(gc.freeze)  # what ends with the process is not looked through once more

@@ -88,8 +88,8 @@ def run_series(
         return series
     try:
         return replace(series, closing=_calibrated(recorder or machine, watch.last, options, listener))
-    except KeyboardInterrupt:  # the repetitions are over, and known
-        return replace(series, ended_by=signal.SIGINT)
+    except KeyboardInterrupt as error:  # the repetitions are over, and known; of another signal it says which
+        return replace(series, ended_by=next(iter(error.args), signal.SIGINT))
 
 
 def _calibrated(machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener) -> Calibrated | None:

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError
 from noisewatch.faults import describe_fault
-from noisewatch.surfaces.cli.arguments import command_of, parse_arguments
+from noisewatch.surfaces.cli.arguments import RUN, command_named_in, command_of, parse_arguments
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.verdict.formats import Format, format_named_in
 
@@ -22,12 +22,15 @@ _NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a verdic
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command and returns the exit status: 0 done, 2 usage or input error, 3 could not measure."""
+    """Runs the command and returns the exit status: 0 done, 2 usage or input error, 3 could not measure.
+
+    `run` ends as the command that it runs, so errors of its own have the status that env(1) and timeout(1) give theirs.
+    """
     words = sys.argv[1:] if argv is None else argv
-    measures = False
+    command = command_named_in(words)
     try:
         arguments = parse_arguments(words)
-        measures = arguments.command in _MEASURING
+        command = arguments.command
         return command_of(arguments)(arguments)
     except CannotStart as error:
         print(f"noisewatch: {' '.join(str(error).split())}", file=sys.stderr)
@@ -35,10 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NoisewatchError as error:
         message = " ".join(str(error).split())
         print(f"noisewatch: {message}", file=sys.stderr)
+        if command == RUN:
+            return CannotStart.OURS
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
         return _told_as_wanted(message, status, format_named_in(words))
     except KeyboardInterrupt:
-        if measures:
+        if command in _MEASURING:
             print("noisewatch: interrupted: nothing is kept", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
@@ -52,8 +57,11 @@ def tell_internal_error(kind: type[BaseException], error: BaseException, trace: 
     Python itself would exit with 1, which is what an unstable machine has. Raises SystemExit.
     """
     message = describe_fault(error)
+    words = sys.argv[1:]
     print(f"noisewatch: {message}; please report it", file=sys.stderr)
-    raise SystemExit(_told_as_wanted(message, _INTERNAL_ERROR, format_named_in(sys.argv[1:])))
+    if command_named_in(words) == RUN:
+        raise SystemExit(CannotStart.OURS)
+    raise SystemExit(_told_as_wanted(message, _INTERNAL_ERROR, format_named_in(words)))
 
 
 def _told_as_wanted(message: str, status: int, wanted: Format | None) -> int:

@@ -29,7 +29,7 @@ from noisewatch.surfaces.cli.options import (
 from noisewatch.surfaces.cli.preflight_options import fill_preflight
 from noisewatch.surfaces.cli.run_options import fill_run
 
-MONITOR, PREFLIGHT = "monitor", "preflight"
+MONITOR, PREFLIGHT, RUN = "monitor", "preflight", "run"
 
 _COMMANDS = {
     "preflight": "check whether a benchmark may start: verdict and exit status",
@@ -48,6 +48,7 @@ Without a command noisewatch opens the monitor.
 
 exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown, 4 --wait ran out
 (--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
+of run: that of its command; 125 for all errors of its own (noisewatch run --help);
 of all other commands: 0 done, 2 usage or input error, 3 could not measure
 """
 
@@ -280,6 +281,11 @@ def _configured(
     arguments.configured_by = file
     arguments.cpus = arguments.cpus if cpus is None else cpus  # it may stand before the command
     return arguments
+
+
+def command_named_in(words: Sequence[str]) -> str | None:
+    """The command of a command line that may be wrong: the first word that is one; None without one."""
+    return next((word for word in words if word in _COMMANDS), None)
 
 
 def command_of(arguments: Namespace) -> Callable[[Namespace], int]:

@@ -5,29 +5,34 @@ from __future__ import annotations
 import signal
 import sys
 from argparse import Namespace
-from collections import Counter
 
-from noisewatch.errors import NoisewatchError, UsageError
+from noisewatch.errors import CannotStart, NoisewatchError, UsageError
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import end_as
 from noisewatch.operations.machines import open_machine
+from noisewatch.operations.run.gate import gate_of_results, gate_of_series
 from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries, run_series
+from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.run_options import CALIBRATION_S
 from noisewatch.surfaces.cli.run_progress import OneRun, RunProgress
-from noisewatch.surfaces.cli.run_results import check_results, tell_results
+from noisewatch.surfaces.cli.run_results import check_results, read_results, tell_results
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.run.report import ReportWish, opened_report
 
 DISTURBED, UNKNOWN = 5, 3
+_GATE = {RunOutcome.UNDISTURBED: 0, RunOutcome.DISTURBED: DISTURBED, RunOutcome.UNKNOWN: UNKNOWN}
 _BY_SIGNAL = 128
-_NOT_WRITTEN = 2
 
 
 def run(arguments: Namespace) -> int:
-    """Runs the command, reports, and ends as it did; with --gate as the verdict says."""
+    """Runs the command, reports, and ends as it did; with --gate as the verdict says.
+
+    The status of a command that failed comes first, then the verdict's, then that of a report that is incomplete.
+    """
     argv = tuple(arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv)
     if not argv:
         raise UsageError("run: no command (noisewatch run -- COMMAND)")
@@ -50,37 +55,56 @@ def run(arguments: Namespace) -> int:
         stops_at_failure=not arguments.ignore_failure,
         looks_often=arguments.results is not None,
     )
-    machine = open_machine(options.machine)
+    ran = _run(open_machine(options.machine), options, arguments, is_series)
+    if is_series and ran.series.has_ended_early:
+        return _ended_early(ran.series)
+    if not is_series and ran.series.end.exit_status != 0:
+        return end_as(ran.series.end)
+    status = _gate(ran, is_series, arguments.results is not None) if arguments.gate else 0
+    return status or (0 if ran.is_told else CannotStart.OURS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """`is_told`: all that was wanted could be read and written. `results` is None where no file of runs was read."""
+
+    series: RunSeries
+    results: MarkedResults | None
+    is_told: bool
+
+
+def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _Ran:
+    """What cannot be reported once the command has run is said, and changes nothing in what it came to."""
+    series, results, is_told = None, None, True
     wish = ReportWish(arguments.format, arguments.output, not is_series, arguments.identify)
-    if not is_series:
-        series = _run_once(machine, options, wish, arguments.record)
-        is_told = tell_results(arguments, series)
-        if is_told or series.end.exit_status != 0:
-            return _gate(series) if arguments.gate else end_as(series.end)
-        return _NOT_WRITTEN
-    shown = RunProgress(options.runs * len(options.commands))
-    with recorded_to(arguments.record, machine) as recorder, opened_report(wish, shown) as report:
-        series = run_series(machine, options, report.listener, recorder)
-        report.tell(series, width())
-    is_told = tell_results(arguments, series)
-    if series.has_ended_early:
-        return _ended_early(series)
-    status = _gate(series) if arguments.gate else 0
-    return status or (_NOT_WRITTEN if report.is_incomplete or not is_told else 0)
-
-
-def _run_once(machine: Machine, options: RunOptions, wish: ReportWish, record: str | None) -> RunSeries:
-    """What cannot be reported is said, and changes nothing in how it ends."""
-    series = None
+    shown = RunProgress(options.runs * len(options.commands)) if is_series else OneRun()
     try:
-        with recorded_to(record, machine) as recorder, opened_report(wish, OneRun()) as report:
+        with recorded_to(arguments.record, machine) as recorder, opened_report(wish, shown) as report:
             series = run_series(machine, options, report.listener, recorder)
-            report.tell(series, width())
+            if arguments.results is not None:
+                results = read_results(arguments.results, series)
+            report.tell(series, width(), results)
+            is_told = not report.is_incomplete
     except (NoisewatchError, BrokenPipeError) as error:
-        if series is None:
+        if series is None or (is_series and isinstance(error, BrokenPipeError)):
             raise
         print(f"noisewatch: {error}", file=sys.stderr)
-    return series
+        is_told = False
+    except KeyboardInterrupt:
+        if series is None:
+            print("noisewatch: interrupted before the first run: nothing was measured", file=sys.stderr)
+        raise
+    if arguments.results is not None:
+        is_told = results is not None and tell_results(results, arguments.filtered) and is_told
+    return _Ran(series, results, is_told)
+
+
+def _gate(ran: _Ran, is_series: bool, has_results: bool) -> int:
+    """With a file of runs these are what was measured; in a series the repetitions count as well."""
+    outcomes = {gate_of_series(ran.series)} if is_series or not has_results else set()
+    if has_results:
+        outcomes.add(RunOutcome.UNKNOWN if ran.results is None else gate_of_results(ran.results))
+    return max(_GATE[outcome] for outcome in outcomes)
 
 
 def _ended_early(series: RunSeries) -> int:
@@ -101,13 +125,3 @@ def _calibration_s(arguments: Namespace, is_series: bool) -> float:
     if arguments.calibration is not None:
         return float(arguments.calibration)
     return CALIBRATION_S if is_series else 0.0
-
-
-def _gate(series: RunSeries) -> int:
-    """0 where as many repetitions as were wanted, of each command, were undisturbed."""
-    outcomes = Counter((each.repetition.command, each.verdict.outcome) for each in series.repetitions)
-    commands = range(len(series.options.commands))
-    if all(outcomes[command, RunOutcome.UNDISTURBED] >= series.options.runs for command in commands):
-        return 0
-    is_disturbed = any(outcomes[command, RunOutcome.DISTURBED] for command in commands)
-    return DISTURBED if is_disturbed or series.has_ended_early else UNKNOWN

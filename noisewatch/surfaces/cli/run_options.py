@@ -19,10 +19,22 @@ from noisewatch.surfaces.reports.run.formats import RUN_FORMATS
 
 _MOST_RUNS = 1_000_000
 CALIBRATION_S = 1.0
+_EPILOG = """\
+examples:
+  noisewatch run -- ./benchmark
+  noisewatch run --runs 25 --output receipt.jsonl -- ./benchmark
+  noisewatch run --runs 25 --against './old --fast' -- ./new --fast
+  noisewatch run --runs 25 --retry 10 --wait 60 --gate -- ./benchmark
+
+exit status: that of a command that failed (128 and the signal's number where it ends a series); then, with --gate,
+5 disturbed or incomplete, 3 unknown; 125 for an error of noisewatch's own, and where a report, a recording or the
+--results could not be written or read; 126 and 127 for a command that cannot be run, or is not there
+"""
 
 
 def fill_run(parser: ArgumentParser) -> None:
     """Options first; what follows `--`, or the first word that is no option, is the command."""
+    parser.epilog = _EPILOG
     add_machine_options(parser, SUPPRESS)
     add_output(parser, RUN_FORMATS)
     parser.set_defaults(format=None)  # the name of the file may tell it

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from noisewatch.errors import NoisewatchError, UsageError
-from noisewatch.operations.run.results import mark_results, refuse_same_file
+from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.output import opened_output, width
 from noisewatch.surfaces.reports.run.results_text import text_of_results
@@ -25,17 +25,24 @@ def check_results(arguments: Namespace) -> None:
     refuse_same_file(arguments.results, arguments.filtered)
 
 
-def tell_results(arguments: Namespace, series: RunSeries) -> bool:
-    """Says on standard error what became of the runs in the file; whether all that was wanted could be done."""
-    if arguments.results is None:
+def read_results(path: str, series: RunSeries) -> MarkedResults | None:
+    """The runs in the file; None, as is said, where it cannot be read."""
+    try:
+        return mark_results(path, series)
+    except NoisewatchError as error:
+        print(f"noisewatch: {error}", file=sys.stderr)
+        return None
+
+
+def tell_results(marked: MarkedResults, filtered: str | None) -> bool:
+    """Says on standard error what became of the runs; whether the undisturbed ones could be written where wanted."""
+    print(text_of_results(marked, width()), end="", file=sys.stderr)
+    if filtered is None:
         return True
     try:
-        marked = mark_results(arguments.results, series)
-        print(text_of_results(marked, width()), end="", file=sys.stderr)
-        if arguments.filtered is not None:
-            refuse_same_file(arguments.results, arguments.filtered)
-            with _opened(arguments.filtered) as output:
-                marked.write_undisturbed(output)
+        refuse_same_file(marked.file.path, filtered)
+        with _opened(filtered) as output:
+            marked.write_undisturbed(output)
     except NoisewatchError as error:
         print(f"noisewatch: {error}", file=sys.stderr)
         return False

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.noise import CPU, LOOP, noise
+from tests.surfaces.reports.run.running import lines_of
 
 _NOISEWATCH = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU)]
 
@@ -26,16 +27,37 @@ def _pyperf(path: Path) -> list[object]:
 
 def test_runs_beside_a_busy_loop_are_marked_and_left_out(tmp_path: Path) -> None:
     results, filtered = tmp_path / "results.json", tmp_path / "filtered.json"
+    receipt = tmp_path / "receipt.jsonl"
     with noise(LOOP):
-        ran = _ran("--results", results, "--filtered", filtered, "--", *_pyperf(results))
+        wanted = ["--results", results, "--filtered", filtered, "--output", receipt]
+        ran = _ran(*wanted, "--", *_pyperf(results))
     assert "Mean +- std dev" in ran.stdout
     assert "0 of 2 runs undisturbed" in ran.stderr
     rows = [line.split() for line in ran.stderr.splitlines()]
     assert [row[0] for row in rows if row[1:2] == ["timeit"] and "disturbed" in row] == ["1", "2"]
     assert "nothing written: 0 of 2 runs of timeit were undisturbed" in ran.stderr
-    assert ran.returncode == 2
+    assert ran.returncode == 125
     assert not filtered.exists()
     assert len(json.loads(results.read_text())["benchmarks"][0]["runs"]) == 2
+    told = lines_of(receipt)[-1]["results"]
+    assert told["file"] == "results.json"
+    assert told["counts"] == {"undisturbed": 0, "disturbed": 2, "unknown": 0}
+    assert [(each["run"], each["name"], each["verdict"]) for each in told["runs"]] == [
+        (0, "timeit", "disturbed"),
+        (1, "timeit", "disturbed"),
+    ]
+    assert all(each["began_ns"] < each["ended_ns"] and each["reasons"] for each in told["runs"])
+
+
+def test_the_gate_goes_by_the_runs_in_the_file(tmp_path: Path) -> None:
+    results = tmp_path / "results.json"
+    with noise(LOOP):
+        assert _ran("--gate", "--results", results, "--", *_pyperf(results)).returncode == 5
+    old = {"metadata": {"name": "old", "date": "2020-01-01 00:00:00", "duration": 0.1}, "runs": [{"values": [1.0]}]}
+    results.write_text(json.dumps({"version": "1.0", "benchmarks": [old]}))
+    assert _ran("--gate", "--results", results, "--", "true").returncode == 3  # none ran meanwhile
+    results.unlink()
+    assert _ran("--gate", "--results", results, "--", "true").returncode == 3
 
 
 @pytest.mark.parametrize("content", [None, "rubbish"])
@@ -44,7 +66,7 @@ def test_a_file_that_cannot_be_read_is_said_and_the_status_is_not_0(tmp_path: Pa
     if content is not None:
         results.write_text(content)
     ran = _ran("--results", results, "--", "true")
-    assert ran.returncode == 2
+    assert ran.returncode == 125
     assert f"noisewatch: {results}: " in ran.stderr
     assert "Traceback" not in ran.stderr
 
@@ -64,7 +86,7 @@ def test_nothing_runs_where_the_files_cannot_be_meant(tmp_path: Path) -> None:
     results, made = tmp_path / "results.json", tmp_path / "made"
     for wanted in (("--filtered", results), ("--results", results, "--filtered", results)):
         ran = _ran(*wanted, "--", "touch", made)
-        assert ran.returncode == 2
+        assert ran.returncode == 125
         assert "--filtered" in ran.stderr
     assert not made.exists()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
+    from noisewatch.operations.run.results import MarkedResults
     from noisewatch.operations.run.series import RunSeries
 
 TEXT, LINES, GITHUB = "text", "jsonl", "github"
@@ -16,10 +17,14 @@ TEXT, LINES, GITHUB = "text", "jsonl", "github"
 
 @dataclass(frozen=True, slots=True)
 class SeriesOptions:
-    """What a report has to fit, and whether it may tell the commands' arguments and folders of this host."""
+    """What a report has to fit, and whether it may tell the commands' arguments and folders of this host.
+
+    `results` are the runs of a file that the command wrote, where one was read.
+    """
 
     width: int = 100
     identifies: bool = False
+    results: MarkedResults | None = None
 
 
 _MODULES: Mapping[str, str] = {

@@ -19,7 +19,7 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
-from noisewatch.judgement.run.reasons import RunOutcome, RunReason
+from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.run.mean_difference import MeanDifference
@@ -32,6 +32,7 @@ from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_cgroup, describe_machine
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.receipt_verdicts import describe_results, describe_verdict
 from noisewatch.text import clean, printable
 
 COMMANDS = ("a", "b")
@@ -137,10 +138,7 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "user_ns": use.user_ns,
         "system_ns": use.system_ns,
         "ended": _ending(repetition.status),
-        "verdict": verdict.outcome,
-        "reasons": [_reason(each) for each in verdict.reasons],
-        "own": [_reason(each) for each in verdict.own],
-        "unknowns": [printable(each) for each in verdict.unknowns],
+        **describe_verdict(verdict),
         "allowance": asdict(judged.allowance),
         "waited_ns": use.waited_ns,
         "stopped_ns": use.stopped_ns,
@@ -173,11 +171,7 @@ def _signal(number: int) -> dict[str, Any]:
     return {"number": number, "name": name}
 
 
-def _reason(reason: RunReason) -> dict[str, Any]:
-    return {**asdict(reason), "name": printable(reason.name)}
-
-
-def footer_of(series: RunSeries) -> dict[str, Any]:
+def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
     """What the repetitions come to. A receipt without it was cut short: the series was killed, or the disk was full."""
     conclusion = conclude(series)
     outcomes = [each.verdict.outcome for each in series.repetitions]
@@ -192,6 +186,7 @@ def footer_of(series: RunSeries) -> dict[str, Any]:
         "closing": None if series.closing is None else _calibration(series.closing),
         "speed_change": None if change is None else {**asdict(change), "is_too_much": change.is_too_much},
         "own_cpu_s": series.own_cpu_s,
+        "results": None if wanted.results is None else describe_results(wanted.results, wanted.identifies),
     }
 
 
@@ -221,13 +216,13 @@ def _difference(found: MeanDifference | None) -> dict[str, Any] | None:
     return None if found is None else {**asdict(found), "is_shown": found.is_shown}
 
 
-def series_of(series: RunSeries, identifies: bool) -> dict[str, Any]:
+def series_of(series: RunSeries, options: SeriesOptions) -> dict[str, Any]:
     """All of `run --format json`: the lines of the receipt in one document."""
     return {
-        **header_of(series, identifies),
+        **header_of(series, options.identifies),
         "kind": "series",
         "repetitions": [repetition_of(each) for each in series.repetitions],
-        "footer": footer_of(series),
+        "footer": footer_of(series, options),
     }
 
 
@@ -251,4 +246,4 @@ def schema_of_run() -> str:
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
     """All of `run --format json`."""
-    return encoded(series_of(series, options.identifies), indent=1)
+    return encoded(series_of(series, options), indent=1)

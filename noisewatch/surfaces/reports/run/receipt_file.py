@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
     from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.series import RunSeries
+    from noisewatch.surfaces.reports.run.formats import SeriesOptions
 
 _PRINTED = (None, "-")
 
@@ -72,9 +73,9 @@ class ReceiptKeeper(RunListener):
         self._shown.on_repetition(judged)
         self._write(encoded(repetition_of(judged)))
 
-    def on_end(self, series: RunSeries) -> None:
+    def on_end(self, series: RunSeries, options: SeriesOptions) -> None:
         """The last line."""
-        self._write(encoded(footer_of(series)))
+        self._write(encoded(footer_of(series, options)))
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         self._shown.on_sampling(doing, done_s, total_s)

@@ -13,6 +13,7 @@ from noisewatch.surfaces.reports.run.formats import GITHUB, LINES, TEXT, SeriesO
 
 if TYPE_CHECKING:
     from noisewatch.operations.run.progress import RunListener
+    from noisewatch.operations.run.results import MarkedResults
     from noisewatch.operations.run.series import RunSeries
     from noisewatch.surfaces.reports.run.receipt_file import ReceiptKeeper
 
@@ -69,11 +70,11 @@ class RunReport:
         """Whether lines of the receipt are missing, as was said."""
         return self._keeper is not None and self._keeper.is_incomplete
 
-    def tell(self, series: RunSeries, width: int) -> None:
+    def tell(self, series: RunSeries, width: int, results: MarkedResults | None = None) -> None:
         """All that is told at the end; the file first, as nobody may read the rest."""
+        options = SeriesOptions(width, self._wish.identifies, results)
         if self._keeper is not None:
-            self._keeper.on_end(series)
-        options = SeriesOptions(width, self._wish.identifies)
+            self._keeper.on_end(series, options)
         for form, output in ((self._wish.wanted_form, self._output), (TEXT, self._summary)):
             if output is not None:
                 output.write(render_series(form, series, options).encode("utf-8", "replace"))

@@ -116,7 +116,7 @@ def test_lines_may_be_printed(tmp_path: Path) -> None:
 
 def test_of_a_single_run_standard_output_is_the_commands(tmp_path: Path) -> None:
     said = ran("--format", "jsonl", "--", "touch", tmp_path / "ran")
-    assert said.returncode == 2
+    assert said.returncode == 125
     assert "--output FILE" in said.stderr
     assert not (tmp_path / "ran").exists()
 
@@ -125,7 +125,7 @@ def test_of_a_single_run_standard_output_is_the_commands(tmp_path: Path) -> None
 def test_where_no_file_can_be_opened_nothing_is_run(tmp_path: Path, output: str) -> None:
     place = output.format(tmp_path)
     said = ran("--format", "jsonl", "--output", place, "--", "touch", tmp_path / "ran")
-    assert (said.returncode, said.stdout) == (2, "")
+    assert (said.returncode, said.stdout) == (125, "")
     assert said.stderr.count("\n") == 1
     assert place in said.stderr
     assert not (tmp_path / "ran").exists()
@@ -136,7 +136,7 @@ def test_a_full_disk_is_told_once_and_ends_nothing(tmp_path: Path) -> None:
     said = ran("--runs", "3", "--format", "jsonl", "--output", "/dev/full", "--", "sh", "-c", f"echo x >> {log}")
     assert log.read_text() == "x\n" * 3
     assert said.stderr.count("no space left on device") == 1
-    assert said.returncode == 2  # what was asked for is not there
+    assert said.returncode == 125  # what was asked for is not there
     assert "3 runs" in said.stdout
 
 
@@ -162,7 +162,7 @@ def test_a_disk_that_fills_leaves_whole_lines(tmp_path: Path) -> None:
 def test_a_closed_standard_output_is_told_before_anything_is_run(tmp_path: Path) -> None:
     command = words("--runs", "2", "--output", tmp_path / "receipt.jsonl", "--", "touch", tmp_path / "ran")
     said = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, check=False)
-    assert said.returncode == 2
+    assert said.returncode == 125
     assert "standard output is closed" in said.stderr
     assert not (tmp_path / "ran").exists()
 

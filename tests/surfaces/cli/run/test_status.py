@@ -1,0 +1,108 @@
+"""How `noisewatch run` ends: as its command did, or with a status of its own that says who is meant."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from noisewatch.surfaces.cli import main
+from tests.surfaces.reports.run.running import lines_of, ran, read
+from tests.surfaces.running import NOISEWATCH
+
+_STOPS_ITSELF = ("sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$; wait")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--bogus"],
+        ["--runs", "0"],
+        ["--runs"],
+        ["--format", "bogus"],
+        ["--cpus", "9999"],
+        ["--cpus", "rubbish"],
+        ["--membind", "9999"],
+        ["--sysroot", "/"],
+        ["--filtered", "out.json"],
+        ["--output", "/nowhere/receipt.jsonl"],
+        ["--output", ""],
+        ["--record", "/nowhere/run.nw"],
+        ["--aa", "--against", "true"],
+    ],
+)
+def test_what_cannot_be_meant_is_an_error_of_its_own_and_runs_nothing(tmp_path: Path, options: list[str]) -> None:
+    said = ran(*options, "--", "touch", tmp_path / "made")
+    assert (said.returncode, said.stdout) == (125, "")
+    assert said.stderr.startswith("noisewatch: ")
+    assert said.stderr.count("\n") == 1
+    assert not (tmp_path / "made").exists()
+
+
+def test_so_is_an_option_before_it_and_no_command_at_all() -> None:
+    for words in (["--interval", "x", "run", "--", "true"], ["run"], ["run", "--"], ["run", "--runs", "3"]):
+        assert subprocess.run([*NOISEWATCH, *words], capture_output=True, check=False).returncode == 125
+
+
+def test_errors_of_other_commands_keep_their_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["preflight", "--bogus"]) == 2
+    assert main(["--interval", "x", "show"]) == 2
+    capsys.readouterr()
+
+
+def test_a_fault_of_its_own_is_told_apart_from_the_command() -> None:
+    code = "import sys; from noisewatch.surfaces.cli import tell_internal_error as tell; sys.excepthook = tell; 1 / 0"
+    ended = [
+        subprocess.run([NOISEWATCH[0], "-c", code, command, "--", "true"], capture_output=True, check=False).returncode
+        for command in ("run", "show")
+    ]
+    assert ended == [125, 2]
+
+
+@pytest.mark.parametrize(("word", "status"), [("no-such-command-here", 127), ("/etc/passwd", 126), ("/", 126)])
+def test_what_cannot_be_run_ends_as_with_env(word: str, status: int) -> None:
+    for options in ((), ("--runs", "3"), ("--gate",)):
+        said = ran(*options, "--", word)
+        assert said.returncode == status
+        assert f"cannot run '{word}'" in said.stderr
+
+
+@pytest.mark.parametrize("status", [1, 3, 5, 7])
+def test_a_command_that_failed_keeps_its_status_also_at_the_gate(status: int) -> None:
+    assert ran("--gate", "--", "sh", "-c", f"exit {status}").returncode == status
+    assert ran("--gate", "--runs", "2", "--", "sh", "-c", f"exit {status}").returncode == status
+
+
+def test_a_disturbed_run_does_not_pass_the_gate() -> None:
+    assert ran("--gate", "--", *_STOPS_ITSELF).returncode == 5
+    assert ran("--", *_STOPS_ITSELF).returncode == 0
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "markdown"])
+@pytest.mark.parametrize("runs", ["1", "2"])
+def test_a_report_that_could_not_be_written_is_no_success(form: str, runs: str) -> None:
+    said = ran("--runs", runs, "--format", form, "--output", "/dev/full", "--", "true")
+    assert said.returncode == 125
+    assert said.stderr.count("no space left on device") == 1
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json"])
+@pytest.mark.parametrize("runs", ["1", "2"])
+def test_but_a_command_that_failed_is_what_is_told(form: str, runs: str) -> None:
+    said = ran("--runs", runs, "--format", form, "--output", "/dev/full", "--", "sh", "-c", "exit 7")
+    assert said.returncode == 7
+
+
+def test_a_recording_that_fills_the_disk_costs_neither_the_command_nor_its_report(tmp_path: Path) -> None:
+    receipt, log = tmp_path / "receipt.jsonl", tmp_path / "log"
+    said = ran("--runs", "2", "--record", "/dev/full", "--output", receipt, "--", "sh", "-c", f"echo x >> {log}")
+    assert said.returncode == 125
+    assert said.stderr.count("no space left on device") == 1
+    assert log.read_text() == "x\n" * 2
+    assert [line["kind"] for line in lines_of(receipt)] == ["header", "repetition", "repetition", "footer"]
+
+
+def test_json_tells_of_no_results_where_none_were_wanted(tmp_path: Path) -> None:
+    ran("--format", "json", "--output", tmp_path / "series.json", "--", "true")
+    assert read((tmp_path / "series.json").read_text())["footer"]["results"] is None
