@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.case import Calibrated, Case
+from noisewatch.judgement.remedies import Remedy
 from noisewatch.judgement.run.placement_advice import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits
+from noisewatch.judgement.run.run_remedies import remedy_of_run
 from noisewatch.judgement.run.steadiness import SpeedChange, speed_changes
 from noisewatch.model.run.mean_difference import MeanDifference, difference_of, paired
 from noisewatch.model.run.placement import Placement
@@ -36,13 +39,15 @@ class CommandConclusion:
 class RunConclusion:
     """`difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all; None where there are none.
 
-    `speed_change` is that of the CPU that changed most between the two calibrations; None is unknown.
+    `speed_change` is that of the CPU that changed most between the two calibrations; None is unknown. The `culprits`
+    that cost most are first.
     """
 
     commands: tuple[CommandConclusion, ...]
     difference: MeanDifference | None
     of_all_pairs: MeanDifference | None
     speed_change: SpeedChange | None
+    culprits: tuple[RunCulprit, ...]
 
 
 def conclude(series: RunSeries) -> RunConclusion:
@@ -54,7 +59,15 @@ def conclude(series: RunSeries) -> RunConclusion:
         difference=_difference(series, undisturbed_only=True),
         of_all_pairs=_difference(series, undisturbed_only=False),
         speed_change=changes[0] if changes else None,
+        culprits=tuple(rank_culprits((each.repetition.number, each.verdict) for each in series.repetitions)),
     )
+
+
+def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
+    """What keeps the culprit away; None where nothing is known to, or no look at the machine was taken."""
+    windows = {each.repetition.number: each.repetition.windows for each in series.repetitions}
+    hit, last = windows[culprit.numbers[-1]], windows[series.repetitions[-1].repetition.number]
+    return remedy_of_run(culprit, hit[-1].after.tasks, Case(last[-1].after)) if hit and last else None
 
 
 def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandConclusion:
