@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.reports.run.reason_words import MARKS, conclude_repetition, describe_reasons
+from noisewatch.surfaces.reports.run.reason_words import conclude_repetition, describe_reasons, mark_of
 from noisewatch.units import short_duration
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class RunProgress(TerminalListener):
     def on_repetition(self, judged: JudgedRepetition) -> None:
         outcome = judged.verdict.outcome
         self._counts[outcome] += 1
-        self._marks.append(MARKS[outcome])
+        self._marks.append(mark_of(outcome))
         if outcome != RunOutcome.UNDISTURBED:
             self._told = f"  {judged.repetition.number}: {describe_reasons(judged.verdict, most=1)}"
         if self._shows:

@@ -19,12 +19,15 @@ TEXT, LINES, GITHUB = "text", "jsonl", "github"
 class SeriesOptions:
     """What a report has to fit, and whether it may tell the commands' arguments and folders of this host.
 
-    `results` are the runs of a file that the command wrote, where one was read.
+    `results` are the runs of a file that the command wrote, where one was read. Colours and characters beyond ASCII
+    are for a terminal that shows them.
     """
 
     width: int = 100
     identifies: bool = False
     results: MarkedResults | None = None
+    in_colour: bool = False
+    in_unicode: bool = True
 
 
 _MODULES: Mapping[str, str] = {

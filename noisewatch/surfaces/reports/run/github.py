@@ -11,6 +11,7 @@ from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.reason_words import conclude_repetition
 from noisewatch.surfaces.reports.run.receipt import command_words
 from noisewatch.surfaces.reports.run.sentences import (
+    advice_sentences,
     command_sentences,
     counts_of,
     difference_sentences,
@@ -18,7 +19,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     letter_of,
     machine_sentences,
 )
-from noisewatch.surfaces.reports.run.words import selection_rows
+from noisewatch.surfaces.reports.run.words import selection_rows, selection_words
 from noisewatch.text import printable
 
 
@@ -29,7 +30,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     lines = [workflow_command("notice", f"noisewatch run: {counts_of(series)}", "\n".join(told))]
     wrong = [*machine_sentences(conclusion), *ending_sentences(series)]
     wrong += [
-        letter_of(series, each.command) + command_sentences(each)[0]
+        letter_of(series, each.command) + selection_words(each.selected)
         for each in conclusion.commands
         if each.selected.is_refused
     ]
@@ -42,7 +43,9 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 def _told(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
     words = command_words(series.options.commands[command.command], options.identifies)
     rows = [f"{name}: {said}" for name, said in selection_rows(command.selected)]
-    return "\n".join([letter_of(series, command.command) + words, *rows, *command_sentences(command)])
+    return "\n".join(
+        [letter_of(series, command.command) + words, *rows, *command_sentences(command), *advice_sentences(command)]
+    )
 
 
 def _annotation(judged: JudgedRepetition) -> tuple[str, str]:

@@ -8,15 +8,19 @@ from noisewatch import __version__
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.run.reasons import RunOutcome
-from noisewatch.operations.run.conclusion import CommandConclusion, conclude
+from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.parts.colours import plain_row
 from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
-from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
+from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
+from noisewatch.surfaces.reports.run.culprit_words import CULPRIT_HEAD, culprit_rows_of, more_culprits, remedies_in
+from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.reason_words import describe_reasons
 from noisewatch.surfaces.reports.run.receipt import command_words
 from noisewatch.surfaces.reports.run.sentences import (
+    advice_sentences,
     command_sentences,
     counts_of,
     difference_sentences,
@@ -25,10 +29,12 @@ from noisewatch.surfaces.reports.run.sentences import (
     machine_sentences,
 )
 from noisewatch.surfaces.reports.run.words import selection_rows
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 
 _MOST_ROWS = 50
+_WIDTH = 100  # columns of the picture
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
@@ -47,7 +53,9 @@ def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: in
         *ending_sentences(series),
     ]
     parts += [f"{prose(each)}\n" for each in sentences]
-    return fitting([*parts, *_disturbed(series)], most_bytes)
+    return fitting(
+        [*parts, *_culprits(series, conclusion), *_picture(series, conclusion), *_disturbed(series)], most_bytes
+    )
 
 
 def _particulars(series: RunSeries) -> str:
@@ -62,9 +70,30 @@ def _particulars(series: RunSeries) -> str:
 
 def _of_command(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
     words = command_words(series.options.commands[command.command], options.identifies)
-    rows = [*selection_rows(command.selected), *(("", sentence) for sentence in command_sentences(command))]
+    sentences = [*command_sentences(command), *advice_sentences(command)]
+    rows = [*selection_rows(command.selected), *(("", sentence) for sentence in sentences)]
     heading = f"#### {letter_of(series, command.command)}{code(words)}\n"
     return "\n".join([heading, table(("", ""), [(name, cell(said)) for name, said in rows])])
+
+
+def _culprits(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
+    """Who it was, the costliest first, then what helps."""
+    if conclusion.culprits:
+        rows = [(cell(who), *rest) for who, *rest in culprit_rows_of(conclusion.culprits)]
+        yield table(CULPRIT_HEAD, rows)
+    more = more_culprits(conclusion.culprits)
+    if more:
+        yield f"{more}\n"
+    for said, commands in remedies_in(series, conclusion.culprits):
+        yield f"{prose(said)}\n"
+        for name, command in commands:
+            yield f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}"
+
+
+def _picture(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
+    rows = picture_rows(series, conclusion.culprits, _WIDTH, UNICODE)
+    if rows:
+        yield fenced("text", [plain_row(row) for row in rows])
 
 
 def _disturbed(series: RunSeries) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from noisewatch.cpus import fitting_cpu_list, name_cpus
@@ -40,9 +40,14 @@ def placement_lines(placement: Placement, most: int = _MOST_THREADS) -> list[str
     return lines + list(_remarks(placement))
 
 
+def advice_parts(advice: PlacementAdvice) -> tuple[str, str]:
+    """`threads moved between memory nodes`, and `numactl --cpunodebind=1 --membind=1 ./bench`."""
+    return _WHY[advice.fault], printable(shlex.join(advice.argv))
+
+
 def advice_line(advice: PlacementAdvice) -> str:
-    """`threads moved between memory nodes: numactl --cpunodebind=1 --membind=1 ./bench`."""
-    return f"{_WHY[advice.fault]}: {printable(shlex.join(advice.argv))}"
+    """Both in one line."""
+    return ": ".join(advice_parts(advice))
 
 
 def _summary(placement: Placement) -> str:
@@ -130,8 +135,3 @@ def _of_memory(memory: MemoryElsewhere) -> str | None:
     most = "at most " if memory.is_bound else ""
     size = memory.size_bytes / _MB
     return f"memory of other nodes: {most}{size:,.1f} MB ({describe_share(memory.share, 1)})"
-
-
-def advice_lines(advice: Sequence[PlacementAdvice]) -> list[str]:
-    """One line each."""
-    return [advice_line(each) for each in advice]

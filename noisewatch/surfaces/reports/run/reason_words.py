@@ -6,13 +6,19 @@ from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunO
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share, short_duration
 
-MARKS = {RunOutcome.UNDISTURBED: "·", RunOutcome.DISTURBED: "!", RunOutcome.UNKNOWN: "?"}
+_MARKS = {RunOutcome.UNDISTURBED: "·", RunOutcome.DISTURBED: "!", RunOutcome.UNKNOWN: "?"}
+_UNDISTURBED_IN_ASCII = "."
 _MOST_NAMED = 3
 _DEEDS = {
     ReasonKind.NODE_CHANGED: " moved to another memory node",
     ReasonKind.CORES_CHANGED: " moved to another kind of core",
     ReasonKind.STACKED: " had to share, with another target CPU free,",
 }
+
+
+def mark_of(outcome: RunOutcome, in_unicode: bool = True) -> str:
+    """One character."""
+    return _UNDISTURBED_IN_ASCII if outcome == RunOutcome.UNDISTURBED and not in_unicode else _MARKS[outcome]
 
 
 def describe_reason(reason: RunReason) -> str:

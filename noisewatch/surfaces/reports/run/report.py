@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from noisewatch.errors import UsageError
 from noisewatch.records import dataclass
-from noisewatch.surfaces.output import fill_step_summary, opened_output
+from noisewatch.surfaces.output import fill_step_summary, opened_output, takes_colour
 from noisewatch.surfaces.reports.run.formats import GITHUB, LINES, TEXT, SeriesOptions, render_series
 
 if TYPE_CHECKING:
@@ -75,13 +78,25 @@ class RunReport:
         options = SeriesOptions(width, self._wish.identifies, results)
         if self._keeper is not None:
             self._keeper.on_end(series, options)
-        for form, output in ((self._wish.wanted_form, self._output), (TEXT, self._summary)):
+        for form, output, is_printed in (
+            (self._wish.wanted_form, self._output, self._wish.is_printed),
+            (TEXT, self._summary, True),
+        ):
             if output is not None:
-                output.write(render_series(form, series, options).encode("utf-8", "replace"))
+                shown = _for_terminal(options) if is_printed else options
+                output.write(render_series(form, series, shown).encode("utf-8", "replace"))
         if self._wish.wanted_form == GITHUB:
             trouble = fill_step_summary(lambda most_bytes: _markdown(series, options, most_bytes))
             if trouble is not None:
                 self.listener.on_remark(trouble)
+
+
+def _for_terminal(options: SeriesOptions) -> SeriesOptions:
+    """With what standard output can show."""
+    from noisewatch.surfaces.tui.draw.glyphs import glyphs_for  # a single run prints nothing
+
+    glyphs = glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
+    return replace(options, in_colour=takes_colour(None), in_unicode=glyphs.has_braille)
 
 
 def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:

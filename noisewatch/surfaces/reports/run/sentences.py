@@ -8,6 +8,7 @@ from noisewatch.judgement.run.placement_reasons import weighty_threads
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.culprit_words import name_of_culprit, time_of_culprit
 from noisewatch.surfaces.reports.run.placement_words import advice_line, placement_lines
 from noisewatch.surfaces.reports.run.words import (
     SAME_LAYOUT,
@@ -35,24 +36,42 @@ def letter_of(series: RunSeries, command: int) -> str:
     return f"{_NAMES[command]}: " if len(series.options.commands) > 1 else ""
 
 
-def command_sentences(command: CommandConclusion) -> list[str]:
-    """How many of its runs count, how they vary, and why."""
+def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
+    """How many runs count, and who took most time from the others; of one command also whether there is a result."""
+    selected = [command.selected for command in conclusion.commands]
+    counts = selection_words(selected[0]) if len(selected) == 1 else counts_of(series)
+    if not conclusion.culprits:
+        return counts
+    first = conclusion.culprits[0]
+    took = (
+        f", {time_of_culprit(first)} in {len(first.numbers)}" if first.ns is not None else f", in {len(first.numbers)}"
+    )
+    return f"{counts}; mostly by {name_of_culprit(first)}{took} run{'s' * (len(first.numbers) != 1)}"
+
+
+def command_sentences(command: CommandConclusion, is_alone: bool = False) -> list[str]:
+    """Why its runs vary, how many of them count (unless it `is_alone`: the headline says it), and what they were."""
     statistics = command.selected.of_undisturbed or command.selected.of_all
     return [
-        selection_words(command.selected),
+        *([] if is_alone else [selection_words(command.selected)]),
+        variance_words(command.variances),
         range_words(statistics),
         *doubt_words(statistics),
-        variance_words(command.variances),
         *_placement_sentences(command),
     ]
 
 
 def _placement_sentences(command: CommandConclusion) -> list[str]:
-    """Where its threads ran, if there was a choice; and what would have placed them better."""
+    """Where its threads ran, if there was a choice."""
     placement = command.placement
     has_choice = len(placement.target) > 1 and placement.looks > 0
     most = min(len(weighty_threads(placement)), _MOST_THREADS)
-    return [*(placement_lines(placement, most) if has_choice else ()), *map(advice_line, command.advice)]
+    return placement_lines(placement, most) if has_choice else []
+
+
+def advice_sentences(command: CommandConclusion) -> list[str]:
+    """What would have placed its threads better."""
+    return [advice_line(each) for each in command.advice]
 
 
 def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:

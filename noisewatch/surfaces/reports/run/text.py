@@ -1,4 +1,4 @@
-"""What a series came to, for people: the undisturbed runs first, then what was disturbed, and by whom."""
+"""What a series came to, for people: whether it may be trusted, its figures, who disturbed it and what helps, when."""
 
 from __future__ import annotations
 
@@ -8,41 +8,66 @@ from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.reasons import RunOutcome
-from noisewatch.operations.run.conclusion import CommandConclusion, conclude
+from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.run.culprit_words import culprit_table, remedies_in
+from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.placement_words import advice_parts
 from noisewatch.surfaces.reports.run.reason_words import describe_reasons
 from noisewatch.surfaces.reports.run.sentences import (
     command_sentences,
     difference_sentences,
+    ending_sentences,
+    headline_of,
     letter_of,
     machine_sentences,
 )
 from noisewatch.surfaces.reports.run.words import selection_rows
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 
-_MOST_ROWS = 25
+_MOST_ROWS = 12
 _LEAST_WHY = 30  # columns
+_NARROWEST = 20
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
     """All of `run --format text`."""
-    return text_of_series(series, options.width)
-
-
-def text_of_series(series: RunSeries, width: int) -> str:
-    """The whole report of `noisewatch run`."""
     conclusion = conclude(series)
-    where = name_cpus(series.machine.target.cpus)
-    lines = [f"noisewatch run · {where} ({series.machine.target.chosen_by}) · {_runs(len(series.repetitions))}"]
+    width = max(options.width, _NARROWEST)
+    lines = [*_head(series, conclusion, width, options.in_colour)]
+    lines += _paragraph(difference_sentences(series, conclusion), width)
     for command in conclusion.commands:
         lines += ["", *_command_lines(series, command, width)]
-    lines += _paragraph(difference_sentences(series, conclusion), width)
-    lines += _paragraph(machine_sentences(conclusion), width)
+    lines += _culprit_lines(series, conclusion, width)
     lines += _disturbed_lines(series, width)
-    return "\n".join(lines) + "\n"
+    rows = picture_rows(series, conclusion.culprits, width, UNICODE if options.in_unicode else ASCII)
+    drawn = [painted_row(row) if options.in_colour else plain_row(row) for row in rows]
+    return "\n".join([*lines, *([""] if drawn else []), *drawn]) + "\n"
+
+
+def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> Iterator[str]:
+    """What was run where; then whether it may be trusted, and what stands against that."""
+    target = series.machine.target
+    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {_runs(len(series.repetitions))}"
+    yield from textwrap.wrap(about, width)
+    first, *more = textwrap.wrap(headline_of(series, conclusion), width)
+    yield painted(first, _meaning_of(series, conclusion)) if in_colour else first
+    yield from more
+    for sentence in (*machine_sentences(conclusion), *ending_sentences(series)):
+        yield from textwrap.wrap(sentence, width, subsequent_indent="  ")
+
+
+def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
+    if any(command.selected.is_refused for command in conclusion.commands):
+        return "bad"
+    are_undisturbed = (each.verdict.outcome == RunOutcome.UNDISTURBED for each in series.repetitions)
+    is_good = all(are_undisturbed) and not (*machine_sentences(conclusion), *ending_sentences(series))
+    return "good" if is_good else "doubt"
 
 
 def _runs(count: int) -> str:
@@ -53,14 +78,31 @@ def _command_lines(series: RunSeries, command: CommandConclusion, width: int) ->
     argv = series.options.commands[command.command]
     yield (letter_of(series, command.command) + printable(shlex.join(argv)))[:width]
     for title, words in selection_rows(command.selected):
-        yield from textwrap.wrap(f"{title:<16}  {words}", width, initial_indent="  ", subsequent_indent=" " * 20)
-    for words in command_sentences(command):
+        yield from textwrap.wrap(f"{title:<16}  {words}", width, initial_indent="  ", subsequent_indent="    ")
+    for words in command_sentences(command, is_alone=len(series.options.commands) == 1):
         yield from textwrap.wrap(words, width, initial_indent="  ", subsequent_indent="    ")
 
 
 def _paragraph(sentences: Sequence[str], width: int) -> list[str]:
     lines = [line for each in sentences for line in textwrap.wrap(each, width, subsequent_indent="  ")]
     return ["", *lines] if lines else []
+
+
+def _culprit_lines(series: RunSeries, conclusion: RunConclusion, width: int) -> list[str]:
+    """Who it was, the costliest first; then what helps, commands on lines of their own to be copied."""
+    lines = culprit_table(conclusion.culprits, width)
+    parts = [
+        (letter_of(series, each.command), advice_parts(advice))
+        for each in conclusion.commands
+        for advice in each.advice
+    ]
+    fixes = [(f"{letter}{why}", [("instead", command)]) for letter, (why, command) in parts]
+    fixes += remedies_in(series, conclusion.culprits)
+    lines += ["", "fixes"] if fixes else []
+    for said, commands in fixes:
+        lines += textwrap.wrap(said, width, subsequent_indent="  ")
+        lines += [f"    {name}: {command}" for name, command in commands]
+    return ["", *lines] if lines and lines[0] else lines
 
 
 def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
@@ -74,10 +116,15 @@ def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
         for each in shown
     ]
     head, *table = align([["", "run", "time", "verdict"], *rows]).splitlines()
-    begin = max(map(len, table)) + 2
-    lines = ["", f"{head:<{begin}}why"]
+    begin = max(map(len, [head, *table])) + 2
+    is_below = width - begin < _LEAST_WHY
+    lines = ["", head if is_below else f"{head:<{begin}}why"]
     for row, each in zip(table, shown, strict=True):
-        why = textwrap.wrap(describe_reasons(each.verdict), max(width - begin, _LEAST_WHY)) or [""]
-        lines += [f"{row:<{begin}}{why[0]}".rstrip(), *(" " * begin + line for line in why[1:])]
+        told = describe_reasons(each.verdict, most=1)
+        if is_below:
+            lines += [row, *textwrap.wrap(told, width, initial_indent="    ", subsequent_indent="    ")]
+        else:
+            first, *more = textwrap.wrap(told, width - begin) or [""]
+            lines += [f"{row:<{begin}}{first}".rstrip(), *(" " * begin + line for line in more)]
     rest = len(judged) - len(shown)
     return lines + ([f"  and {rest} more"] if rest else [])

@@ -25,17 +25,17 @@ SAME_LAYOUT = (
 def mean_words(series: SeriesStatistics) -> str:
     """`1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`."""
     if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
-        return f"{_times([series.mean_s], None)} (1 run: how much it varies is unknown)"
-    mean, sd = _times([series.mean_s], series.sd_s), _times([series.sd_s], series.sd_s, series.mean_s)
-    within = _times(series.mean_interval_s, series.sd_s, series.mean_s)
+        return f"{times_text([series.mean_s], None)} (1 run: how much it varies is unknown)"
+    mean, sd = times_text([series.mean_s], series.sd_s), times_text([series.sd_s], series.sd_s, series.mean_s)
+    within = times_text(series.mean_interval_s, series.sd_s, series.mean_s)
     cv = share_text(series.cv)
     return f"{mean} ± {sd} ({series.count} runs, CV {cv}, {CONFIDENCE:.0%} interval of the mean {within})"
 
 
 def range_words(series: SeriesStatistics) -> str:
     """`median 1.231 s, runs from 1.214 to 1.290 s`."""
-    median = _times([series.median_s], series.sd_s, series.mean_s)
-    return f"median {median}, runs from {_times([series.min_s, series.max_s], series.sd_s, series.mean_s)}"
+    median = times_text([series.median_s], series.sd_s, series.mean_s)
+    return f"median {median}, runs from {times_text([series.min_s, series.max_s], series.sd_s, series.mean_s)}"
 
 
 def doubt_words(series: SeriesStatistics, numbers: Sequence[int] | None = None) -> list[str]:
@@ -147,7 +147,7 @@ def _range(bounds: Bounds) -> str:
     return " to ".join(dict.fromkeys(map(share_text, bounds)))
 
 
-def _times(values_s: Sequence[float], spread_s: float | None, like_s: float | None = None) -> str:
+def times_text(values_s: Sequence[float], spread_s: float | None, like_s: float | None = None) -> str:
     """In the unit that suits `like_s`, with two digits of the spread; without one, with four digits of the value."""
     like_s = values_s[0] if like_s is None else like_s
     unit, size = next((each for each in _UNITS if like_s >= each[1]), _UNITS[-1])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from noisewatch.judgement.run.placement_advice import placement_advice
 from noisewatch.judgement.run.placement_reasons import placement_reasons
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
-from noisewatch.surfaces.reports.run.placement_words import advice_lines, placement_lines
+from noisewatch.surfaces.reports.run.placement_words import advice_line, placement_lines
 from noisewatch.surfaces.reports.run.reason_words import describe_reason
 from tests.judgement.run.test_placement_reasons import SECOND_NS, placed
 from tests.kernel.tasks.commands import thread_look
@@ -88,7 +88,7 @@ def test_a_command_that_left_the_target_cpus_is_told() -> None:
 def test_advice_is_a_line_for_the_shell() -> None:
     looks = [[thread_look(9, 1, 5)], [thread_look(9, 2, 50)], [thread_look(9, 2, 500)]]
     advice = placement_advice(placed(*looks), SECOND_NS, TWO_NODES, ("./bench", "a b"))
-    assert advice_lines(advice) == [
+    assert [advice_line(each) for each in advice] == [
         "threads moved between memory nodes: numactl --cpunodebind=1 --membind=1 ./bench 'a b'"
     ]
 

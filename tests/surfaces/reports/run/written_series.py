@@ -80,6 +80,16 @@ def written_series(
     )
 
 
+def timed(series: RunSeries, seconds: Sequence[float]) -> RunSeries:
+    """The same, with repetitions that took so long, one right after the other."""
+    began_ns, judged = series.repetitions[0].repetition.began_ns, []
+    for each, time in zip(series.repetitions, seconds, strict=True):
+        ended_ns = began_ns + round(time * 1e9)
+        judged.append(replace(each, repetition=replace(each.repetition, began_ns=began_ns, ended_ns=ended_ns)))
+        began_ns = ended_ns
+    return replace(series, repetitions=tuple(judged))
+
+
 def rendered(form: str, series: RunSeries, identifies: bool = False) -> str:
     """The report in that format."""
     return render_series(form, series, SeriesOptions(identifies=identifies))

@@ -1,0 +1,78 @@
+"""Who disturbed a series and what helps against it, which text and Markdown share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from noisewatch.cpus import fitting_cpu_list, name_cpus
+from noisewatch.judgement.finding_words import commands_of
+from noisewatch.judgement.remedies import Remedy
+from noisewatch.judgement.run.reasons import ReasonKind
+from noisewatch.judgement.run.run_culprits import RunCulprit
+from noisewatch.operations.run.conclusion import remedy_in
+from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.parts.tables import align_within
+from noisewatch.text import printable
+from noisewatch.units import describe_ns
+
+CULPRIT_HEAD = ("who", "time", "runs", "where")
+_MOST_CULPRITS, _MOST_REMEDIES = 6, 3
+_LIST_WIDTH = 24  # columns for a list of CPUs
+
+
+def name_of_culprit(culprit: RunCulprit) -> str:
+    """`thread stress-ng (pid 812)`, `thread cc1 (pid 812 and 41 more)`, `irq eth0-rx-3`."""
+    name = printable(culprit.name)
+    if culprit.pids:
+        rest = len(culprit.pids) - 1
+        name += f" (pid {culprit.pids[0]}" + (f" and {rest} more)" if rest else ")")
+    return name if culprit.noise is None else culprit.noise.with_name(name)
+
+
+def time_of_culprit(culprit: RunCulprit) -> str:
+    """What it took from all repetitions; `?` is not known."""
+    return ("~" if culprit.is_estimate and culprit.ns is not None else "") + describe_ns(culprit.ns)
+
+
+def culprit_rows_of(culprits: Sequence[RunCulprit]) -> list[tuple[str, str, str, str]]:
+    """Below CULPRIT_HEAD, for the first of them."""
+    return [
+        (name_of_culprit(each), time_of_culprit(each), str(len(each.numbers)), _where(each))
+        for each in culprits[:_MOST_CULPRITS]
+    ]
+
+
+def more_culprits(culprits: Sequence[RunCulprit]) -> str | None:
+    """`and 3 more`, for the others."""
+    rest = len(culprits) - _MOST_CULPRITS
+    return f"and {rest} more" if rest > 0 else None
+
+
+def culprit_table(culprits: Sequence[RunCulprit], width: int) -> list[str]:
+    """In lines; nothing where nobody disturbed anything."""
+    if not culprits:
+        return []
+    table = align_within(width, [CULPRIT_HEAD, *culprit_rows_of(culprits)], CULPRIT_HEAD[0], ("where", "runs"))
+    more = more_culprits(culprits)
+    return [*table, *([more] if more else [])]
+
+
+def remedies_in(series: RunSeries, culprits: Sequence[RunCulprit]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """A sentence on each of the first, and its commands by what they are for; each remedy once."""
+    known = ((each, remedy_in(series, each)) for each in culprits)
+    first: dict[Remedy, RunCulprit] = {}
+    for culprit, remedy in islice(known, _MOST_CULPRITS):
+        if remedy is not None and len(first) < _MOST_REMEDIES:
+            first.setdefault(remedy, culprit)
+    return [
+        (printable(f"{name_of_culprit(culprit)}: {remedy.said}"), commands_of(remedy.fix))
+        for remedy, culprit in first.items()
+    ]
+
+
+def _where(culprit: RunCulprit) -> str:
+    if not culprit.cpus:
+        return ""
+    where = name_cpus(culprit.cpus, lambda cpus: fitting_cpu_list(cpus, _LIST_WIDTH))
+    return f"sibling {where}" if culprit.kind == ReasonKind.SIBLING else where

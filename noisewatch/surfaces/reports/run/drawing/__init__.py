@@ -1,0 +1,1 @@
+"""A series as a picture of text."""

@@ -1,0 +1,122 @@
+"""A series as a picture: when each run was and how long it took, how many took how long, and who disturbed them.
+
+It is drawn with the signs and colours of all other pictures, so that it needs no colour, and no more than ASCII: with
+plotext neither the signs nor narrow terminals would do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from noisewatch.judgement.run.run_culprits import RunCulprit
+from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.drawing.histogram import histogram_rows
+from noisewatch.surfaces.reports.run.drawing.lanes import lane_rows
+from noisewatch.surfaces.reports.run.drawing.time_scale import TimeScale
+from noisewatch.surfaces.reports.run.drawing.timeline import (
+    STYLES,
+    PlaceScale,
+    RunShown,
+    axis_rows,
+    mark_of_run,
+    plotted_rows,
+    shown_runs,
+)
+from noisewatch.surfaces.reports.run.sentences import letter_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, in_ascii, length
+
+_ROWS, _ROWS_OF_TWO = 8, 6
+_LEAST_BESIDE = 60  # columns, with room for both beside each other
+_HISTOGRAM_SHARE, _MOST_HISTOGRAM = 0.3, 40
+_GAP = 2
+_FEWEST = 2
+_LEAST_COLUMNS = 4
+_HOW_MANY = "how many"
+_RUN, _AFTER = "run", "after"
+
+
+def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, glyphs: Glyphs) -> list[Row]:
+    """No row wider than `width`; nothing of a single run, or where there is no room."""
+    shown = shown_runs(series)
+    if len(shown) < _FEWEST:
+        return []
+    commands = range(len(series.options.commands))
+    panels = [[run for run in shown if run.command == command] for command in commands]
+    panels = [panel for panel in panels if panel]
+    scale = TimeScale.of([run.seconds for run in shown], _ROWS if len(panels) == 1 else _ROWS_OF_TWO)
+    labels = [each if glyphs.has_braille else in_ascii(each) for each in reversed(scale.labels)]
+    left = max(map(len, (*labels, _AFTER)))
+    is_beside = width >= _LEAST_BESIDE
+    beside = min(round(width * _HISTOGRAM_SHARE), _MOST_HISTOGRAM) if is_beside else 0
+    columns = width - left - 2 - (beside + _GAP + 2 if is_beside else 0)
+    if columns < _LEAST_COLUMNS:
+        return []
+    places = PlaceScale.of(len(shown), columns)
+    histograms = [histogram_rows(each, scale, beside or width - left - 2, glyphs) for each in panels]
+    rows: list[Row] = []
+    for panel, bars in zip(panels, histograms, strict=True):
+        title = _title(panel, letter_of(series, panel[0].command), width, glyphs)
+        rows.append(_with_heading(title, left + 2 + places.columns, width))
+        plotted = _with_labels(labels, plotted_rows(panel, scale, places, glyphs), left, glyphs)
+        rows += _side_by_side(plotted, bars, left + 2 + places.columns, glyphs) if is_beside else plotted
+    rows += _axis(shown, places, left, glyphs, lane_rows(culprits, shown, places, width - left - 2, glyphs))
+    rows += [_shared_row(places, width)] if places.is_shared else []
+    if not is_beside:
+        for bars in histograms:
+            rows += [[], *_with_labels(labels, bars, left, glyphs)]
+    return rows
+
+
+def _title(panel: Sequence[RunShown], letter: str, width: int, glyphs: Glyphs) -> Row:
+    """What the signs mean, and how many there are."""
+    counts = Counter(run.outcome for run in panel)
+    row: Row = [(f"{letter}time of each run", "strong")]
+    for outcome in STYLES:
+        if counts[outcome]:
+            row += [("  ", "plain"), mark_of_run(outcome, glyphs), (f" {outcome} {counts[outcome]}", "plain")]
+    if length(row) > width:
+        row = [(letter, "strong")]
+        for outcome in STYLES:
+            row += [mark_of_run(outcome, glyphs), (f" {counts[outcome]}  ", "plain")] if counts[outcome] else []
+    return cut(row, width)
+
+
+def _with_heading(title: Row, begin: int, width: int) -> Row:
+    """With what the histogram beside the timeline is of, where there is room."""
+    gap = begin + _GAP + 1 - length(title)
+    fits = gap >= _GAP and begin + len(_HOW_MANY) + _GAP < width and width >= _LEAST_BESIDE
+    return [*title, (" " * gap, "plain"), (_HOW_MANY, "faint")] if fits else title
+
+
+def _with_labels(labels: Sequence[str], rows: Sequence[Row], left: int, glyphs: Glyphs) -> list[Row]:
+    edge = "│" if glyphs.has_braille else "|"
+    return [[(f"{label:>{left}} {edge}", "faint"), *row] for label, row in zip(labels, rows, strict=True)]
+
+
+def _side_by_side(plotted: Sequence[Row], bars: Sequence[Row], width: int, glyphs: Glyphs) -> list[Row]:
+    edge = "│" if glyphs.has_braille else "|"
+    return [
+        [*row, (" " * (width - length(row) + _GAP), "plain"), (edge, "faint"), *bar]
+        for row, bar in zip(plotted, bars, strict=True)
+    ]
+
+
+def _axis(shown: Sequence[RunShown], places: PlaceScale, left: int, glyphs: Glyphs, lanes: Sequence[Row]) -> list[Row]:
+    """Below all: the axis, who it was, and where on the axis it is."""
+    line, numbers, times = axis_rows(shown, places, glyphs)
+    corner = "└" if glyphs.has_braille else "+"
+    before = " " * (left + 2)
+    return [
+        [(f"{'':>{left}} {corner}{line}", "faint")],
+        *([(before, "plain"), *row] for row in lanes),
+        [(f"{_RUN:>{left}}  {numbers}", "faint")],
+        [(f"{_AFTER:>{left}}  {times}", "faint")],
+    ]
+
+
+def _shared_row(places: PlaceScale, width: int) -> Row:
+    most = -(-places.count // places.columns)
+    short = f"{most} runs a column"
+    return [(first_that_fits([f"up to {short}: of signs in one place the gravest shows", short], width), "faint")]

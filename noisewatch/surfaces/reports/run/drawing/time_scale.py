@@ -1,0 +1,40 @@
+"""One axis for the times of all runs, which the timeline and the histogram share: logarithmic, in a few rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.run.words import times_text
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """From the shortest to the longest time, in so many rows; row 0 is that of the shortest."""
+
+    least_s: float
+    most_s: float
+    rows: int
+
+    @classmethod
+    def of(cls, times_s: Sequence[float], rows: int) -> TimeScale:
+        """Of equal times, a single row. None at all: ValueError."""
+        least_s, most_s = min(times_s), max(times_s)
+        return cls(least_s, most_s, rows if 0 < least_s < most_s else 1)
+
+    def row_of(self, time_s: float) -> int:
+        """The row whose time is the nearest."""
+        if self.rows == 1:
+            return 0
+        share = math.log(time_s / self.least_s) / math.log(self.most_s / self.least_s)
+        return min(max(round(share * (self.rows - 1)), 0), self.rows - 1)
+
+    @property
+    def labels(self) -> list[str]:
+        """The time of each row, in one unit, told apart; those of the first and the last were measured."""
+        if self.rows == 1:
+            return [times_text([self.least_s], None)]
+        ratio = self.most_s / self.least_s
+        times_s = [self.least_s * ratio ** (row / (self.rows - 1)) for row in range(self.rows)]
+        return [times_text([each], (times_s[1] - times_s[0]) * 10, self.least_s) for each in times_s]

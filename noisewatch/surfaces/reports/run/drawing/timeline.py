@@ -1,0 +1,134 @@
+"""All runs of a series in order: a sign for each where its time is, and the axis below them.
+
+Where there are more runs than columns, several share one; of signs in one place the gravest shows. So no disturbed run
+is ever hidden by others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.operations.run.series import RunSeries
+from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.parts.colours import Meaning
+from noisewatch.surfaces.reports.run.drawing.time_scale import TimeScale
+from noisewatch.surfaces.reports.run.reason_words import mark_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, in_ascii, runs, text_width
+from noisewatch.units import short_duration
+
+STYLES: dict[RunOutcome, Meaning] = {
+    RunOutcome.UNDISTURBED: "calm",
+    RunOutcome.UNKNOWN: "unknown",
+    RunOutcome.DISTURBED: "grave",
+}
+_GRAVITY = list(STYLES)
+_MOST_STRETCH = 4  # columns between two runs
+_STEPS = (1, 2, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class RunShown:
+    """One run: its place in the whole series (from 0), when it began after the first one, and its verdict."""
+
+    place: int
+    number: int
+    command: int
+    began_ns: int
+    seconds: float
+    outcome: RunOutcome
+
+
+def shown_runs(series: RunSeries) -> list[RunShown]:
+    """In order."""
+    begin_ns = series.repetitions[0].repetition.began_ns if series.repetitions else 0
+    return [
+        RunShown(
+            place=place,
+            number=each.repetition.number,
+            command=each.repetition.command,
+            began_ns=each.repetition.began_ns - begin_ns,
+            seconds=each.repetition.seconds,
+            outcome=each.verdict.outcome,
+        )
+        for place, each in enumerate(series.repetitions)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceScale:
+    """In which column a run stands: `count` of them in so many columns."""
+
+    count: int
+    columns: int
+
+    @classmethod
+    def of(cls, count: int, most_columns: int) -> PlaceScale:
+        """As many columns as suit the runs."""
+        stretch = min(max(most_columns // count, 1), _MOST_STRETCH)
+        return cls(count, min(count * stretch, most_columns))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several runs share a column."""
+        return self.columns < self.count
+
+    def column_of(self, place: int) -> int:
+        return place * self.columns // self.count
+
+
+def gravest(outcomes: Iterable[RunOutcome]) -> RunOutcome:
+    """A disturbed one outranks one of which nobody knows, and that an undisturbed one."""
+    return max(outcomes, key=_GRAVITY.index)
+
+
+def mark_of_run(outcome: RunOutcome, glyphs: Glyphs) -> Piece:
+    """The sign, with its colour."""
+    return mark_of(outcome, glyphs.has_braille), STYLES[outcome]
+
+
+def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, glyphs: Glyphs) -> list[Row]:
+    """From the longest times down to the shortest, each as wide as the columns."""
+    cells: dict[tuple[int, int], RunOutcome] = {}
+    for run in shown:
+        cell = scale.row_of(run.seconds), places.column_of(run.place)
+        cells[cell] = gravest((cells.get(cell, run.outcome), run.outcome))
+    return [
+        runs(
+            mark_of_run(cells[row, column], glyphs) if (row, column) in cells else (" ", "plain")
+            for column in range(places.columns)
+        )
+        for row in range(scale.rows - 1, -1, -1)
+    ]
+
+
+def axis_rows(shown: Sequence[RunShown], places: PlaceScale, glyphs: Glyphs) -> tuple[str, str, str]:
+    """The axis with its ticks, the numbers of the runs at them, and when these began."""
+    across, tick = "─┬" if glyphs.has_braille else "-+"
+    numbers, times = [" "] * places.columns, [" "] * places.columns
+    line = [across] * places.columns
+    for place in _ticks(places):
+        column = places.column_of(place)
+        if _put(numbers, column, str(place + 1)):
+            line[column] = tick
+            told = short_duration(shown[place].began_ns)
+            _put(times, column, told if glyphs.has_braille else in_ascii(told))
+    return "".join(line), "".join(numbers), "".join(times)
+
+
+def _ticks(places: PlaceScale) -> list[int]:
+    """The places of the first run and of round numbers, so far apart that their labels find room."""
+    room = max(len(str(places.count)), 6) + 2
+    steps = (size * 10**power for power in range(len(str(places.count)) + 1) for size in _STEPS)
+    step = next((each for each in steps if each * places.columns >= room * places.count), places.count)
+    return list(dict.fromkeys([0, *range(step - 1, places.count, step)]))
+
+
+def _put(line: list[str], begin: int, text: str) -> bool:
+    """Whether the text found room there, with a blank at either side; each entry of the line is a column."""
+    end = begin + text_width(text)
+    if begin < 0 or end > len(line) or set(line[max(begin - 1, 0) : end + 1]) != {" "}:
+        return False
+    line[begin:end] = [text, *[""] * (end - begin - 1)]
+    return True

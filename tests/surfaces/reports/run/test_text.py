@@ -1,0 +1,114 @@
+"""The report of a series for people: what matters most first, and nothing that a terminal would obey."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
+from tests.surfaces.reports.run.running import ran, words
+from tests.surfaces.reports.run.written_series import (
+    UNDISTURBED,
+    UNKNOWN,
+    disturbed_by,
+    rendered,
+    timed,
+    written_series,
+)
+from tests.surfaces.reports.verdicts import HOSTILE_NAMES
+
+_SERIES = timed(written_series(*[UNDISTURBED] * 3, disturbed_by("hog"), UNKNOWN), [1.0, 1.1, 1.2, 1.9, 1.0])
+
+
+def _places(report: str, *parts: str) -> list[int]:
+    assert all(part in report for part in parts)
+    return [report.index(part) for part in parts]
+
+
+def test_it_says_in_this_order_whether_to_trust_it_the_figures_who_it_was_what_helps_and_when() -> None:
+    report = rendered("text", _SERIES)
+    places = _places(
+        report,
+        "3 of 5 runs undisturbed, 1 disturbed, 1 unknown; mostly by thread hog (pid 900), 50 ms in 1 run",
+        "undisturbed runs  1.10 s ± 0.10 s",
+        "all runs",
+        "varies",
+        "\nwho",
+        "\nfixes",
+        "taskset -c 0-1 COMMAND",
+        "  run ",
+        "time of each run",
+    )
+    assert places == sorted(places)
+
+
+def test_a_result_that_is_refused_says_so_in_the_second_line() -> None:
+    report = rendered("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN))
+    assert "no result" in report.splitlines()[1]
+
+
+def test_a_series_that_was_cut_short_says_so_at_the_top() -> None:
+    report = rendered("text", replace(_SERIES, ended_by=signal.SIGINT))
+    assert "ended by SIGINT" in "".join(report.splitlines()[:4])
+
+
+def test_a_command_against_itself_says_what_it_does_not_see() -> None:
+    series = written_series(*[UNDISTURBED] * 8, has_two=True)
+    report = rendered("text", replace(series, options=replace(series.options, against=None, is_aa=True)))
+    said = " ".join(report.split())
+    assert "does not see the layout floor: both run the same file" in said
+    assert report.index("layout floor") < report.index("undisturbed runs")
+
+
+@pytest.mark.parametrize("width", [1, 20, 80, 140])
+def test_its_lines_fit_but_for_names_figures_and_commands(width: int) -> None:
+    report = render_series("text", _SERIES, SeriesOptions(width=width))
+    assert max(map(len, report.splitlines())) <= max(width, 26)
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_a_hostile_name_is_nothing_that_a_terminal_obeys(name: str) -> None:
+    series = written_series(UNDISTURBED, disturbed_by(name), argv=(name, name))
+    for width in (20, 80, 140):
+        lines = render_series("text", series, SeriesOptions(width=width)).split("\n")
+        assert all(line.isprintable() for line in lines)
+
+
+def test_colour_only_repeats_what_signs_and_words_say() -> None:
+    plain = render_series("text", _SERIES, SeriesOptions())
+    coloured = render_series("text", _SERIES, SeriesOptions(in_colour=True))
+    assert "\x1b[1;35m!" in coloured
+    without = [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()]
+    assert without == plain.splitlines()
+
+
+def test_a_pipe_gets_no_colour_and_an_encoding_without_them_no_blocks() -> None:
+    command = words("--runs", "3", "--", "true")
+    said = subprocess.run(
+        command,
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": "latin-1", "TERM": "xterm-256color"},
+    ).stdout.decode()
+    assert "\x1b" not in said
+    assert "time of each run" in said
+    assert not set("│└─┬█▲·") & set(said[said.index("time of each run") :])
+
+
+def test_markdown_has_the_culprits_what_helps_and_the_picture() -> None:
+    report = rendered("markdown", _SERIES)
+    assert "| thread hog (pid 900) | 50 ms | 1 | CPU 2 |" in report
+    picture = report[report.index("```text\ntime of each run") :]
+    assert "▲" in picture
+    assert picture.index("```", 5) > picture.index("after")
+
+
+def test_of_one_run_there_is_no_picture() -> None:
+    assert (
+        "time of each run" not in ran("--runs", "1", "--format", "text", "--output", "/dev/stdout", "--", "true").stdout
+    )
