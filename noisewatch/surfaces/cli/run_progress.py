@@ -58,10 +58,17 @@ class RunProgress(TerminalListener):
 
 
 class OneRun(TerminalListener):
-    """Says on standard error what became of a single run."""
+    """Says on standard error what became of a single run.
+
+    Its lines may end up among a benchmark's results: benchstat takes `word: text` for a part of their configuration,
+    and compares no results of different ones (https://pkg.go.dev/golang.org/x/perf/benchfmt).
+    """
 
     def on_begin(self, beginning: RunBeginning) -> None:
         """Nothing is said before it has ended."""
+
+    def on_remark(self, text: str) -> None:
+        print(f"noisewatch run: {text}", file=sys.stderr, flush=True)
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         self.on_remark(conclude_repetition(judged.verdict, judged.repetition.length_ns))
