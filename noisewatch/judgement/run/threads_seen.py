@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
+from noisewatch.kernel.tasks.children import descendants_in, parents_in
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import name_of_run
 from noisewatch.model.interval.interval import Interval
@@ -16,6 +17,7 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.records import dataclass
 
 _MOSTLY = 0.9
+_LEFT = " (left running by an earlier repetition)"
 _Key = tuple[int, str, int, Kind]
 
 
@@ -46,7 +48,7 @@ def time_elsewhere_ns(repetition: Repetition) -> int:
     return sum(
         min(run.ran_ns, repetition.within(window))
         for window in repetition.windows
-        for run in window.runs
+        for run in _runs(repetition, window)
         if run.is_own and not run.are_children and run.cpu not in repetition.target and run.pid not in _watchers(window)
     )
 
@@ -88,11 +90,23 @@ def reasons_of(sightings: Iterable[Sighting], repetition: Repetition) -> list[Ru
     return sorted(reasons, key=lambda reason: -(reason.ns or 0))
 
 
+def _runs(repetition: Repetition, window: Interval) -> Iterator[TaskRun]:
+    """What ran in the window; what earlier repetitions have left running belongs to nobody any more."""
+    tasks = window.after.tasks
+    if not repetition.earlier_pids or tasks is None:
+        return iter(window.runs)
+    earlier = descendants_in(parents_in(tasks), repetition.earlier_pids)
+    return (
+        replace(run, is_own=False, name=f"{run.name}{_LEFT}") if run.is_own and run.pid in earlier else run
+        for run in window.runs
+    )
+
+
 def _foreign_runs(repetition: Repetition, window: Interval, cpus: CpuSet) -> Iterator[TaskRun]:
     """What noisewatch itself had there is noise as well; its ended children were the command."""
     watchers = _watchers(window)
     part = _part_of_crowds(repetition, window)
-    for run in window.runs:
+    for run in _runs(repetition, window):
         if run.cpu not in cpus or (run.is_own and (run.pid not in watchers or run.are_children)):
             continue
         is_cut = _is_crowd(run) and run.cpu in repetition.target
@@ -110,7 +124,7 @@ def _part_of_crowds(repetition: Repetition, window: Interval) -> float:
 
     They are given time that nobody else explains, and nobody else explains that of a command that has ended.
     """
-    there = [run for run in window.runs if run.cpu in repetition.target]
+    there = [run for run in _runs(repetition, window) if run.cpu in repetition.target]
     crowds_ns = sum(run.ran_ns for run in there if _is_crowd(run) and not run.is_own)
     others_ns = _ended_commands_ns(window) + sum(run.ran_ns for run in there if not _is_crowd(run))
     loads = [window.load_by_cpu.get(cpu) for cpu in repetition.target]

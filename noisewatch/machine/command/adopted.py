@@ -42,14 +42,20 @@ class AdoptedProcesses:
 
     def __init__(self) -> None:
         self._known: frozenset[int] = frozenset()  # of earlier commands
+        self._helpers: frozenset[int] | None = None  # that we had before the first of them
         self._ours: frozenset[int] | None = frozenset()
         self._usage = ResourceUsage()
 
-    def begin_command(self) -> None:
-        """Who is a child now, the next command did not leave."""
+    def begin_command(self) -> frozenset[int]:
+        """Who is below us now, the next command did not leave; returns those that earlier ones have left."""
         self.reap()
-        self._ours = children_of("self")
+        children = children_of("self")
+        self._helpers = children if self._helpers is None else self._helpers
+        self._known = (children or frozenset()) - (self._helpers or frozenset())
+        earlier = with_descendants(self._known)
+        self._ours = None if children is None else children | earlier
         self._usage = ResourceUsage()
+        return earlier
 
     def reap(self, command: int | None = None) -> None:
         """Takes leave of those that have ended since."""

@@ -59,9 +59,9 @@ class Commands:
 
     def start(self, plan: CommandPlan) -> StartedCommand:
         """Starts it; the one before has ended. Raises CannotStart."""
-        self._adopted.begin_command()
+        earlier = self._adopted.begin_command()
         launched = launch_command(self._core, plan, self._inherited)
-        self._running = StartedCommand(launched, self)
+        self._running = StartedCommand(launched, self, earlier)
         return self._running
 
     def pause(self, until_ns: int) -> bool:
@@ -113,10 +113,13 @@ class Commands:
 
 
 class StartedCommand:
-    """A command that runs, or has ended."""
+    """A command that runs, or has ended; `earlier_pids` lived when it began, left by those before it."""
 
-    def __init__(self, launched: LaunchedProcess, commands: Commands) -> None:
+    def __init__(
+        self, launched: LaunchedProcess, commands: Commands, earlier_pids: frozenset[int] = frozenset()
+    ) -> None:
         self.pid = launched.pid
+        self.earlier_pids = earlier_pids
         self.began_ns = launched.began_ns or monotonic_ns()  # killed before it began
         self.launch_cpu_ns = launched.launch.cpu_ns  # before that, on our CPUs: not in what the command used
         self.scheduling_at_begin = _scheduling(self.pid)

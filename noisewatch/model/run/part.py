@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.kernel.tasks.children import descendants_in, parents_in
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.model.run.books import Books, balance
 from noisewatch.model.run.repetition import CommandUse, Repetition
@@ -38,17 +39,17 @@ def part_of(repetition: Repetition, began_ns: int, ended_ns: int) -> Repetition 
         began_wall_ns=repetition.began_wall_ns + began_ns - repetition.began_ns,
         use=_part_of_use(repetition.use, (ended_ns - began_ns) / max(repetition.length_ns, 1)),
         span=windows[0] if len(windows) == 1 else interval_between(before, after),
-        books=books_between(before, after, repetition.target),
+        books=books_between(before, after, repetition.target, repetition.earlier_pids),
         windows=tuple(windows),
     )
 
 
-def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Books:
+def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids: frozenset[int] = frozenset()) -> Books:
     """The books of a command that neither began nor ended with them: what it had is known by two looks.
 
     Time of its processes that ended in between is known in ticks alone; others are said to have had what that hides.
     """
-    threads, then = _own_tasks(after), _own_tasks(before)
+    threads, then = _own_tasks(after, earlier_pids), _own_tasks(before, earlier_pids)
     if threads is None or then is None:
         return Books(0, None, None, 0, False, _NOT_READ)
     grown_ns = _children_ns(after) - _children_ns(before)
@@ -73,15 +74,16 @@ def _part_of_use(use: CommandUse, share: float) -> CommandUse:
     )
 
 
-def _own_tasks(snapshot: Snapshot) -> dict[int, Task] | None:
-    """The threads of the command; None where not all were read."""
+def _own_tasks(snapshot: Snapshot, earlier_pids: frozenset[int]) -> dict[int, Task] | None:
+    """The threads of the command; None where not all were read. What earlier ones have left is none of it."""
     if snapshot.tasks is None or not snapshot.tasks.is_complete:
         return None
     watchers = _watchers(snapshot)
+    others = descendants_in(parents_in(snapshot.tasks), earlier_pids) | watchers
     return {
         tid: task
         for tid, task in snapshot.tasks.by_tid.items()
-        if task.pid in snapshot.own_pids and task.pid not in watchers
+        if task.pid in snapshot.own_pids and task.pid not in others
     }
 
 

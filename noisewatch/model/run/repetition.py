@@ -28,6 +28,8 @@ class ClockShift:
 class CommandUse:
     """What the kernel says of one command that has ended: it, and its descendants that were waited for.
 
+    `left_ns` is the CPU time that those had which it has left running.
+
     `waited_ns`: its first thread was ready to run and had to wait for a CPU (/proc/PID/schedstat); None is unknown.
     `ran_alone`: no other thread or process of it had a part worth mentioning in its CPU time.
     """
@@ -43,10 +45,11 @@ class CommandUse:
     switches: int
     preemptions: int  # involuntary switches
     most_resident_bytes: int | None
+    left_ns: int = 0
 
     @property
     def cpu_ns(self) -> int:
-        return self.user_ns + self.system_ns
+        return self.user_ns + self.system_ns + self.left_ns
 
     @property
     def did_disk_io(self) -> bool:
@@ -74,6 +77,7 @@ class Repetition:
     books: Books
     windows: tuple[Interval, ...]
     left_pids: frozenset[int] | None = None  # of its processes that live on; None is unknown
+    earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
 
     @property
     def length_ns(self) -> int:
@@ -100,6 +104,13 @@ class Repetition:
     def outside(self, window: Interval) -> int:
         """How many ns of the window were not in the repetition."""
         return window.length_ns - self.within(window)
+
+    @property
+    def name_by_left_pid(self) -> dict[int, str | None]:
+        """Of the processes that it has left running; None where the look behind it did not see it."""
+        tasks = self.windows[-1].after.tasks if self.windows else None
+        found = {pid: tasks.by_tid.get(pid) if tasks is not None else None for pid in sorted(self.left_pids or ())}
+        return {pid: task.name if task is not None else None for pid, task in found.items()}
 
     @property
     def slack_ns(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
@@ -44,6 +44,7 @@ class PendingRepetition:
     began: Mark
     started: StartedCommand
     windows: list[Interval] = field(default_factory=list)
+    left_ns: int = 0
     ended: Mark = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
@@ -52,7 +53,7 @@ class PendingRepetition:
     def finish(self, end: EndedCommand, ended: Mark, watch: PlacementWatch) -> None:
         """The command has ended."""
         self.end, self.ended = end, ended
-        self.use = _use_of(self.started, end)
+        self.use = replace(_use_of(self.started, end), left_ns=self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
 
@@ -73,6 +74,7 @@ def judge_pending(pending: PendingRepetition, floors: Sequence[NoiseFloor]) -> J
         books=balance(before, after, before.target.cpus, pending.use.cpu_ns),
         windows=tuple(pending.windows),
         left_pids=pending.end.left_pids,
+        earlier_pids=pending.started.earlier_pids,
     )
     allowance = allowance_for(repetition.length_ns, floors)
     verdict = judge_repetition(repetition, Case(after).siblings, allowance)

@@ -14,6 +14,7 @@ from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.tasks.process_time import read_processes_ns
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import EndedCommand
@@ -190,6 +191,7 @@ class _Series:
         self._placement.begin(started.pid)
         end = self._watched_to_the_end(pending)
         self._end = end
+        pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
         pending.finish(end, self.watch.mark(), self._placement)
         self._pending.append(pending)
         if status_of(end) != 0 and self.options.stops_at_failure and self.options.runs > 1:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.reports.run.reason_words import conclude_repetition, describe_reasons, mark_of
+from noisewatch.surfaces.reports.run.reason_words import conclude_repetition, describe_reasons, left_words, mark_of
 from noisewatch.units import short_duration
 
 if TYPE_CHECKING:
@@ -72,3 +72,6 @@ class OneRun(TerminalListener):
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         self.on_remark(conclude_repetition(judged.verdict, judged.repetition.length_ns))
+        left = left_words(judged.repetition)
+        if left is not None:
+            self.on_remark(left)

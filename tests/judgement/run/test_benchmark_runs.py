@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.judgement.run.benchmark_runs import MarkedRun, mark_run
+from noisewatch.model.interval.interval import interval_between
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
 from noisewatch.model.run.repetition import ClockShift, Repetition
 from tests.written.quiet_machine import process
@@ -175,3 +176,24 @@ def test_the_hook_does_not_outweigh_what_the_looks_have_seen() -> None:
     repetition = _hogged()
     hooked = HookedRun(repetition.began_ns + 1010 * MS, repetition.began_ns + 1490 * MS, "undisturbed", "")
     assert _marked(_run(1000, 1500, hooked), repetition).verdict.outcome == "disturbed"
+
+
+def test_what_an_earlier_repetition_left_running_is_not_the_tools() -> None:
+    moments = [
+        _moment(at, hog_ms=0 if at < 3 else 200)
+        | process(_HOG, "hog", 2, 0 if at < 3 else 200 * MS, allowed="2", parent=_WATCHER)
+        for at in range(7)
+    ]
+    repetition = replace(_repetition(*moments), earlier_pids=frozenset({_HOG}))
+    repetition = replace(
+        repetition,
+        windows=tuple(
+            interval_between(
+                replace(window.before, own_pids=window.before.own_pids | {_HOG}),
+                replace(window.after, own_pids=window.after.own_pids | {_HOG}),
+            )
+            for window in repetition.windows
+        ),
+    )
+    assert _marked(_run(1010, 1490), repetition).verdict.outcome == "disturbed"
+    assert _marked(_run(100, 900), repetition).verdict.outcome == "undisturbed"

@@ -223,3 +223,32 @@ def test_ended_children_of_others_are_not_blamed_for_time_of_a_command_that_has_
 def test_ended_children_of_others_are_named_where_there_was_room_for_them() -> None:
     reasons = judge(_with_ended_children(ran_ms=901, waited_ms=300)).reasons
     assert [reason.name for reason in reasons] == ["children of make"]
+
+
+def _left(ms: int) -> dict[str, str]:
+    """A daemon that an earlier repetition started, with a child of its own."""
+    return process(900, "daemon", 2, ms * MS, allowed="2", parent=700) | process(901, "child", 2, 0, parent=900)
+
+
+@pytest.mark.parametrize("use", [ALONE, THREADED])
+def test_what_an_earlier_repetition_left_running_is_foreign_and_named(use: object) -> None:
+    moments = (ran() | _left(0), ran({2: 900}, 1.0) | _left(200))
+    repetition = repeat(*moments, own_ms=700, use=use, own_pids=[700, 900, 901])  # type: ignore[arg-type]  # either
+    verdict = judge(replace(repetition, earlier_pids=frozenset({900})))
+    assert _named(verdict) == [("daemon (left running by an earlier repetition)", 2, 200)]
+    assert verdict.reasons[0].pid == 900
+
+
+def test_so_is_what_that_has_started_since() -> None:
+    moments = (ran() | _left(0), ran({2: 900}, 1.0) | _left(0) | process(901, "child", 2, 200 * MS, parent=900))
+    repetition = repeat(*moments, own_ms=700, use=THREADED, own_pids=[700, 900, 901])
+    verdict = judge(replace(repetition, earlier_pids=frozenset({900})))
+    assert _named(verdict) == [("child (left running by an earlier repetition)", 2, 200)]
+
+
+def test_a_process_that_it_leaves_itself_is_its_own() -> None:
+    moments = (ran() | _left(0), ran({2: 900}, 1.0) | _left(200))
+    use = replace(THREADED, left_ns=200 * MS)
+    assert judge(repeat(*moments, own_ms=700, use=use, own_pids=[700, 900, 901])) == RepetitionVerdict(
+        RunOutcome.UNDISTURBED
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -174,3 +175,24 @@ def test_where_the_threads_of_a_command_ran_is_known() -> None:
     placement = _ran(options).repetitions[0].placement
     assert placement.looks > 0
     assert len({thread.tid for thread in placement.threads}) >= 2
+
+
+def test_what_a_repetition_leaves_running_is_its_own_and_disturbs_the_next(tmp_path: Path) -> None:
+    """A daemon that spins: a second fork in a session of its own, whose parents end at once."""
+    spin = f"echo $$ > {tmp_path}/pid; while :; do :; done"
+    daemonise = f"(setsid sh -c '{spin}' < /dev/null > /dev/null 2>&1 &)"
+    script = f"[ -e {tmp_path}/pid ] || {daemonise}; sleep 0.8"
+    try:
+        series = _ran(RunOptions(argv=("sh", "-c", script), machine=_MACHINE, runs=2))
+    finally:
+        daemon = int((tmp_path / "pid").read_text())
+        os.kill(daemon, signal.SIGKILL)
+    first, second = series.repetitions
+    assert first.repetition.left_pids == frozenset({daemon})
+    assert first.repetition.name_by_left_pid == {daemon: "sh"}
+    assert first.repetition.use.left_ns > 50_000_000
+    assert daemon not in [reason.pid for reason in first.verdict.reasons]
+    assert second.repetition.earlier_pids == {daemon}
+    assert second.repetition.left_pids == frozenset()
+    assert second.verdict.outcome == "disturbed"
+    assert (daemon, True) in [(reason.pid, "earlier" in reason.name) for reason in second.verdict.reasons]

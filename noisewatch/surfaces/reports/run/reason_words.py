@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share, short_duration
 
@@ -55,6 +56,16 @@ def describe_reasons(verdict: RepetitionVerdict, most: int = _MOST_NAMED) -> str
     told = [describe_reason(reason) for reason in verdict.reasons[:most]]
     rest = len(verdict.reasons) - len(told)
     return "; ".join(told) + (f"; and {rest} more" if rest else "")
+
+
+def left_words(repetition: Repetition) -> str | None:
+    """`run 3 left running: sleep (pid 812)`; None where it left nothing that is known of."""
+    left = repetition.name_by_left_pid.items()
+    if not left:
+        return None
+    told = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in left]
+    rest = f" and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
+    return f"run {repetition.number} left running: {', '.join(told[:_MOST_NAMED])}{rest}"
 
 
 def conclude_repetition(verdict: RepetitionVerdict, length_ns: int) -> str:

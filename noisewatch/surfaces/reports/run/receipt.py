@@ -153,6 +153,7 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "clock": asdict(repetition.shift),
         "books": asdict(repetition.books),
         "left_processes": None if repetition.left_pids is None else sorted(repetition.left_pids),
+        "left_names": [None if name is None else printable(name) for name in repetition.name_by_left_pid.values()],
     }
 
 

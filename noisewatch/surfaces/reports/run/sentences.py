@@ -10,6 +10,7 @@ from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusio
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.culprit_words import name_of_culprit, time_of_culprit
 from noisewatch.surfaces.reports.run.placement_words import advice_line, placement_lines
+from noisewatch.surfaces.reports.run.reason_words import left_words
 from noisewatch.surfaces.reports.run.words import (
     SAME_LAYOUT,
     against_itself_words,
@@ -23,6 +24,7 @@ from noisewatch.units import share_text
 
 _NAMES = ("A", "B")
 _MOST_THREADS = 8
+_MOST_LEFT = 3  # runs
 
 
 def counts_of(series: RunSeries) -> str:
@@ -83,6 +85,12 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     if series.options.is_aa:
         return [which + against_itself_words(found), SAME_LAYOUT]
     return [which + difference_words(found)]
+
+
+def left_sentences(series: RunSeries) -> list[str]:
+    """What the runs have left running: of the first ones, as such a command does the same each time."""
+    told = [words for each in series.repetitions if (words := left_words(each.repetition)) is not None]
+    return [*told[:_MOST_LEFT], *([f"and {len(told) - _MOST_LEFT} more runs did"] if len(told) > _MOST_LEFT else [])]
 
 
 def machine_sentences(conclusion: RunConclusion) -> list[str]:

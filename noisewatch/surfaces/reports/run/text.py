@@ -22,6 +22,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     difference_sentences,
     ending_sentences,
     headline_of,
+    left_sentences,
     letter_of,
     machine_sentences,
 )
@@ -44,6 +45,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     for command in conclusion.commands:
         lines += ["", *_command_lines(series, command, width)]
     lines += _culprit_lines(series, conclusion, width)
+    lines += _paragraph(left_sentences(series), width)
     lines += _disturbed_lines(series, width)
     rows = picture_rows(series, conclusion.culprits, width, UNICODE if options.in_unicode else ASCII)
     drawn = [painted_row(row) if options.in_colour else plain_row(row) for row in rows]
