@@ -4,9 +4,7 @@ import atexit
 import gc
 import signal
 import sys
-from types import FrameType
-
-from noisewatch.surfaces.cli import main, tell_internal_error
+from types import FrameType, ModuleType
 
 _YOUNG_OBJECTS = 50_000  # before cycles are looked for among them: importing makes many, and none that can go
 
@@ -20,12 +18,24 @@ def run() -> None:
         raise KeyboardInterrupt(number)
 
     gc.set_threshold(_YOUNG_OBJECTS)
+    command_line = _command_line()
     atexit.register(gc.freeze)  # what ends with the process is not looked through once more
-    sys.excepthook = tell_internal_error
+    sys.excepthook = command_line.tell_internal_error
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, end)
-    status = main()
+    status = command_line.main()
     sys.exit(128 + ended[0] if ended else status)
+
+
+def _command_line() -> ModuleType:
+    """Importing it takes a tenth of a second, in which Ctrl-C ends this process as it ends any other."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from noisewatch.surfaces import cli
+
+    signal.signal(signal.SIGINT, before)
+    return cli
 
 
 if __name__ == "__main__":
