@@ -80,7 +80,10 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
     shown = RunProgress(options.runs * len(options.commands)) if is_series else OneRun()
     try:
         with recorded_to(arguments.record, machine) as recorder, opened_report(wish, shown) as report:
-            series = run_series(machine, options, report.listener, recorder)
+            try:
+                series = run_series(machine, options, report.listener, recorder)
+            finally:
+                shown.on_done()  # what is said next has a line of its own
             if arguments.results is not None:
                 results = read_results(arguments.results, series)
             report.tell(series, width(), results)
@@ -109,7 +112,7 @@ def _gate(ran: _Ran, is_series: bool, has_results: bool) -> int:
 
 def _ended_early(series: RunSeries) -> int:
     """Says why; as the command ended, or as a shell reports the signal."""
-    if series.failed is None:
+    if series.failed is None or series.ended_by is not None:  # the signal is why the run failed
         number = series.ended_by or signal.SIGINT
         print(f"noisewatch: interrupted by {signal.Signals(number).name}: what was measured is above", file=sys.stderr)
         return _BY_SIGNAL + number

@@ -1,60 +1,91 @@
-"""What a terminal shows while a series runs: one line, with the last repetitions and who disturbed the last of them."""
+"""What a terminal shows while a series runs: one line, drawn over itself."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.reports.run.reason_words import conclude_repetition, describe_reasons, left_words, mark_of
-from noisewatch.units import short_duration
+from noisewatch.surfaces.reports.parts.colours import painted_row
+from noisewatch.surfaces.reports.run.reason_words import conclude_repetition, left_words
 
 if TYPE_CHECKING:
     from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.progress import RunBeginning
+    from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
 
-_MOST_MARKS = 20
+_OFTEN_NS = 100_000_000  # what changes more often nobody reads
+_MARGIN = 3  # columns at the end of the line: the terminal shows Ctrl-C there, and then still no second line
+_COLUMNS = 80  # where the terminal does not say
 
 
 class RunProgress(TerminalListener):
-    """Draws the line over itself, on standard error; where nobody watches it shows nothing."""
+    """Draws the line on standard error; where nobody watches it shows nothing.
+
+    Where the command writes to the terminal as well, a line of its own tells of each run that was not undisturbed.
+    """
 
     def __init__(self, wanted: int) -> None:
         super().__init__()
         self._wanted = wanted
         self._shows = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
-        self._marks: deque[str] = deque(maxlen=_MOST_MARKS)
-        self._counts: Counter[RunOutcome] = Counter()
-        self._told = ""
+        self._progress: SeriesProgress | None = None
+        self._drawn_ns: int | None = None  # when the run ended that was drawn last
+        self._is_between_output = False
 
     def on_begin(self, beginning: RunBeginning) -> None:
-        """The report tells it."""
+        self._is_between_output = beginning.options.shows_output
+        if self._shows and not self._is_between_output:
+            from noisewatch.surfaces.reports.run.progress_row import SeriesProgress  # where somebody watches
+
+            self._progress = SeriesProgress(self._wanted)
+            self._draw()
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
-        outcome = judged.verdict.outcome
-        self._counts[outcome] += 1
-        self._marks.append(mark_of(outcome))
-        if outcome != RunOutcome.UNDISTURBED:
-            self._told = f"  {judged.repetition.number}: {describe_reasons(judged.verdict, most=1)}"
-        if self._shows:
-            disturbed, unknown = self._counts[RunOutcome.DISTURBED], self._counts[RunOutcome.UNKNOWN]
-            line = (
-                f"{self._counts.total()}/{self._wanted} {''.join(self._marks)} "
-                f"{short_duration(judged.repetition.length_ns)}  {disturbed} disturbed"
-                + (f", {unknown} unknown" if unknown else "")
-                + self._told
-            )
-            columns = shutil.get_terminal_size().columns
-            print(f"\r\x1b[K{line[: columns - 1]}", end="", file=sys.stderr, flush=True)
+        repetition, verdict = judged.repetition, judged.verdict
+        if self._progress is not None:
+            self._progress.add(judged)
+            if self._drawn_ns is None or repetition.ended_ns - self._drawn_ns >= _OFTEN_NS:
+                self._drawn_ns = repetition.ended_ns
+                self._draw()
+        elif self._shows and verdict.outcome != RunOutcome.UNDISTURBED:
+            self.on_remark(f"run {repetition.number} {conclude_repetition(verdict, repetition.length_ns)}")
+
+    def on_waiting(self, reasons: str, left_s: float) -> None:
+        if self._progress is not None:
+            self._draw(f"{reasons} ({left_s:.0f} s at most)")
+        else:
+            super().on_waiting(reasons, left_s)
+
+    def on_remark(self, text: str) -> None:
+        self._clear()
+        super().on_remark(text)
 
     def on_done(self) -> None:
         super().on_done()
-        if self._shows and self._marks:
+        self._clear()
+        self._progress = None
+
+    def _draw(self, waits_for: str = "") -> None:
+        if self._progress is not None:
+            in_unicode = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+            row = self._progress.row(max(_columns() - _MARGIN, 1), in_unicode, waits_for)
+            line = painted_row(row, in_colour=not os.environ.get("NO_COLOR"))
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+    def _clear(self) -> None:
+        if self._progress is not None:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _columns() -> int:
+    """Of standard error, where the line is drawn: standard output may go elsewhere."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
+    except OSError:
+        return _COLUMNS
 
 
 class OneRun(TerminalListener):

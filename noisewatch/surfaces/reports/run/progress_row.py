@@ -1,0 +1,104 @@
+"""How far a series is, in one row: the last runs as they come, who disturbed the last of them, and the time left."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.surfaces.reports.run.drawing.timeline import STYLES
+from noisewatch.surfaces.reports.run.reason_words import describe_reasons, mark_of
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, in_ascii, length
+from noisewatch.text import printable
+from noisewatch.units import NS_PER_S, short_duration
+
+if TYPE_CHECKING:
+    from noisewatch.operations.run.judging import JudgedRepetition
+
+_MOST_MARKS = 20
+_SHAPES = ((_MOST_MARKS, 3), (10, 3), (10, 2), (5, 1))  # how many signs, and how many of them with their times
+_LEAST_WHO = 24  # columns, to name somebody
+_MINUTE_S = 60
+_BETWEEN = "  "
+
+
+class SeriesProgress:
+    """What is known of a series so far; `wanted` is how many runs it has, unless some are repeated."""
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._last: deque[tuple[RunOutcome, int]] = deque(maxlen=_MOST_MARKS)  # with the time in ns
+        self._counts: Counter[RunOutcome] = Counter()
+        self._told = ""
+        self._began_ns: int | None = None
+        self._ended_ns = 0
+
+    def add(self, judged: JudgedRepetition) -> None:
+        """One more run."""
+        repetition, outcome = judged.repetition, judged.verdict.outcome
+        self._began_ns = repetition.began_ns if self._began_ns is None else self._began_ns
+        self._ended_ns = repetition.ended_ns
+        self._counts[outcome] += 1
+        self._last.append((outcome, repetition.length_ns))
+        if outcome != RunOutcome.UNDISTURBED:
+            self._told = printable(f"run {repetition.number}: {describe_reasons(judged.verdict, most=1)}")
+
+    @property
+    def left_ns(self) -> int | None:
+        """How much longer it will take, at the pace so far; None where nobody knows."""
+        done = self._counts.total()
+        if self._began_ns is None or done > self._wanted:
+            return None
+        return (self._ended_ns - self._began_ns) * (self._wanted - done) // done
+
+    def row(self, width: int, in_unicode: bool = True, waits_for: str = "") -> Row:
+        """No wider than that: where there is little room, what matters least is left out. It waits, or tells who."""
+        count: Row = [(f"{self._counts.total()}/{self._wanted}", "strong")]
+        left = self.left_ns
+        rest: Row = [] if left is None else [(f"{_left_words(left)} left", "plain")]
+        who: Row = (
+            [(f"waiting for {printable(waits_for)}", "notable")]
+            if waits_for
+            else [(self._told, "plain")] * bool(self._told)
+        )
+        whole = [[count, self._marks(marks, times, in_unicode), rest, self._count_pieces()] for marks, times in _SHAPES]
+        short = [[count, self._marks(marks, 0, in_unicode), rest] for marks in (5, 1)]
+        room = width - (_LEAST_WHO if who else 0)
+        row = next((row for row in map(_joined, whole) if length(row) <= room), None)
+        if row is not None:
+            row = cut(_joined([row, who]), width)
+        else:
+            row = next((row for row in map(_joined, short) if length(row) <= width), cut(count, width))
+        return row if in_unicode else [(in_ascii(text), style) for text, style in row]
+
+    def _marks(self, most: int, times: int, in_unicode: bool) -> Row:
+        """The last of them: a sign each, the newest with their times."""
+        last = list(self._last)[-most:]
+        timed = last[len(last) - min(times, len(last)) :]
+        row: Row = [(mark_of(outcome, in_unicode), STYLES[outcome]) for outcome, _ in last[: len(last) - len(timed)]]
+        for outcome, ns in timed:
+            row += [(" " * bool(row), "plain"), (mark_of(outcome, in_unicode) + short_duration(ns), STYLES[outcome])]
+        return row
+
+    def _count_pieces(self) -> Row:
+        told = [(outcome, self._counts[outcome]) for outcome in (RunOutcome.DISTURBED, RunOutcome.UNKNOWN)]
+        pieces: list[Piece] = [(f"{count} {outcome}", STYLES[outcome]) for outcome, count in told if count]
+        return _joined([[piece] for piece in pieces])
+
+
+def _joined(parts: Sequence[Row]) -> Row:
+    row: Row = []
+    for part in parts:
+        if part:
+            row += [(_BETWEEN, "plain"), *part] if row else part
+    return row
+
+
+def _left_words(ns: int) -> str:
+    """`~12 s`, `~3 min`, `~2 h`."""
+    seconds = ns / NS_PER_S
+    if seconds < _MINUTE_S:
+        return f"~{seconds:.0f} s"
+    minutes = seconds / _MINUTE_S
+    return f"~{minutes:.0f} min" if minutes < 99.5 else f"~{minutes / 60:.0f} h"
