@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 from noisewatch.records import dataclass
 from tests.live.noise import CPU, LOOP, noise
+from tests.plumbing.receipts import lines_of
 
 BUSY, IDLE = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done", "sleep 0.6"
 SEVENTH = 7
@@ -26,6 +26,11 @@ class HogFound:
     repetitions: Sequence[Mapping[str, Any]]
 
     @property
+    def is_alone_disturbed(self) -> bool:
+        """Whether of all repetitions the seventh alone is disturbed, and the hog is named."""
+        return self.numbers_of("disturbed") == [SEVENTH] == self.blamed
+
+    @property
     def blamed(self) -> list[int]:
         """The repetitions for which it is blamed."""
         return [each["number"] for each in self.repetitions if self.pid in [by["pid"] for by in each["reasons"]]]
@@ -35,13 +40,18 @@ class HogFound:
         return [each["number"] for each in self.repetitions if each["verdict"] == verdict]
 
 
-def run_with_a_hog(folder: Path, work: str, *options: str) -> HogFound:
-    """Starts the hog when the seventh repetition has begun, and ends it before that is over."""
+def run_with_a_hog(folder: Path, work: str, *options: str, privilege: Sequence[str] = ()) -> HogFound:
+    """Starts the hog when the seventh repetition has begun, and ends it before that is over.
+
+    `privilege` is what noisewatch is started by, such as setpriv.
+    """
     begun = folder / "begun"
     begun.write_text("")
+    begun.chmod(0o666)
+    folder.chmod(0o777)
     command = ["sh", "-c", f"echo >> {begun}; {work}"]
     receipt = folder / "receipt.jsonl"
-    noisewatch = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--runs", "10"]
+    noisewatch = [*privilege, sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--runs", "10"]
     noisewatch += ["--output", str(receipt), *options, "--"]
     with subprocess.Popen([*noisewatch, *command], stdout=subprocess.DEVNULL) as running:
         until_s = time.monotonic() + _LONGEST_S
@@ -51,5 +61,4 @@ def run_with_a_hog(folder: Path, work: str, *options: str) -> HogFound:
             time.sleep(0.3)
             pid = hog.pid
         running.wait(_LONGEST_S)
-    lines = [json.loads(line) for line in receipt.read_text().splitlines()]
-    return HogFound(pid, [line for line in lines if line["kind"] == "repetition"])
+    return HogFound(pid, lines_of(receipt))

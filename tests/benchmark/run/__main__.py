@@ -1,0 +1,47 @@
+"""Prints what `noisewatch run` finds and costs: `python -m tests.benchmark.run [PART …]`. Figures, no limits.
+
+hogs (a hog in one repetition of ten, at each level of privilege: root for all of them); quiet (repetitions in which
+nobody disturbs on purpose); short (thousands of a millisecond: time, memory, size); share (of the command's time that
+the watch costs it); costs (a repetition beside one of hyperfine, where that is installed). It needs a C compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from tests.benchmark.run.costs import print_costs, print_share
+from tests.benchmark.run.hogs import print_hogs
+from tests.benchmark.run.many import print_quiet, print_short
+from tests.benchmark.run.work import FixedWork
+from tests.truth.workloads import compiled
+
+
+def main() -> None:
+    """The parts that are asked for, else all, for some twenty minutes."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmark.run")
+    parser.add_argument("part", nargs="*", metavar="PART", help="hogs, quiet, short, share, costs; all by default")
+    parser.add_argument("--trials", type=int, default=20, help="of hogs, at each level (default 20)")
+    parser.add_argument("--repetitions", type=int, default=500, help="of quiet (default 500)")
+    parser.add_argument("--short", type=int, default=10_000, help="repetitions of short (default 10000)")
+    parser.add_argument("--pairs", type=int, default=30, help="of share (default 30)")
+    parser.add_argument("--tracer", help="handed on to run, as root with tracefs")
+    asked = parser.parse_args()
+    traced = ("--tracer", asked.tracer) if asked.tracer else ()
+    with compiled() as program:
+        work = FixedWork.of(program)
+        parts = {
+            "hogs": lambda: print_hogs(asked.trials, traced),
+            "quiet": lambda: print_quiet(work, asked.repetitions),
+            "short": lambda: print_short(work, asked.short),
+            "share": lambda: print_share(work, asked.pairs),
+            "costs": print_costs,
+        }
+        unknown = set(asked.part) - parts.keys()
+        if unknown:
+            parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(parts)}")
+        for name in asked.part or parts:
+            parts[name]()
+
+
+if __name__ == "__main__":
+    main()

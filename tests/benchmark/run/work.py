@@ -1,0 +1,61 @@
+"""A compiled command of fixed work, of any length, and `noisewatch run` in front of it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from noisewatch.records import dataclass
+from tests.live.noise import CPU
+
+_KIND = "throughput"  # its loop is the shortest: some microseconds
+_STARTS = 25
+NOISEWATCH = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU)]
+PINNED = ["taskset", "-c", str(CPU)]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedWork:
+    """A program, how long one of its loops takes, and how long it takes to start, in ns."""
+
+    program: Path
+    loop_ns: int
+    start_ns: int
+
+    @staticmethod
+    def of(program: Path) -> FixedWork:
+        """Measured on the target CPU."""
+        loop_ns = int(subprocess.run([*PINNED, program, _KIND], check=True, capture_output=True, text=True).stdout)
+        took_ns = []
+        for _ in range(_STARTS):
+            began_ns = time.monotonic_ns()
+            subprocess.run([program, _KIND, "0", "1"], check=True)
+            took_ns.append(time.monotonic_ns() - began_ns)
+        return FixedWork(program, loop_ns, round(statistics.median(took_ns)))
+
+    def command(self, length_ns: float) -> list[str]:
+        """So long, with its start."""
+        return self.of_loops(self.loops_in(length_ns - self.start_ns))
+
+    def of_loops(self, loops: int) -> list[str]:
+        return [str(self.program), _KIND, "0", str(loops)]
+
+    def telling(self, length_ns: float) -> list[str]:
+        """Works so long twice, and prints how many ns the second time took."""
+        return [str(self.program), _KIND, "1", str(self.loops_in(length_ns))]
+
+    def loops_in(self, length_ns: float) -> int:
+        """At least one."""
+        return max(round(length_ns / self.loop_ns), 1)
+
+
+def series(*words: str) -> dict[str, Any]:
+    """The series as `run --format json` tells it. Options first, then `--` and the command."""
+    ran = subprocess.run([*NOISEWATCH, "--format", "json", *words], check=True, stdout=subprocess.PIPE)
+    told: dict[str, Any] = json.loads(ran.stdout)
+    return told

@@ -1,0 +1,101 @@
+"""Prints how well `run --against` finds a difference: `python -m tests.benchmark.run_power [--trials N]`.
+
+A trial: `--aa` states the smallest difference that shows, for a command of fixed work of 20 ms. Then `--against` has
+to find another one with as much more work as twice that difference, and must not find one against the same work again.
+The answers are those of undisturbed pairs, as noisewatch gives them; `--all-pairs`: of all, for a host that is busy.
+Needs a C compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from noisewatch.records import dataclass
+from tests.benchmark.run.work import FixedWork, series
+from tests.benchmark.shares import describe_trials
+from tests.truth.workloads import compiled
+
+_LENGTH_NS = 20e6
+_TIMES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PowerTrial:
+    """None where nothing could be said. `added` is by how much longer the other one is to take."""
+
+    smallest: float | None
+    added: float | None = None
+    is_found: bool | None = None
+    is_false_alarm: bool | None = None
+
+
+def main() -> None:
+    """A line a trial, then the shares."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmark.run_power")
+    parser.add_argument("--trials", type=int, default=50, help="default 50")
+    parser.add_argument("--pairs", type=int, default=30, help="of each series (default 30)")
+    parser.add_argument("--all-pairs", action="store_true", help="judge all pairs, also those that were disturbed")
+    asked = parser.parse_args()
+    key = "difference_of_all_pairs" if asked.all_pairs else "difference"
+    with compiled() as program:
+        work = FixedWork.of(program)
+        print(f"a loop takes {work.loop_ns / 1e3:.1f} µs, the start {work.start_ns / 1e6:.2f} ms")
+        found = []
+        for number in range(1, asked.trials + 1):
+            found.append(_trial(work, asked.pairs, key))
+            print(f"{number:>4} {_described(found[-1])}", flush=True)
+    _print_shares(found)
+
+
+def _trial(work: FixedWork, pairs: int, key: str) -> PowerTrial:
+    loops = work.loops_in(_LENGTH_NS - work.start_ns)
+    command = work.of_loops(loops)
+    footer = _footer(pairs, "--aa", command)
+    smallest = _of(footer[key], "smallest_shown")
+    if smallest is None:
+        return PowerTrial(None)
+    mean_ns = footer["commands"][0]["all"]["mean_s"] * 1e9
+    more = work.loops_in(_TIMES * smallest * mean_ns)
+    other = _footer(pairs, f"--against={shlex.join(work.of_loops(loops + more))}", command)
+    same = _footer(pairs, f"--against={shlex.join(command)}", command)
+    interval = _of(other[key], "interval")
+    is_found = None if interval is None else interval[0] > 0
+    return PowerTrial(smallest, more * work.loop_ns / mean_ns, is_found, _of(same[key], "is_shown"))
+
+
+def _footer(pairs: int, option: str, command: Sequence[str]) -> Mapping[str, Any]:
+    footer: Mapping[str, Any] = series("--runs", str(pairs), option, "--calibration", "0", "--", *command)["footer"]
+    return footer
+
+
+def _of(difference: Mapping[str, Any] | None, key: str) -> Any:
+    return None if difference is None else difference[key]
+
+
+def _described(trial: PowerTrial) -> str:
+    if trial.smallest is None or trial.added is None:
+        return "no smallest difference: too few pairs"
+    words = {True: "found", False: "missed", None: "no result"}
+    alarms = {True: "false alarm", False: "nothing found", None: "no result"}
+    return (
+        f"smallest {trial.smallest:.2%}; {trial.added:.2%} added: {words[trial.is_found]}; "
+        f"nothing added: {alarms[trial.is_false_alarm]}"
+    )
+
+
+def _print_shares(trials: Sequence[PowerTrial]) -> None:
+    stated = [each.smallest for each in trials if each.smallest is not None]
+    found = [each.is_found for each in trials if each.is_found is not None]
+    alarms = [each.is_false_alarm for each in trials if each.is_false_alarm is not None]
+    median = f", median {statistics.median(stated):.2%}" if stated else ""
+    print(f"a smallest difference was stated {describe_trials(len(stated), len(trials))}{median}")
+    print(f"{_TIMES} times that was found {describe_trials(sum(found), len(found))} (aim: 80 % or more)")
+    print(f"false alarms {describe_trials(sum(alarms), len(alarms))} (aim: 5 % or less)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Prints what `noisewatch run` finds in the lab: `python -m tests.lab.hog_trials [TRIALS [REPETITIONS]]`.
+
+At each level of privilege a hog in one repetition of ten, so many times; then repetitions on an isolated CPU that
+nobody disturbs. Half a minute a trial. Emulation itself disturbs now and then, so figures, no limits.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from tests.benchmark.shares import describe_trials
+from tests.lab.lab import Lab
+from tests.lab.machine import ISOLATED, kernel_image
+from tests.lab.runs import PRIVILEGES, run_with_a_hog, verdicts_of_quiet
+from tests.live.hog_in_a_run import SEVENTH, HogFound
+
+_AT_ONCE = 250  # as many end in the time that the lab grants a command
+
+
+def main(trials: int, repetitions: int) -> None:
+    """A line for each level, then the verdicts."""
+    image = kernel_image(ISOLATED)
+    assert image is not None, "no kernel: tests/lab/set_up"
+    with Lab(ISOLATED, image) as lab:
+        for name in PRIVILEGES:
+            _print_trials(lab, name, trials)
+        verdicts: list[str] = []
+        while len(verdicts) < repetitions:
+            verdicts += verdicts_of_quiet(lab, min(_AT_ONCE, repetitions - len(verdicts)))
+        for verdict, count in Counter(verdicts).most_common():
+            print(f"nobody on purpose: {verdict} {describe_trials(count, len(verdicts))}")
+
+
+def _print_trials(lab: Lab, name: str, trials: int) -> None:
+    found = [run_with_a_hog(lab, PRIVILEGES[name]) for _ in range(trials)]
+    seen = sum(SEVENTH in each.numbers_of("disturbed") for each in found)
+    named = sum(each.blamed == [SEVENTH] for each in found)
+    others = sum(len(set(each.numbers_of("disturbed")) - {SEVENTH}) for each in found)
+    print(f"a hog in repetition {SEVENTH}, as {name}: disturbed {describe_trials(seen, trials)};", end=" ")
+    print(f"named, for no other, {describe_trials(named, trials)};", end=" ")
+    print(f"of all others disturbed {describe_trials(others, sum(len(each.repetitions) - 1 for each in found))}")
+    for reason, count in Counter(_why_others(found)).most_common(5):
+        print(f"  {count:>4} {reason}", flush=True)
+
+
+def _why_others(found: Iterable[HogFound]) -> Iterator[str]:
+    for each in found:
+        for line in each.repetitions:
+            if line["verdict"] != "undisturbed" and line["number"] != SEVENTH:
+                yield next((reason["name"] for reason in line["reasons"]), line["verdict"])
+
+
+if __name__ == "__main__":
+    main(*(int(word) for word in [*sys.argv[1:], *["20", "500"][len(sys.argv) - 1 :]][:2]))

@@ -1,0 +1,56 @@
+"""Series of repetitions in the lab: a hog in one of them, or none."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from tests.lab.lab import Lab
+from tests.live.hog_in_a_run import SEVENTH, HogFound
+from tests.plumbing.privileges import NOBODY, WITH_HIDDEN_PROCESSES, WITH_TRACEFS, WITHOUT_TRACEFS
+from tests.plumbing.receipts import lines_of
+
+CPU = 6  # isolated, and without a tick
+PRIVILEGES: dict[str, Sequence[str]] = {
+    "root with tracefs": WITH_TRACEFS,
+    "root without": WITHOUT_TRACEFS,
+    "nobody": NOBODY,
+    "nobody who sees no other's processes": (*WITH_HIDDEN_PROCESSES, *NOBODY),
+}
+_WORK = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
+_LONG, _SHORT = _WORK.format(50_000), _WORK.format(1_000)  # a second, and some 35 ms
+_HOG_S = 0.6
+# Starts the hog when the seventh repetition has begun, and says its pid. Everybody may write to the folder.
+_WITH_A_HOG = """
+folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; chmod 666 begun
+{noisewatch} > told 2>&1 & run=$!
+until [ $(wc -c < begun) -ge {seventh} ]; do
+    [ -d /proc/$run ] || {{ cat told >&2; exit 1; }}
+    sleep 0.05
+done
+taskset -c {cpu} sh -c "while :; do :; done" & hog=$!
+sleep {hog_s}
+kill $hog
+wait $run || {{ cat told >&2; exit 1; }}
+echo $folder $hog
+"""
+
+
+def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFound:
+    """Ten repetitions of a second, as whoever the privilege makes of root."""
+    noisewatch = ["noisewatch", "run", "--cpus", str(CPU), "--runs", "10", "--calibration", "0"]
+    noisewatch += ["--output", "receipt.jsonl", *options, "--", "sh", "-c", f"echo >> begun; {_LONG}"]
+    script = _WITH_A_HOG.format(
+        noisewatch=shlex.join([*privilege, *noisewatch]), seventh=SEVENTH, cpu=CPU, hog_s=_HOG_S
+    )
+    folder, pid = lab.do(script).split()
+    return HogFound(int(pid), lines_of(lab.scratch / folder / "receipt.jsonl"))
+
+
+def verdicts_of_quiet(lab: Lab, repetitions: int) -> list[str]:
+    """Of short repetitions in which nobody disturbs on purpose."""
+    lab.do(
+        f"noisewatch run --cpus {CPU} --runs {repetitions} --calibration 1 --output quiet.jsonl -- "
+        f"sh -c {shlex.quote(_SHORT)}"
+    )
+    return [line["verdict"] for line in lines_of(lab.scratch / "quiet.jsonl")]
