@@ -1,0 +1,107 @@
+"""`noisewatch run` on isolated CPUs: who disturbs it is told from what it does itself, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.lab.runs import CPU, PRIVILEGES, run_with_a_hog, verdicts_of_quiet
+from tests.live.hog_in_a_run import SEVENTH
+from tests.plumbing.receipts import lines_of
+
+_GROUPS = "/sys/fs/cgroup"
+_RUN = f"noisewatch run --cpus {CPU} --calibration 0 --output receipt.jsonl"
+_DISK_IO = "dd {} bs=4k count=300 2>/dev/null"
+_WRITES, _READS = _DISK_IO.format("if=/dev/zero of=/dev/sda oflag=direct"), _DISK_IO.format("if=/dev/sda of=/dev/null")
+_FORKS = "import os\nfor _ in range(200):\n    if not os.fork(): os._exit(0)\nfor _ in range(200): os.wait()"
+
+
+def _ran(lab: Lab, options: str, command: str) -> list[dict[str, Any]]:
+    lab.do(f"{_RUN} {options} -- {command}")
+    return lines_of(lab.scratch / "receipt.jsonl")
+
+
+@pytest.mark.lab_core
+@pytest.mark.parametrize("name", ["root with tracefs", "nobody"])
+def test_the_repetition_with_a_hog_is_found_and_the_hog_is_named(isolated: Lab, name: str) -> None:
+    found = run_with_a_hog(isolated, PRIVILEGES[name])
+    assert SEVENTH in found.numbers_of("disturbed")
+    assert found.blamed == [SEVENTH]
+
+
+def test_it_is_found_too_by_who_may_see_no_process_of_others(isolated: Lab) -> None:
+    found = run_with_a_hog(isolated, PRIVILEGES["nobody who sees no other's processes"])
+    (hit,) = [each for each in found.repetitions if each["number"] == SEVENTH]
+    assert hit["verdict"] == "disturbed"
+    assert hit["reasons"][0]["kind"] == "foreign"
+    assert found.blamed == []
+
+
+def test_repetitions_that_nobody_disturbs_are_not_disturbed(isolated: Lab) -> None:
+    verdicts = verdicts_of_quiet(isolated, 100)
+    assert len(verdicts) == 100
+    assert verdicts.count("disturbed") <= 2
+
+
+def test_what_a_command_forks_by_the_hundred_is_its_own(isolated: Lab) -> None:
+    """In emulation the interrupts of the tick, which this kernel counts nowhere, are a percent or two, and nobody's."""
+    (isolated.scratch / "forks.py").write_text(_FORKS)
+    (line,) = _ran(isolated, "", "python3 -S forks.py")
+    assert line["rusage"]["involuntary_switches"] + line["rusage"]["voluntary_switches"] > 200
+    assert not [each for each in line["reasons"] if each["pid"] is not None and each["name"].startswith("python")]
+
+
+@pytest.fixture
+def disk_on_target(isolated: Lab) -> Iterator[int]:
+    """The interrupt of the disk, on the target CPU."""
+    irq = int(isolated.do("grep ahci /proc/interrupts").split()[0].rstrip(":"))
+    before = isolated.read(f"/proc/irq/{irq}/smp_affinity_list")
+    isolated.write(f"/proc/irq/{irq}/smp_affinity_list", CPU)
+    yield irq
+    isolated.write(f"/proc/irq/{irq}/smp_affinity_list", before)
+
+
+def test_the_interrupts_of_a_commands_own_writes_are_its_own(isolated: Lab, disk_on_target: int) -> None:
+    (line,) = _ran(isolated, "", f"sh -c '{_WRITES}'")
+    assert disk_on_target in [each["irq"] for each in line["own"]]
+    assert disk_on_target not in [each["irq"] for each in line["reasons"]]
+
+
+def test_a_command_that_goes_into_the_background_is_told_and_goes_on(isolated: Lab) -> None:
+    (line,) = _ran(isolated, "", "sh -c 'setsid sleep 600 & sleep 0.3'")
+    (pid,) = line["left_processes"]
+    try:
+        assert isolated.read(f"/proc/{pid}/comm") == "sleep"
+        assert pid not in [each["pid"] for each in line["reasons"]]
+    finally:
+        isolated.do(f"kill {pid}")
+
+
+def test_a_noisewatch_that_is_killed_leaves_nothing_behind(isolated: Lab) -> None:
+    groups = isolated.do(f"find {_GROUPS} -type d")
+    pid = isolated.start(f"{_RUN} --runs 9 -- sleep 611")
+    isolated.do("until pgrep -f '^sleep 611'; do sleep 0.2; done")
+    isolated.do(f"kill -KILL {pid}; while pgrep -f '[s]leep 611|[n]oisewatch run'; do sleep 0.2; done")
+    assert isolated.do("ls /sys/kernel/tracing/instances") == ""
+    assert isolated.do(f"find {_GROUPS} -type d") == groups
+    header = json.loads((isolated.scratch / "receipt.jsonl").read_text().splitlines()[0])
+    assert header["kind"] == "header"
+
+
+def test_the_command_is_moved_into_the_partition_that_has_its_target(plain: Lab) -> None:
+    group = f"{_GROUPS}/bench"
+    plain.do(f"echo +cpuset > {_GROUPS}/cgroup.subtree_control; mkdir {group}; echo 4-5 > {group}/cpuset.cpus")
+    plain.write(f"{group}/cpuset.cpus.partition", "isolated")
+    try:
+        asks = "cat /proc/self/cgroup; grep Cpus_allowed_list: /proc/self/status; exit 7"
+        ran = plain.run(f"noisewatch run --output receipt.jsonl -- sh -c '{asks}'")
+        assert (ran.status, ran.out.split()) == (7, ["0::/bench", "Cpus_allowed_list:", "4-5"])
+        (header,) = lines_of(plain.scratch / "receipt.jsonl", "header")
+        assert (header["target"], header["pinned_by"]) == ([4, 5], "affinity in an isolated partition")
+        assert plain.read(f"{group}/cgroup.procs") == ""
+    finally:
+        plain.do(f"rmdir {group}; echo -cpuset > {_GROUPS}/cgroup.subtree_control")
