@@ -8,22 +8,29 @@ They are never ended and never waited for. Those that have ended are taken off t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from noisewatch.machine.command.usage import ResourceUsage
 
 
 def children_of(pid: int | str) -> frozenset[int] | None:
     """Also those that have ended, and not been waited for; None where the kernel does not tell."""
-    folder = f"/proc/{pid}/task"
-    found: set[int] = set()
+    told = list(_told_by_threads(f"/proc/{pid}/task"))
+    if not told and pid == "self":
+        return None
+    return frozenset(int(word) for text in told for word in text.split())
+
+
+def _told_by_threads(folder: str) -> Iterator[bytes]:
+    """Without those that have ended meanwhile."""
     try:
-        for thread in os.listdir(folder):
-            with open(f"{folder}/{thread}/children", "rb", buffering=0) as file:
-                found.update(map(int, file.read().split()))
+        threads = os.listdir(folder)
     except (FileNotFoundError, ProcessLookupError):
-        return None if pid == "self" else frozenset(found)  # it has ended
-    return frozenset(found)
+        return
+    for thread in threads:
+        with suppress(FileNotFoundError, ProcessLookupError), open(f"{folder}/{thread}/children", "rb", 0) as file:
+            yield file.read()
 
 
 def with_descendants(pids: Iterable[int]) -> frozenset[int]:

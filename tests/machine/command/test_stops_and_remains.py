@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from noisewatch.machine.command.adopted import children_of
 from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
 from tests.plumbing.waiting import is_alive, wait_until
 
@@ -107,3 +109,22 @@ def test_a_killed_wrapper_takes_the_command_of_another_user_with_it(core: str, t
         wrapper.process.kill()
         wrapper.process.wait()
         wait_until(lambda: not is_alive(command), limit_s=5)
+
+
+def test_threads_of_ours_that_end_meanwhile_hide_no_children() -> None:
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            thread = threading.Thread(target=int)
+            thread.start()
+            thread.join()
+
+    comers = [threading.Thread(target=come_and_go) for _ in range(3)]
+    for comer in comers:
+        comer.start()
+    found = [children_of("self") for _ in range(2_000)]
+    is_over.set()
+    for comer in comers:
+        comer.join()
+    assert None not in found
