@@ -1,4 +1,4 @@
-"""Prints what `noisewatch run` finds in the lab: `python -m tests.lab.hog_trials [TRIALS [REPETITIONS]]`.
+"""Prints what `noisewatch run` finds in the lab: `python -m tests.lab.run [TRIALS [REPETITIONS]]`.
 
 At each level of privilege a hog in one repetition of ten, so many times; then repetitions on an isolated CPU that
 nobody disturbs. Half a minute a trial. Emulation itself disturbs now and then, so figures, no limits.
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from tests.benchmark.shares import describe_trials
 from tests.lab.lab import Lab
 from tests.lab.machine import ISOLATED, kernel_image
-from tests.lab.runs import PRIVILEGES, run_with_a_hog, verdicts_of_quiet
+from tests.lab.run.series import PRIVILEGES, run_with_a_hog, verdicts_of_quiet
 from tests.live.hog_in_a_run import SEVENTH, HogFound
 
 _AT_ONCE = 250  # as many end in the time that the lab grants a command

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.lab.lab import Lab
-from tests.lab.runs import CPU, PRIVILEGES, run_with_a_hog, verdicts_of_quiet
+from tests.lab.run.series import CPU, PRIVILEGES, run_with_a_hog, verdicts_of_quiet
 from tests.live.hog_in_a_run import SEVENTH
 from tests.plumbing.receipts import lines_of
 
