@@ -19,6 +19,7 @@ class ReasonKind(StrEnum):
     QUOTA = "quota"  # of its control group
     SWAPPED = "swapped"
     OFFLINE = "offline"  # a target CPU went
+    CLOCK_LOWERED = "clock-lowered"  # below that of the opening calibration
     CLOCK_STEPPED = "clock-stepped"
     SUSPENDED = "suspended"
     STOPPED = "stopped"  # by a signal, as with Ctrl-Z

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.clock_speed import clock_reasons
 from noisewatch.judgement.run.foreign_time import find_foreign_time
 from noisewatch.judgement.run.hard_events import hard_reasons, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
@@ -20,13 +21,20 @@ from noisewatch.model.run.repetition import Repetition
 _TRIFLE = 0.02
 
 
-def judge_repetition(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> RepetitionVerdict:
-    """Disturbed by what is known; else unknown where something could not be watched; else undisturbed."""
+def judge_repetition(
+    repetition: Repetition, siblings: CpuSet, allowance: Allowance, khz_by_cpu: Mapping[int, float] | None = None
+) -> RepetitionVerdict:
+    """Disturbed by what is known; else unknown where something could not be watched; else undisturbed.
+
+    `khz_by_cpu` are the clocks of the opening calibration.
+    """
     io = OwnIo.of(repetition)
     foreign_time = find_foreign_time(repetition, allowance, io)
     interruptions, own = interruption_reasons(repetition, allowance, io)
+    slow, slow_by_itself = clock_reasons(repetition, khz_by_cpu or {})
     reasons = [
         *hard_reasons(repetition),
+        *slow,
         *foreign_time.reasons,
         *sibling_reasons(repetition, siblings, allowance),
         *interruptions,
@@ -41,7 +49,10 @@ def judge_repetition(repetition: Repetition, siblings: CpuSet, allowance: Allowa
     )
     unknowns = tuple(reason for reason in questions if reason is not None)
     return RepetitionVerdict(
-        _outcome(reasons, unknowns), tuple(_without_trifles(reasons)), (*foreign_time.own, *own), unknowns
+        _outcome(reasons, unknowns),
+        tuple(_without_trifles(reasons)),
+        (*foreign_time.own, *own, *slow_by_itself),
+        unknowns,
     )
 
 

@@ -18,6 +18,7 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.THROTTLED: "Cool the processor, or lower its clock to one that it holds.",
     ReasonKind.SWAPPED: "Free memory before the series, or switch swap off.",
     ReasonKind.OFFLINE: "Keep the target CPUs online for the whole series.",
+    ReasonKind.CLOCK_LOWERED: "Set the clock to one that it holds under this load (governor, turbo, power limits).",
     ReasonKind.CLOCK_STEPPED: "Stop what sets the clock: a daemon that slews it (chrony) disturbs nothing.",
     ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
     ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",

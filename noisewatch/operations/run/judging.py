@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from noisewatch.errors import Malformed
-from noisewatch.judgement.case import Case
-from noisewatch.judgement.noise.budget import NoiseFloor
+from noisewatch.judgement.case import Calibrated, Case
+from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
@@ -58,8 +58,8 @@ class PendingRepetition:
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
 
 
-def judge_pending(pending: PendingRepetition, floors: Sequence[NoiseFloor]) -> JudgedRepetition:
-    """The verdict, by the noise floors of interruptions alone."""
+def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:
+    """The verdict, by the noise floors of interruptions alone, and the clocks, of the opening calibration."""
     before, after = pending.began.snapshot, pending.ended.snapshot
     repetition = Repetition(
         number=pending.number,
@@ -76,10 +76,20 @@ def judge_pending(pending: PendingRepetition, floors: Sequence[NoiseFloor]) -> J
         left_pids=pending.end.left_pids,
         earlier_pids=pending.started.earlier_pids,
     )
-    allowance = allowance_for(repetition.length_ns, floors)
-    verdict = judge_repetition(repetition, Case(after).siblings, allowance)
+    allowance = allowance_for(repetition.length_ns, floors_of(opening))
+    verdict = judge_repetition(repetition, Case(after).siblings, allowance, _khz_by_cpu(opening))
     placed = with_placement(verdict, pending.placement, repetition.length_ns)
     return JudgedRepetition(repetition, allowance, placed, pending.placement)
+
+
+def floors_of(opening: Calibrated | None) -> Sequence[NoiseFloor]:
+    """Of interruptions alone; none without a calibration."""
+    return opening.floors_by_work[ALONE].floors if opening is not None else ()
+
+
+def _khz_by_cpu(opening: Calibrated | None) -> dict[int, float]:
+    figures = opening.complete if opening is not None else ()
+    return {each.cpu: each.effective_khz for each in figures if each.effective_khz is not None}
 
 
 def status_of(end: EndedCommand) -> int:

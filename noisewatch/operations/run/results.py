@@ -10,9 +10,9 @@ from typing import BinaryIO
 from noisewatch import __version__
 from noisewatch.errors import UsageError
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.noise.budget import ALONE
 from noisewatch.judgement.run.benchmark_runs import MarkedRun, mark_run
 from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.operations.run.judging import floors_of
 from noisewatch.operations.run.pyperf_file import PyperfFile, read_pyperf_file, write_filtered
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.records import dataclass
@@ -47,6 +47,6 @@ def mark_results(path: str, series: RunSeries) -> MarkedResults:
     file = read_pyperf_file(path, booted_wall_ns)
     repetitions = [each.repetition for each in series.repetitions]
     siblings = Case(series.machine).siblings
-    floors = series.opening.floors_by_work[ALONE].floors if series.opening is not None else ()
+    floors = floors_of(series.opening)
     measured = [run for run in file.runs if run.value_count]
     return MarkedResults(file, tuple(mark_run(run, repetitions, siblings, floors) for run in measured))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import field, replace
 
 from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
-from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -167,11 +167,6 @@ class _Series:
             yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
 
     @property
-    def _floors(self) -> Sequence[NoiseFloor]:
-        """Of interruptions alone."""
-        return self.opening.floors_by_work[ALONE].floors if self.opening is not None else ()
-
-    @property
     def _undisturbed_count(self) -> int:
         """Of the repetitions, or of the pairs of two."""
         count = len(self.options.commands)
@@ -234,7 +229,7 @@ class _Series:
 
     def _judge_pending(self) -> None:
         for each in self._pending:
-            judged = judge_pending(each, self._floors)
+            judged = judge_pending(each, self.opening)
             self._judged.append(judged)
             self.listener.on_repetition(judged)
         self._pending.clear()

@@ -25,8 +25,10 @@ from noisewatch.surfaces.reports.run.sentences import (
     counts_of,
     difference_sentences,
     ending_sentences,
+    left_sentences,
     letter_of,
     machine_sentences,
+    not_watched_sentences,
 )
 from noisewatch.surfaces.reports.run.words import selection_rows
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
@@ -51,6 +53,8 @@ def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: in
         *difference_sentences(series, conclusion),
         *machine_sentences(conclusion),
         *ending_sentences(series),
+        *left_sentences(series),
+        *not_watched_sentences(series),
     ]
     parts += [f"{prose(each)}\n" for each in sentences]
     return fitting(

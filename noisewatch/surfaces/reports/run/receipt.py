@@ -19,6 +19,7 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
+from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
@@ -52,7 +53,12 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, An
         "pinned_by": "affinity" if plan.cgroup is None else "affinity in an isolated partition",
         "memory_nodes": "any" if plan.memory_nodes is None else sorted(plan.memory_nodes),
         "cgroup": describe_cgroup(machine.cgroup) | ({"folder": machine.cgroup.folder} if identifies else {}),
-        "attribution": {"counters": _counters(machine), "trace": options.tracer, "is_root": os.geteuid() == 0},
+        "attribution": {
+            "counters": _counters(machine),
+            "trace": options.tracer,
+            "is_root": os.geteuid() == 0,
+            "not_watched": list(not_watched(machine, begun.opening is not None)),
+        },
         "commands": [_command(name, argv, identifies) for name, argv in zip(COMMANDS, options.commands, strict=False)],
         "options": _options(options),
         "seed": begun.seed,

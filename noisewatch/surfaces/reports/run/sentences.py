@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement_reasons import weighty_threads
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
@@ -91,6 +92,11 @@ def left_sentences(series: RunSeries) -> list[str]:
     """What the runs have left running: of the first ones, as such a command does the same each time."""
     told = [words for each in series.repetitions if (words := left_words(each.repetition)) is not None]
     return [*told[:_MOST_LEFT], *([f"and {len(told) - _MOST_LEFT} more runs did"] if len(told) > _MOST_LEFT else [])]
+
+
+def not_watched_sentences(series: RunSeries) -> list[str]:
+    """What no verdict here covers."""
+    return [f"not watched: {each}" for each in not_watched(series.machine, series.opening is not None)]
 
 
 def machine_sentences(conclusion: RunConclusion) -> list[str]:

@@ -25,6 +25,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     left_sentences,
     letter_of,
     machine_sentences,
+    not_watched_sentences,
 )
 from noisewatch.surfaces.reports.run.words import selection_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
@@ -45,7 +46,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     for command in conclusion.commands:
         lines += ["", *_command_lines(series, command, width)]
     lines += _culprit_lines(series, conclusion, width)
-    lines += _paragraph(left_sentences(series), width)
+    lines += _paragraph([*left_sentences(series), *not_watched_sentences(series)], width)
     lines += _disturbed_lines(series, width)
     rows = picture_rows(series, conclusion.culprits, width, UNICODE if options.in_unicode else ASCII)
     drawn = [painted_row(row) if options.in_colour else plain_row(row) for row in rows]

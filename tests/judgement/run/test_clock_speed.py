@@ -1,0 +1,93 @@
+"""Whether the target CPUs ran at the clock that they were calibrated at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.run.clock_speed import clock_reasons
+from noisewatch.judgement.run.not_watched import not_watched
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from noisewatch.judgement.run.repetition_verdict import judge_repetition
+from noisewatch.model.run.repetition import CommandUse, Repetition
+from tests.written.quiet_machine import CPUS
+from tests.written.repetitions import ALLOWED, ALONE, MS, THREADED, ran, repeat
+
+_KHZ = {2: 3_000_000.0, 3: 3_000_000.0}
+
+
+def _repetition(
+    mhz: Sequence[int | None], use: CommandUse = ALONE, busy_ms: float = 1000, looks: Sequence[int] = (0, 1, 2)
+) -> Repetition:
+    """Of a second between two looks each; CPU 2 has these clocks at them."""
+    moments = [
+        ran({2: busy_ms * at}, 1.0 * at)
+        | ({f"{CPUS}/cpu2/cpufreq/scaling_cur_freq": f"{clock * 1000}\n"} if clock is not None else {})
+        for at, clock in enumerate(mhz)
+    ]
+    return repeat(*moments, looks=looks, own_ms=busy_ms * (len(mhz) - 1), use=use)
+
+
+def _verdict(repetition: Repetition) -> RepetitionVerdict:
+    return judge_repetition(repetition, frozenset(), ALLOWED, _KHZ)
+
+
+def test_a_clock_that_went_down_disturbs_a_repetition() -> None:
+    verdict = _verdict(_repetition([3000, 2400, 3000]))
+    assert verdict.outcome == RunOutcome.DISTURBED
+    (reason,) = verdict.reasons
+    assert (reason.kind, reason.cpu) == (ReasonKind.CLOCK_LOWERED, 2)
+    assert (reason.begin_ns, reason.end_ns) == (0, 1000 * MS)
+
+
+@pytest.mark.parametrize("mhz", [[3000, 2900, 3100], [2400, 3000, 3000]])
+def test_a_step_is_none_and_what_was_before_is_none_of_its_own(mhz: list[int]) -> None:
+    assert _verdict(_repetition(mhz)) == RepetitionVerdict(RunOutcome.UNDISTURBED)
+
+
+def test_a_look_behind_a_repetition_sees_the_clock_of_an_idle_cpu() -> None:
+    whole = _repetition([3000, 3000, 2400])
+    assert clock_reasons(whole, _KHZ) != ([], [])
+    assert clock_reasons(replace(whole, ended_ns=whole.ended_ns - MS), _KHZ) == ([], [])
+
+
+def test_so_does_a_look_at_a_command_that_sleeps() -> None:
+    assert clock_reasons(_repetition([3000, 2400, 2400], busy_ms=500), _KHZ) == ([], [])
+
+
+def test_a_command_of_several_threads_may_have_lowered_it_by_itself() -> None:
+    verdict = _verdict(_repetition([3000, 2400, 2400], use=THREADED))
+    assert verdict.outcome == RunOutcome.UNDISTURBED
+    assert [reason.kind for reason in verdict.own] == [ReasonKind.CLOCK_LOWERED]
+
+
+def test_what_was_not_calibrated_is_not_compared() -> None:
+    assert clock_reasons(_repetition([3000, 2400, 2400]), {}) == ([], [])
+
+
+def test_a_machine_that_tells_its_clocks_and_was_calibrated_is_watched_for_them() -> None:
+    machine = _repetition([3000, 3000, 3000]).span.after
+    assert not [each for each in not_watched(machine, True) if "clock" in each]
+    assert [each for each in not_watched(machine, False) if "nothing was calibrated" in each]
+
+
+def test_a_machine_that_does_not_tell_says_so_and_its_verdicts_stay() -> None:
+    paths = [f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in range(4)]
+    silent = repeat(ran(), ran({2: 1000}, 1.0), own_ms=1000, gone=paths)
+    assert _verdict(silent) == RepetitionVerdict(RunOutcome.UNDISTURBED)
+    assert [each for each in not_watched(silent.span.after, True) if "the clock of CPUs 2-3" in each]
+
+
+def test_heat_and_steal_that_nobody_counts_are_not_watched() -> None:
+    machine = repeat(ran(), ran(seconds=1.0)).span.after
+    told = " ".join(not_watched(machine, True))
+    assert "steal" not in told  # on bare metal there is none
+    counts = replace(machine.background.throttling, count_by_core_cpu={2: None})
+    silent = replace(machine, background=replace(machine.background, throttling=counts))
+    assert "heat" in " ".join(not_watched(silent, True))
+    virtual = replace(machine, platform=replace(machine.platform, virtual="kvm"))
+    assert "steal" in " ".join(not_watched(virtual, True))
+    times = {cpu: replace(time, ticks=(*time.ticks[:7], 1)) for cpu, time in (machine.cpu_time or {}).items()}
+    assert "steal" not in " ".join(not_watched(replace(virtual, cpu_time=times), True))
