@@ -106,6 +106,10 @@ class Placement:
         """The run time of all threads on each kind of core."""
         return _added(thread.ns_by_kind for thread in self.threads)
 
+    def ns_by_core(self) -> Mapping[int, float]:
+        """The run time of all threads on each core, by its first CPU."""
+        return _added(thread.ns_by_core for thread in self.threads)
+
     def ns_by_cpu(self) -> Mapping[int, float]:
         """The run time of all threads on each CPU."""
         return _added(thread.ns_by_cpu for thread in self.threads)

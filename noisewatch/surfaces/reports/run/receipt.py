@@ -33,7 +33,8 @@ from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_cgroup, describe_machine
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.receipt_verdicts import describe_results, describe_verdict
+from noisewatch.surfaces.reports.run.receipt_placement import describe_advice, describe_placement
+from noisewatch.surfaces.reports.run.receipt_verdicts import describe_culprits, describe_results, describe_verdict
 from noisewatch.text import clean, printable
 
 COMMANDS = ("a", "b")
@@ -158,6 +159,7 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         },
         "clock": asdict(repetition.shift),
         "books": asdict(repetition.books),
+        "placement": describe_placement(judged.placement),
         "left_processes": None if repetition.left_pids is None else sorted(repetition.left_pids),
         "left_names": [None if name is None else printable(name) for name in repetition.name_by_left_pid.values()],
     }
@@ -187,7 +189,8 @@ def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
         "kind": "footer",
         "ended": _end_of(series),
         "counts": {outcome: outcomes.count(outcome) for outcome in RunOutcome},
-        "commands": [_conclusion(each) for each in conclusion.commands],
+        "commands": [_conclusion(each, series.options.commands[each.command]) for each in conclusion.commands],
+        **describe_culprits(conclusion.culprits),
         "difference": _difference(conclusion.difference),
         "difference_of_all_pairs": _difference(conclusion.of_all_pairs),
         "closing": None if series.closing is None else _calibration(series.closing),
@@ -203,7 +206,7 @@ def _end_of(series: RunSeries) -> dict[str, Any]:
     return {"by": "done"} if series.failed is None else {"by": "failure", "repetition": series.failed}
 
 
-def _conclusion(command: CommandConclusion) -> dict[str, Any]:
+def _conclusion(command: CommandConclusion, argv: Sequence[str]) -> dict[str, Any]:
     selected = command.selected
     return {
         "command": COMMANDS[command.command],
@@ -216,6 +219,7 @@ def _conclusion(command: CommandConclusion) -> dict[str, Any]:
         },
         "is_refused": selected.is_refused,
         "variances": asdict(command.variances),
+        "placement_advice": [describe_advice(each, len(argv)) for each in command.advice],
     }
 
 

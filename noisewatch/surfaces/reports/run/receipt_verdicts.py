@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,10 @@ from noisewatch.text import clean, printable
 
 if TYPE_CHECKING:
     from noisewatch.judgement.run.benchmark_runs import MarkedRun
+    from noisewatch.judgement.run.run_culprits import RunCulprit
     from noisewatch.operations.run.results import MarkedResults
+
+_MOST_CULPRITS, _MOST_PIDS = 20, 8
 
 
 def describe_verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
@@ -26,6 +30,26 @@ def describe_verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
 
 def _reason(reason: RunReason) -> dict[str, Any]:
     return {**asdict(reason), "name": printable(reason.name)}
+
+
+def describe_culprits(culprits: Sequence[RunCulprit]) -> dict[str, Any]:
+    """Those that cost most over the whole series, and how many more there are."""
+    shown = culprits[:_MOST_CULPRITS]
+    return {"culprits": [_culprit(each) for each in shown], "culprits_left_out": len(culprits) - len(shown)}
+
+
+def _culprit(culprit: RunCulprit) -> dict[str, Any]:
+    return {
+        "kind": culprit.kind,
+        "noise": culprit.noise,
+        "name": printable(culprit.name),
+        "irq": culprit.irq,
+        "pids": culprit.pids[:_MOST_PIDS],
+        "cpus": sorted(culprit.cpus),
+        "ns": culprit.ns,
+        "is_estimate": culprit.is_estimate,
+        "repetitions": len(culprit.numbers),
+    }
 
 
 def describe_results(results: MarkedResults, identifies: bool) -> dict[str, Any]:
