@@ -6,10 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.run.reason_words import conclude_repetition, left_words
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.reports.parts.colours import painted_row
-from noisewatch.surfaces.reports.run.reason_words import conclude_repetition, left_words
 
 if TYPE_CHECKING:
     from noisewatch.operations.run.judging import JudgedRepetition

@@ -13,13 +13,13 @@ from xml.etree.ElementTree import Element, SubElement
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.finding_words import describe_host
+from noisewatch.judgement.run.reason_words import describe_reason, describe_reasons
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.reason_words import describe_reason, describe_reasons
 from noisewatch.surfaces.reports.run.receipt import COMMANDS, command_words
 from noisewatch.surfaces.reports.run.sentences import ending_sentences, machine_sentences
 from noisewatch.text import printable

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.finding_words import describe_host
+from noisewatch.judgement.run.reason_words import describe_reasons
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
@@ -17,7 +18,6 @@ from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, 
 from noisewatch.surfaces.reports.run.culprit_words import CULPRIT_HEAD, culprit_rows_of, more_culprits, remedies_in
 from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.reason_words import describe_reasons
 from noisewatch.surfaces.reports.run.receipt import command_words
 from noisewatch.surfaces.reports.run.sentences import (
     advice_sentences,

@@ -12,13 +12,13 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import CannotMeasure
+from noisewatch.judgement.run.reason_words import describe_reasons
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, REASONS, VERDICT, VERSION
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import FORMAT_VERSION
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.reason_words import describe_reasons
 from noisewatch.surfaces.reports.run.receipt import COMMANDS, command_words, encoded
 from noisewatch.text import printable
 

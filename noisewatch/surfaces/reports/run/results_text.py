@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
+from noisewatch.judgement.run.reason_words import describe_reasons
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.surfaces.reports.run.reason_words import describe_reasons
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 

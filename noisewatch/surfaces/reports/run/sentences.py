@@ -6,12 +6,12 @@ import signal
 
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement_reasons import weighty_threads
+from noisewatch.judgement.run.reason_words import left_words
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.culprit_words import name_of_culprit, time_of_culprit
 from noisewatch.surfaces.reports.run.placement_words import advice_line, placement_lines
-from noisewatch.surfaces.reports.run.reason_words import left_words
 from noisewatch.surfaces.reports.run.words import (
     SAME_LAYOUT,
     against_itself_words,

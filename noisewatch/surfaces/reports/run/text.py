@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.run.reason_words import describe_reasons
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.series import RunSeries
@@ -16,7 +17,6 @@ from noisewatch.surfaces.reports.run.culprit_words import culprit_table, remedie
 from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.placement_words import advice_parts
-from noisewatch.surfaces.reports.run.reason_words import describe_reasons
 from noisewatch.surfaces.reports.run.sentences import (
     command_sentences,
     difference_sentences,

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from noisewatch.judgement.run.placement_advice import placement_advice
 from noisewatch.judgement.run.placement_reasons import placement_reasons
+from noisewatch.judgement.run.reason_words import describe_reason
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
 from noisewatch.surfaces.reports.run.placement_words import advice_line, placement_lines
-from noisewatch.surfaces.reports.run.reason_words import describe_reason
 from tests.judgement.run.test_placement_reasons import SECOND_NS, placed
 from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, TWO_NODES

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from noisewatch.judgement.run.reason_words import mark_of
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import Meaning
 from noisewatch.surfaces.reports.run.drawing.time_scale import TimeScale
-from noisewatch.surfaces.reports.run.reason_words import mark_of
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, in_ascii, runs, text_width
 from noisewatch.units import short_duration
