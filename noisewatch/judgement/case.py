@@ -235,9 +235,9 @@ class Case:
 
     @cached_property
     def programs(self) -> Sequence[Task]:
-        """The first thread of each process that is neither the kernel's nor noisewatch's own."""
+        """The first thread of each process but for the kernel's, noisewatch's own, and what that measures."""
         known = self.snapshot.tasks.by_tid if self.snapshot.tasks is not None else {}
-        own = self.snapshot.own_pids
+        own = self.snapshot.own_pids | self.snapshot.commands.keys()
         return [task for tid, task in known.items() if tid == task.pid and not task.is_kernel and tid not in own]
 
     @cached_property

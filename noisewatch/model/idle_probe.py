@@ -90,6 +90,6 @@ def _is_busy(interval: Interval, cpu: int) -> bool | None:
     load = interval.load_by_cpu.get(cpu)
     if load is None:
         return None
-    others_ns = sum(run.ran_ns for run in interval.runs_on(cpu))
+    others_ns = sum(run.ran_ns for run in (*interval.runs_on(cpu), *interval.commands_on(cpu)))
     used_ns = max(load.tasks_ns - interval.own_ns(cpu), others_ns)
     return used_ns > max(_BUSY_SHARE * interval.length_ns, _DOUBT_NS)

@@ -14,6 +14,7 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.recorder import Recorder
+from noisewatch.machine.status_files import StatusFiles
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -51,7 +52,10 @@ def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener:
     """Records until the time is up, Ctrl-C or SIGTERM: either way the recording can be replayed. Raises UsageError."""
     _require_this_host(machine)
     read_options = replace(
-        snapshot_options(options.machine, machine), asks_clock=True, most_idle_states=_MOST_IDLE_STATES
+        snapshot_options(options.machine, machine),
+        asks_clock=True,
+        most_idle_states=_MOST_IDLE_STATES,
+        asks_runs=StatusFiles().texts,
     )
     recorder = Recorder(machine, output, options.interval_s, options.identifies)
     task_reader = TaskReader(asks_all_affinities=True)

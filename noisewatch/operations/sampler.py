@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet
@@ -124,10 +124,11 @@ def _tell(reason: str) -> int:
 
 def _sample(options: SamplerOptions) -> int:
     # Imported here, as the monitor imports this module too, and its first picture comes first.
+    from noisewatch.machine.status_files import StatusFiles
     from noisewatch.operations.machines import open_machine, snapshot_options
 
     machine = open_machine(options.machine, own_pids=[options.observer])
-    read_options = snapshot_options(options.machine, machine, options.allowed)
+    read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_runs=StatusFiles().texts)
     begun = _begun(machine, read_options) if machine.is_live else None
 
     from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of

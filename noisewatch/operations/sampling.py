@@ -24,6 +24,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.making import frame_of
+from noisewatch.operations.frame.making_runs import RunLines
 from noisewatch.operations.frame.news import News
 from noisewatch.operations.idle_probe import IdleProbe
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -135,6 +136,7 @@ class _Sampler:
         self._pinned_off: CpuSet | None = None
         self._remark: str | None = None
         self._news = News()
+        self._runs = RunLines()
         self._remembered = Remembered()
 
     def limit_tasks(self, budget_ns: int) -> None:
@@ -159,13 +161,15 @@ class _Sampler:
                 if is_last
                 else None
             )
-            return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(snapshot, is_last)))
+            frame = frame_of(snapshot, None, verdict, **self._rest(snapshot, None, is_last))
+            return self._watched(snapshot, None, frame)
         first, *between, _ = self._recent
         sample = interval_between(first, snapshot, between)
         case = Case(snapshot, sample, starts_benchmark=False, remembered=self._remembered)
         verdict = judge(case, _SHOWN, remembered=self._remembered)
         interval = interval_between(previous, snapshot)
-        return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(snapshot, is_last)))
+        frame = frame_of(snapshot, interval, verdict, **self._rest(snapshot, interval, is_last))
+        return self._watched(snapshot, interval, frame)
 
     def _look(self, previous: Snapshot | None) -> Snapshot:
         first, self._first = self._first, None
@@ -195,9 +199,10 @@ class _Sampler:
         """The same frame as the last one there is."""
         return replace(frame, is_last=True, remark=remark or frame.remark)
 
-    def _rest(self, snapshot: Snapshot, is_last: bool) -> dict[str, Any]:
+    def _rest(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
         return {
             **self._news.of(snapshot),
+            "runs": self._runs.of(snapshot, interval),
             "remembered": self._remembered,
             "tells_all": self._answers.is_wanted or not self._machine.is_live,
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,

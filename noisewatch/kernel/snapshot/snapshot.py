@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -34,9 +34,10 @@ from noisewatch.kernel.system.pressure import Pressure, read_pressure
 from noisewatch.kernel.system.release import read_release, release_number
 from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
+from noisewatch.kernel.tasks.run_status import RunStatus, commands_in, read_run_statuses
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.kernel.tasks.threads import TaskReader
-from noisewatch.machine import Machine
+from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
@@ -82,6 +83,8 @@ class Snapshot:
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
+    runs: tuple[RunStatus, ...] = ()  # of `noisewatch run`, where that is asked for ...
+    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # ... and where processes of their commands belong
     earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots, repr=False, compare=False)
 
     @property
@@ -104,6 +107,7 @@ class SnapshotOptions:
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
     asks_clock: bool = False  # for what the clock screen shows, and nothing else needs
     most_idle_states: int | None = None  # of so many CPUs at most, where that is asked for; None: as many as may be
+    asks_runs: Callable[[], Json] | None = None  # what answers on this host; None: nobody asks
     is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
 
 
@@ -164,6 +168,7 @@ def _read(
         previous=previous.settings if previous is not None else None,
     )
     background = read_background(reader, target.cpus, settings, hardware.sensors)
+    runs = read_run_statuses(reader, options.asks_runs) if options.asks_runs is not None else ()
     snapshot = Snapshot(
         taken_at_ns=taken_at_ns,
         time_of_day=time_of_day,
@@ -190,18 +195,13 @@ def _read(
         worker_cgroups=_worker_cgroups(reader, tasks, target, previous),
         jobs=_jobs(reader, options, previous),
         clock=_clock(
-            reader,
-            options,
-            previous,
-            taken_at_ns,
-            target.cpus,
-            online.online or frozenset(topology),
-            topology,
-            background,
-            hardware,
+            *(reader, options, previous, taken_at_ns, target.cpus, online.online or frozenset(topology)),
+            *(topology, background, hardware),
         ),
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
+        runs=runs,
+        commands=commands_in(runs, tasks),
         reason_by_path=_reasons(reader, previous),
         earlier=reader.earlier,
     )

@@ -95,7 +95,7 @@ def read_machine_lock(reader: Reader) -> MachineLock | None:
 
 def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
     """The lock that names this owner."""
-    alive = owner is not None and _is_alive(reader, owner)
+    alive = owner is not None and is_alive(reader, owner)
     return MachineLock(owner, alive, _has_started_us(reader, owner) if owner is not None and alive else False)
 
 
@@ -117,7 +117,7 @@ def _read_stat(reader: Reader, pid: int) -> ThreadStat:
     return parse_stat(reader.text(f"/proc/{pid}/stat", expected=False))
 
 
-def _is_alive(reader: Reader, owner: Owner) -> bool | None:
+def is_alive(reader: Reader, owner: Owner) -> bool | None:
     """Whether the process still runs; None where nobody can say, as of one in another container.
 
     Where /proc hides the processes of others (hidepid), a signal that may not be sent tells that there is one.

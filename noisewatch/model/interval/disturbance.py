@@ -206,7 +206,7 @@ def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     Others may have used the CPU meanwhile, so that this is told beside their time.
     """
     ran_ns: dict[Throttle, int] = defaultdict(int)
-    for run in interval.runs_on(cpu):
+    for run in (*interval.runs_on(cpu), *interval.commands_on(cpu)):
         for throttle in interval.worker_throttles.get(run.pid, ()):
             ran_ns[throttle] += run.ran_ns
     for throttle, ns in ran_ns.items():

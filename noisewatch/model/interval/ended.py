@@ -54,13 +54,15 @@ def ended_runs(
     runs: Sequence[TaskRun],
     load_by_cpu: Mapping[int, CpuLoad],
     length_ns: int,
+    cpus_by_watcher: Mapping[int, CpuSet] | None = None,
 ) -> list[TaskRun]:
     """The runs of ended children and ended threads, beside the `runs` of those that were seen.
 
-    Those that may have been on the fewest CPUs come first: the others find room elsewhere.
+    Those that may have been on the fewest CPUs come first: the others find room elsewhere. Children of a process in
+    `cpus_by_watcher` were all started on those CPUs, and are not ours even where it is.
     """
     firsts = _first_threads(looks[0], looks[-1])
-    claims = [*_children(looks, firsts, own_pids), *_threads(looks, firsts, own_pids)]
+    claims = [*_children(looks, firsts, own_pids, cpus_by_watcher or {}), *_threads(looks, firsts, own_pids)]
     if not claims:
         return []
     if any(run.is_own and run.are_children for run in runs):  # what our own children had is known
@@ -136,7 +138,9 @@ def _hidden(
     return found
 
 
-def _children(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
+def _children(
+    looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int], cpus_by_watcher: Mapping[int, CpuSet]
+) -> list[_Claim]:
     """Children that came and went, less what they had when they were seen last.
 
     A child that nobody had looked at before may bring the time of hours.
@@ -156,6 +160,9 @@ def _children(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int])
             moved = [child for child in kin[task.pid] if child.allowed not in (None, task.allowed)]
             cpus = dict.fromkeys([*(child.cpu for child in moved), task.cpu])
             reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
+            if task.pid in cpus_by_watcher:
+                named, reach = replace(named, is_own=False), cpus_by_watcher[task.pid]
+                cpus = dict.fromkeys([*(child.cpu for child in moved if child.cpu in reach), *sorted(reach)])
             claims.append(_Claim(named, tuple(cpus), reach, before.is_complete))
     return claims
 

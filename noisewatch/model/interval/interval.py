@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, CgroupLevel
+from noisewatch.model.interval.command_runs import CommandsSeen, commands_seen, marked
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.ended import ended_runs
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
@@ -122,8 +123,16 @@ class Interval:
         return cpu in self._all_on_cpu
 
     def runs_on(self, cpu: int) -> list[TaskRun]:
-        """The runs on one CPU, our own left out."""
-        return [run for run in self._all_on_cpu.get(cpu, ()) if not run.is_own]
+        """The runs on one CPU; our own are left out, and those of what is measured there."""
+        return [run for run in self._all_on_cpu.get(cpu, ()) if not run.is_own and not run.is_command]
+
+    def commands_on(self, cpu: int) -> list[TaskRun]:
+        """The runs of what `noisewatch run` measures on the CPU."""
+        return [run for run in self._all_on_cpu.get(cpu, ()) if run.is_command]
+
+    def command_share(self, cpu: int) -> float:
+        """The share of the interval that what is measured there had of the CPU."""
+        return min(sum([run.ran_ns for run in self.commands_on(cpu)]) / self.length_ns, 1.0)
 
     def own_ns(self, cpu: int) -> int:
         """The time that noisewatch itself had on the CPU."""
@@ -139,8 +148,8 @@ class Interval:
         if load is None:
             return None
         there = self._all_on_cpu.get(cpu, ())
-        own_ns = sum([run.ran_ns for run in there if run.is_own])
-        others_ns = sum([run.ran_ns for run in there if not run.is_own])
+        own_ns = sum([run.ran_ns for run in there if run.is_own or run.is_command])
+        others_ns = sum([run.ran_ns for run in there if not run.is_own and not run.is_command])
         busy_ns = max(load.busy_ns - own_ns, others_ns)
         return min(max(busy_ns / self.length_ns, 0.0), 1.0)
 
@@ -163,6 +172,7 @@ def interval_between(
     meanwhile our own loop had all the time that tasks had, but for the share of the interval that it lost to others.
     """
     length_ns = after.taken_at_ns - before.taken_at_ns
+    between = list(between)
     loads = measure_loads(before, after, length_ns)
     return Interval(
         before=before,
@@ -178,6 +188,7 @@ def interval_between(
             loads,
             length_ns,
             loop_lost_share_by_cpu or {},
+            commands_seen([before, *between, after]),
         ),
         stall_by_resource={
             resource: _stall_share(getattr(before.pressure, resource), getattr(after.pressure, resource), length_ns)
@@ -199,6 +210,7 @@ def _runs(
     loads: Mapping[int, CpuLoad],
     length_ns: int,
     lost_shares: Mapping[int, float],
+    commands: CommandsSeen,
 ) -> tuple[TaskRun, ...]:
     """Of the threads that were seen, of those that came and went, and of our own loops; the longest first."""
     if before.tasks is None or after.tasks is None:
@@ -207,7 +219,8 @@ def _runs(
     loops = own_loops(lost_shares, loads, length_ns)
     runs = [*loops, *run_tasks(looks, after.own_pids, loads, loops)]
     runs = within_interval(runs, loads, length_ns, after.tasks_lag_ns - before.tasks_lag_ns)
-    return tuple(sorted(runs + ended_runs(looks, after.own_pids, runs, loads, length_ns), key=lambda run: -run.ran_ns))
+    runs += ended_runs(looks, after.own_pids, runs, loads, length_ns, commands.cpus_by_watcher)
+    return tuple(sorted(marked(runs, commands), key=lambda run: -run.ran_ns))
 
 
 def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> StallShare:

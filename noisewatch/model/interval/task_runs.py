@@ -39,6 +39,7 @@ class TaskRun:
     are_children: bool = False
     are_ended_threads: bool = False
     is_inferred: bool = False  # it moved, or may have: some of this time it may have had on another CPU
+    is_command: bool = False  # what `noisewatch run` measures, on the CPUs that it is to run on
 
 
 @dataclass(frozen=True, slots=True)

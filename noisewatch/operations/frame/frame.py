@@ -12,6 +12,7 @@ from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.clock import ClockFigures
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.operations.frame.runs import RunLine
 from noisewatch.records import dataclass
 
 MOST_CULPRITS = 64
@@ -179,6 +180,7 @@ class Frame:
     irq_settings: tuple[IrqSetting, ...] | None = None  # all of them, where one changed; None: as before
     irq_balancer: str | None = None  # with these: who may have moved some, `irqbalance (pid 812)`, where one runs
     clock: ClockFigures | None = None  # None while nobody looks at them
+    runs: tuple[RunLine, ...] = ()  # of `noisewatch run`
 
     @property
     def failed(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from noisewatch.operations.frame.frame import (
 )
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.operations.frame.runs import RepetitionLine, RunLine
 
 Standing = Mapping[str, object]  # fields of a frame that seldom change, by name
 _STANDING = (
@@ -164,6 +165,15 @@ def _clock_cpu(found: Mapping[str, Any]) -> ClockCpu:
     return ClockCpu(**{**found, "idle_shares": None if shares is None else tuple(shares)})
 
 
+def _run(values: Any) -> RunLine:
+    fields = _named(RunLine, values)
+    for name in ("programs", "cpus", "counts"):
+        fields[name] = tuple(fields[name])
+    fields["share_by_cpu"] = tuple((cpu, share) for cpu, share in fields["share_by_cpu"])
+    fields["repetitions"] = tuple(RepetitionLine(*each) for each in fields["repetitions"])
+    return RunLine(**fields)
+
+
 def _each(decoded: Callable[[Any], object]) -> Callable[[Any], object]:
     return lambda found: tuple(map(decoded, found))
 
@@ -200,4 +210,5 @@ _DECODED_BY_NAME: Mapping[str, Callable[[Any], Any]] = {
     "irqs": _unless_none(_each(_irq)),
     "irq_settings": _unless_none(_each(_irq_setting)),
     "clock": _unless_none(_clock),
+    "runs": _each(_run),
 }

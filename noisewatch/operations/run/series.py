@@ -6,20 +6,23 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import field, replace
 
-from noisewatch.errors import CannotMeasure, UsageError
+from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.process_time import read_processes_ns
+from noisewatch.kernel.tasks.run_status import RunStage
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import EndedCommand
-from noisewatch.machine.command.plan import inherited_state
+from noisewatch.machine.command.plan import InheritedState, inherited_state
 from noisewatch.machine.command.running import Commands
+from noisewatch.machine.status_files import StatusFile
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.mean_difference import drawn_order
 from noisewatch.operations.calibrate import calibrate_cpus
@@ -33,6 +36,7 @@ from noisewatch.operations.run.plan import command_plan
 from noisewatch.operations.run.progress import RunBeginning, RunListener
 from noisewatch.operations.run.quiet import wait_for_quiet
 from noisewatch.operations.run.spreading import ThreadSpreader
+from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
 
@@ -82,13 +86,36 @@ def run_series(
         listener.on_remark(remark)
     if not first.target.cpus:
         raise CannotMeasure("there is no target CPU to run on")
-    opening = _calibrated(recorder or machine, first, options, listener)
+    status = RunStatusWriter.of(machine, options, first.target.cpus, StatusFile())
+    if recorder is not None:
+        watch.tell(status.told)
+    try:
+        return _calibrated_series(watch, recorder or machine, options, listener, inherited, status)
+    finally:
+        status.end()
+        if recorder is not None:
+            with suppress(NoisewatchError):
+                watch.look()  # a replay is to have the verdicts on the last repetitions
+
+
+def _calibrated_series(
+    watch: RunWatch,
+    machine: Machine,
+    options: RunOptions,
+    listener: RunListener,
+    inherited: InheritedState,
+    status: RunStatusWriter,
+) -> RunSeries:
+    """The series between two calibrations of the machine."""
+    status.enter(RunStage.CALIBRATING)
+    opening = _calibrated(machine, watch.last, options, listener)
     with Commands(inherited) as commands:
-        series = _Series(watch, options, listener, commands, opening).run()
+        series = _Series(watch, options, listener, commands, status, opening).run()
     if opening is None or series.has_ended_early:
         return series
+    status.enter(RunStage.CALIBRATING)
     try:
-        return replace(series, closing=_calibrated(recorder or machine, watch.last, options, listener))
+        return replace(series, closing=_calibrated(machine, watch.last, options, listener))
     except KeyboardInterrupt as error:  # the repetitions are over, and known; of another signal it says which
         return replace(series, ended_by=next(iter(error.args), signal.SIGINT))
 
@@ -113,6 +140,7 @@ class _Series:
     options: RunOptions
     listener: RunListener
     commands: Commands
+    status: RunStatusWriter
     opening: Calibrated | None
     seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # of the order of pairs
     _pending: list[PendingRepetition] = field(default_factory=list)
@@ -176,10 +204,12 @@ class _Series:
     def _run_once(self, number: int, command: int) -> None:
         if self.options.wait_s:
             self._close_window()
+            self.status.enter(RunStage.WAITING)
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
         if self.options.spreads:
             self._spreader = ThreadSpreader(self.watch.last.target.cpus, self.watch.last.topology)
         plan = command_plan(self.options, self.options.commands[command], self.watch.last)
+        self.status.begin(number, command)
         began = self.watch.mark()
         started = self.commands.start(plan)
         pending = PendingRepetition(number, command, began, started)
@@ -231,5 +261,6 @@ class _Series:
         for each in self._pending:
             judged = judge_pending(each, self.opening)
             self._judged.append(judged)
+            self.status.add(judged)
             self.listener.on_repetition(judged)
         self._pending.clear()

@@ -11,7 +11,7 @@ from noisewatch.kernel.snapshot.counters import Counters, read_counters
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.children import descendants_in, parents_in
 from noisewatch.kernel.tasks.threads import TaskReader
-from noisewatch.machine import Machine
+from noisewatch.machine import Json, Machine
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.repetition import ClockShift
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
@@ -59,6 +59,10 @@ class RunWatch:
         self._counters = read_counters(self.counting)
         self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S), _LEAST_READ)
 
+    def tell(self, runs: Callable[[], Json]) -> None:
+        """Whoever replays what is recorded of the machine learns of this run by the looks from now on; we do not."""
+        self._options = replace(self._options, asks_runs=runs)
+
     def mark(self) -> Mark:
         """The counters now: right before a repetition, and right after it."""
         self._counters = read_counters(self.counting, self._counters)
@@ -88,6 +92,7 @@ class RunWatch:
 
     def _read(self, previous: Snapshot | None) -> Snapshot:
         snapshot = read_snapshot(self._machine, self._options, self._task_reader, previous)
+        snapshot = replace(snapshot, runs=(), commands={}) if snapshot.runs else snapshot
         if snapshot.tasks is None:
             return snapshot
         own_pids = snapshot.own_pids | descendants_in(

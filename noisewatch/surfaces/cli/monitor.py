@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -121,11 +122,13 @@ def _print_once(arguments: Namespace) -> int:
 
 def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
     """What the picture shows: of a recording the worst interval, as one look has to be enough."""
+    from noisewatch.machine.status_files import StatusFiles
     from noisewatch.operations.sampling import sample_frames
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
     model = ScreenModel()
-    for frame in sample_frames(machine, snapshot_options(machine_options(arguments), machine), arguments.interval):
+    read_options = replace(snapshot_options(machine_options(arguments), machine), asks_runs=StatusFiles().texts)
+    for frame in sample_frames(machine, read_options, arguments.interval):
         model.add(frame)
         if machine.is_live and frame.seconds > 0:
             break

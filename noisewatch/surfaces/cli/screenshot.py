@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
+from noisewatch.machine.status_files import StatusFiles
 from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.animation import Still, animated_svg
@@ -113,7 +114,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
     from noisewatch.surfaces.tui.draw.glyphs import TONED
 
     machine = open_machine(machine_options(arguments))
-    read_options = snapshot_options(machine_options(arguments), machine)
+    read_options = replace(snapshot_options(machine_options(arguments), machine), asks_runs=StatusFiles().texts)
     app = MonitorApp(glyphs=TONED, access=machine_access(arguments))
     async with app.run_test(size=(width, height)) as pilot:
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.run_status import QUESTION
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import Interval, interval_between
 from tests.written import Files, WrittenMachine
@@ -12,19 +13,29 @@ from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 def interval_of(
-    before: Files, after: Files, *, between: Sequence[Files] = (), asks_all: bool = False, **options: object
+    before: Files,
+    after: Files,
+    *,
+    between: Sequence[Files] = (),
+    asks_all: bool = False,
+    runs: Sequence[str] = (),
+    **options: object,
 ) -> Interval:
-    """The quiet machine with other files at either moment, and at those between, 3 s each."""
+    """The quiet machine with other files at either moment, and at those between, 3 s each.
+
+    `runs` are what is told of the runs on it.
+    """
     moments = [before, *between, after]
     machine = WrittenMachine(
         *(quiet_files(3.0 * number) | dict(files) for number, files in enumerate(moments)),
-        answers=ANSWERS,
+        answers={**ANSWERS, QUESTION: list(runs)},
         **options,  # type: ignore[arg-type]  # passed through
     )
     task_reader = TaskReader(asks_all_affinities=asks_all)
-    snapshots = [read_snapshot(machine, SnapshotOptions(), task_reader)]
+    asked = SnapshotOptions(asks_runs=list if runs else None)
+    snapshots = [read_snapshot(machine, asked, task_reader)]
     while machine.has_next:
         machine.advance()
-        snapshots.append(read_snapshot(machine, SnapshotOptions(), task_reader, snapshots[-1]))
+        snapshots.append(read_snapshot(machine, asked, task_reader, snapshots[-1]))
     first, *middle, last = snapshots
     return interval_between(first, last, middle)

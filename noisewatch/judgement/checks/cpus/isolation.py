@@ -205,7 +205,7 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -
         if largest is not None
         else "no task ran there"
     )
-    own, target, allowed, unasked = case.snapshot.own_pids, case.target, 0, 0
+    own, target, allowed, unasked = case.snapshot.own_pids | case.snapshot.commands.keys(), case.target, 0, 0
     for task in tasks:  # of which there may be thousands
         if task.allowed is not None and target.isdisjoint(task.allowed):
             continue

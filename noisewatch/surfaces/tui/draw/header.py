@@ -10,6 +10,7 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import checks_row
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length
+from noisewatch.surfaces.tui.runs.history import describe_run
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import short_share
 
@@ -77,6 +78,8 @@ def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> R
     if frame is None:
         return []
     row: Row = [(f"{frame.remark}  ", "doubt")] if frame.remark else []
+    if not model.is_stale or model.cursor is not None:
+        row += [(f"{told}  ", "strong") for told in map(describe_run, frame.runs) if told]
     if not model.is_stale:  # without the sampler there is no idle probe
         row += [*words, ("  ", "plain")] if (words := header_words(frame)) else []
     if model.baseline is not None:

@@ -68,7 +68,10 @@ def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tup
         _bar(kind, share, width, STYLE_BY_KIND[kind], glyphs)
         for kind, share in sorted(shares.items(), key=lambda pair: -pair[1])[:_MOST_KINDS]
     ]
-    free = max(1 - sum(shares.values()), 0.0)
+    command = sum(share for run in frame.runs for cpu, share in run.share_by_cpu if cpu == line.cpu)
+    if command:
+        rows.insert(0, _bar("command", command, width, "good", glyphs))
+    free = max(1 - sum(shares.values()) - command, 0.0)
     return f"CPU {line.cpu}: where its second went", [*rows, _bar("free", free, width, "faint", glyphs)]
 
 

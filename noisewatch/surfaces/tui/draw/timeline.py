@@ -5,6 +5,7 @@ from __future__ import annotations
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
 from noisewatch.surfaces.tui.events.kinds import EventKind, mark_of
+from noisewatch.surfaces.tui.runs.lane import run_row, runs_at
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 from noisewatch.units import short_share
@@ -14,7 +15,7 @@ _LIMIT = short_share(GRAVE_NS / 1e9)
 
 
 def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The lane of the worst target CPU; with three rows the events; and where the picture was taken."""
+    """The lane of the worst target CPU; with four rows that of runs, with three the events; and what is shown."""
     if height < 2 or width <= LABEL or not model.history.count:
         return [[] for _ in range(height)]
     axis = axis_of(model, width)
@@ -22,6 +23,8 @@ def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     rows: list[Row] = [[(_LANE, "faint"), (" " * axis.before, "plain"), *lane, (" " * axis.after, "plain")]]
     if height > 2:
         rows.append([(_EVENTS, "faint"), (_marks(model, axis), "strong")])
+    if height > 3 and model.runs.has_any:
+        rows.insert(1, run_row(model, axis, glyphs))
     return [*rows, _axis_row(model, axis, width, glyphs)]
 
 
@@ -80,7 +83,8 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
 def _said(model: ScreenModel, axis: TimeAxis) -> Row:
     """When the column was that is shown, and what happened then."""
     numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
-    told = [event.text for event in model.log.within(numbers)][::-1]
+    told = [event.text for event in model.log.within(numbers) if event.kind != EventKind.RUN][::-1]
+    told += runs_at(model, axis)
     at_time = f" {_at(model)}"
     return [(f"{at_time}: ", "strong"), ("; ".join(told) + " ", "plain")] if told else [(f"{at_time} ", "strong")]
 

@@ -22,6 +22,7 @@ class EventKind(StrEnum):
     VERDICT = "verdict"
     MONITOR = "monitor"
     IRQ = "irq"
+    RUN = "run"
 
 
 MARKS: Mapping[EventKind, str] = {
@@ -36,6 +37,7 @@ MARKS: Mapping[EventKind, str] = {
     EventKind.VERDICT: "v",
     EventKind.MONITOR: "m",
     EventKind.IRQ: "i",
+    EventKind.RUN: "r",
 }
 SEVERAL = "*"
 _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER, "thermal": EventKind.HEAT}

@@ -60,7 +60,8 @@ def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
 
 def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
     """How many CPUs have a row on a screen of this size."""
-    room, count = heights(width, height).body, len(model.frame.cpus) if model.frame is not None else 1
+    room = heights(width, height, model.runs.has_any).body
+    count = len(model.frame.cpus) if model.frame is not None else 1
     if not has_frames(width, height):
         return clock_room(count, width, room - _chart_height(room))
     wide = width - _SIDE - 4

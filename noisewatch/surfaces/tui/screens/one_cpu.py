@@ -113,7 +113,8 @@ def _line(model: ScreenModel) -> CpuLine | None:
 def _known(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> list[Row]:
     """The figures of this interval, of the idle probe, and of the last calibration."""
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
-    return [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs)]
+    figures = _figures(line, _commands(model, line.cpu), width, glyphs)
+    return [figures, *measured, *_gaps(model, line.cpu, width, glyphs)]
 
 
 def _keys(model: ScreenModel, width: int, glyphs: Glyphs) -> str:
@@ -122,10 +123,22 @@ def _keys(model: ScreenModel, width: int, glyphs: Glyphs) -> str:
     return f"tab next CPU · w zoom · {levels}"
 
 
-def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
+def _commands(model: ScreenModel, cpu: int) -> list[str]:
+    """What is measured there, and what it had."""
+    found = []
+    for run in model.frame.runs if model.frame is not None else ():
+        share = dict(run.share_by_cpu).get(cpu)
+        if share is not None:
+            name = run.programs[0] if run.programs else "a command"
+            found.append(f"command {name} {short_share(share)}")
+    return found
+
+
+def _figures(line: CpuLine, commands: Sequence[str], width: int, glyphs: Glyphs) -> Row:
     """The noise of the CPU, and as many of its other figures as find room whole, the most telling first."""
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     figures = [
+        *commands,
         f"{short_rate(line.interrupts_per_s)} irq/s",
         f"{short_rate(line.softirqs_per_s)} sirq/s",
         f"load {short_share(line.busy_share)}",

@@ -69,7 +69,7 @@ def _cpu_height(model: ScreenModel, room: int) -> int:
 def cpu_room(model: ScreenModel, width: int, height: int) -> int:
     """How many CPUs have a row of their own on a screen of this size."""
     count = len(model.frame.cpus) if model.frame is not None else 1
-    room = heights(width, height).body
+    room = heights(width, height, model.runs.has_any).body
     if not has_frames(width, height):
         return row_room(count, width, _cpu_height(model, room))
     most = _most_cpu_rows(room)

@@ -51,19 +51,20 @@ def has_frames(width: int, height: int) -> bool:
     return width >= _LEAST_WITH_FRAMES[0] and height >= _LEAST_WITH_FRAMES[1]
 
 
-def heights(width: int, height: int) -> Heights:
-    """Of a screen of that size."""
+def heights(width: int, height: int, has_runs: bool = False) -> Heights:
+    """Of a screen of that size; runs have a lane of their own where there is one for events."""
     head = 3 if height >= 12 else (2 if height >= 6 else 1)
     keys = 1 if height >= 8 else 0
     timeline = 3 if height >= _LOWEST_WITH_EVENTS else (2 if height >= _LOWEST_WITH_TIMELINE else 0)
     timeline = _FRAMED_TIMELINE if has_frames(width, height) else timeline
+    timeline += has_runs and timeline > 2
     return Heights(head, max(height - head - timeline - keys, 0), timeline, keys)
 
 
 def number_at(model: ScreenModel, x: int, y: int, width: int, height: int) -> int | None:
     """The interval that the timeline shows at that place of the screen; None where that is not the timeline."""
-    parts = heights(width, height)
-    edge = 2 if parts.timeline == _FRAMED_TIMELINE else 0
+    parts = heights(width, height, model.runs.has_any)
+    edge = 2 if parts.timeline >= _FRAMED_TIMELINE else 0
     return number_in(model, x - edge, width - 2 * edge) if 0 <= y - parts.head - parts.body < parts.timeline else None
 
 
@@ -81,7 +82,7 @@ def page(
 
     `headline` is what the screen itself has to say beside the verdict.
     """
-    parts = heights(width, height)
+    parts = heights(width, height, model.runs.has_any)
     rows = _head(model, width, parts, glyphs, headline)
     if not has_frames(width, height):
         rows += [cut(row, width) for row in body(model, width, parts.body, glyphs)[: parts.body]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
@@ -11,6 +12,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.irq_moves import told
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
+from noisewatch.surfaces.tui.runs.history import RunHistory
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory
 from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
 from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
@@ -36,6 +38,7 @@ class Collected:
     cpu_readings: CpuReadings = field(default_factory=CpuReadings)
     culprit_noise: CulpritHistory = field(default_factory=CulpritHistory)
     cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
+    runs: RunHistory = field(default_factory=RunHistory)
     pace_s: float = 1.0  # at which frames are to come
     trouble: str | None = None
     silence: str | None = None  # where no frames come any more
@@ -46,6 +49,8 @@ class Collected:
         self.log.compare(self.newest, frame, number)
         for text in told(self.irqs.follow(frame, number), frozenset(frame.target)):
             self.log.add(Event(frame.taken_at_ns, EventKind.IRQ, text, number))
+        for at_ns, text in self.runs.follow(frame):
+            self.log.add(Event(at_ns, EventKind.RUN, text, self._interval_at(at_ns, number)))
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest = frame
         self.wall_times.add(frame)
@@ -56,6 +61,11 @@ class Collected:
             self.culprit_noise.add(frame)
             self.clocks.add(frame, self.irqs)
             self.cpu_readings.add(frame)
+
+    def _interval_at(self, at_ns: int, newest: int) -> int:
+        """The interval that the time is in, of those that are kept; `newest` is the one that comes now."""
+        kept = range(self.history.first, newest)
+        return kept.start + bisect_left(kept, at_ns / 1e9, key=lambda number: self.clocks.taken_at_s(number) or 0.0)
 
     @property
     def frame(self) -> Frame | None:

@@ -1,0 +1,168 @@
+"""What `noisewatch run` says of itself while it runs: which processes are the command's, and what became of each run.
+
+    {"schema": 1, "owner": "4711 81234567 4026531836 noisewatch", "stage": "running", "cpus": "2-3",
+     "programs": ["bench"], "wanted": 10, "number": 7, "command": 0, "since_ns": 81234567, "counts": [5, 1, 0],
+     "repetitions": [[6, 6, 0, 80000000, 81000000, "disturbed", "stress-ng (pid 812) on CPU 3: 12 ms (1.2%)"]]}
+
+An entry of `repetitions` holds the first and the last number, which command (null: both), begin and end on
+CLOCK_MONOTONIC, the outcome, and why; short ones that follow each other share one. `counts` are of the undisturbed, the
+disturbed and the unknown. All of it is what that process says: it is shown as such, and no verdict rests on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from enum import StrEnum
+
+from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.children import descendants_in, parents_in
+from noisewatch.kernel.tasks.machine_lock import Owner, is_alive, parse_lock
+from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.machine import Json
+from noisewatch.records import dataclass
+from noisewatch.text import printable
+
+QUESTION = "benchmark runs"
+SCHEMA = 1
+OUTCOMES = ("undisturbed", "disturbed", "unknown")
+MOST_REPETITIONS = 64
+LONGEST_SAID = 240  # characters
+_MOST_RUNS = 16
+_LONGEST_NAME = 64
+_MOST = 1 << 63
+_WANTED = "the status of a run"
+
+
+class RunStage(StrEnum):
+    """What it does now."""
+
+    CALIBRATING = "calibrating"
+    WAITING = "waiting"  # until the target CPUs are quiet
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldRepetition:
+    """One, or several short ones of the same outcome; `said` is why, of the first of them."""
+
+    number: int
+    last: int
+    command: int | None  # 0, or 1 for the other one of two; None of both
+    began_ns: int
+    ended_ns: int
+    outcome: str  # one of OUTCOMES
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """`number` runs, or ran last, `since_ns`; None before the first one. `is_alive`: None is unknown."""
+
+    owner: Owner
+    stage: RunStage
+    cpus: CpuSet
+    programs: tuple[str, ...]
+    wanted: int
+    number: int | None
+    command: int
+    since_ns: int
+    counts: tuple[int, ...]  # by OUTCOMES
+    repetitions: tuple[ToldRepetition, ...]
+    is_alive: bool | None = None
+
+
+def parse_run_status(text: str) -> RunStatus:
+    """What it says. Raises Malformed where that is anything else."""
+    try:
+        return _status(json.loads(text))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Malformed(_WANTED, str(error)[:_LONGEST_NAME]) from error
+
+
+def _status(said: Json) -> RunStatus:
+    if said["schema"] != SCHEMA:
+        raise ValueError(f"schema {said['schema']}")
+    owner = parse_lock(_text(said["owner"], LONGEST_SAID))
+    if owner is None:
+        raise ValueError("no owner")
+    number = said["number"]
+    counts = tuple(_count(each) for each in said["counts"])
+    repetitions = said["repetitions"]
+    if len(counts) != len(OUTCOMES) or len(repetitions) > MOST_REPETITIONS:
+        raise ValueError("counts, or repetitions")
+    return RunStatus(
+        owner=owner,
+        stage=RunStage(said["stage"]),
+        cpus=parse_nonempty_cpu_list(_text(said["cpus"], LONGEST_SAID)),
+        programs=tuple(_text(each, _LONGEST_NAME) for each in said["programs"][:2]),
+        wanted=_count(said["wanted"]),
+        number=None if number is None else _count(number),
+        command=_count(said["command"]),
+        since_ns=_count(said["since_ns"]),
+        counts=counts,
+        repetitions=tuple(_repetition(*each) for each in repetitions),
+    )
+
+
+def _repetition(
+    number: Json, last: Json, command: Json, began_ns: Json, ended_ns: Json, outcome: Json, said: Json
+) -> ToldRepetition:
+    told = ToldRepetition(
+        number=_count(number),
+        last=_count(last),
+        command=None if command is None else _count(command),
+        began_ns=_count(began_ns),
+        ended_ns=_count(ended_ns),
+        outcome=outcome,
+        said=_text(said, LONGEST_SAID),
+    )
+    if outcome not in OUTCOMES or told.last < told.number or told.ended_ns < told.began_ns:
+        raise ValueError("a repetition")
+    return told
+
+
+def _count(value: Json) -> int:
+    if type(value) is not int or not 0 <= value < _MOST:
+        raise ValueError("a number")
+    return value
+
+
+def _text(value: Json, longest: int) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return printable(value[:longest])
+
+
+def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunStatus, ...]:
+    """Of the runs on this machine; none where nobody tells of any, as in an older recording.
+
+    `answer` gives the texts on this host. One whose process is gone is only told where it says that it has ended.
+    """
+    try:
+        texts = reader.machine.ask(QUESTION, answer)
+    except Unreadable:
+        return ()
+    found = []
+    for text in texts[:_MOST_RUNS] if isinstance(texts, list) else ():
+        try:
+            status = parse_run_status(text)
+        except Malformed:  # of a newer version, or nobody's
+            continue
+        status = replace(status, is_alive=is_alive(reader, status.owner))
+        if status.is_alive or status.stage == RunStage.ENDED:
+            found.append(status)
+    return tuple(found)
+
+
+def commands_in(runs: Iterable[RunStatus], tasks: Tasks | None) -> Mapping[int, CpuSet]:
+    """By process of a command that is known to run, the CPUs that it belongs on; who watches it is not one of them."""
+    alive = [run for run in runs if run.is_alive]
+    if not alive or tasks is None:
+        return {}
+    parents = parents_in(tasks)
+    return {pid: run.cpus for run in alive for pid in descendants_in(parents, [run.owner.pid]) - {run.owner.pid}}

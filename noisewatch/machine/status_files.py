@@ -1,0 +1,194 @@
+"""Small files by which a process of ours tells others on this host what it does, for as long as it lives.
+
+    /run/noisewatch/4711                root's, for everybody to read; the name is the pid
+    /run/user/1000/noisewatch/4711      a user's own ($XDG_RUNTIME_DIR)
+
+    5f3c2a11                            CRC-32 of all that follows
+    {"schema":1,…
+
+A file is written in place, and so has one inode: whoever has it open reads how it ended, also once it was removed. The
+checksum tells a text that was read while it was written. The writer holds a lock (flock) for as long as it lives, by
+which the file of one that was killed is known.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+
+from noisewatch.records import dataclass
+
+LARGEST = 1 << 16  # bytes
+_MOST_FILES = 16
+_OF_ROOT, _NAME = "/run/noisewatch", "noisewatch"
+_TRIES = 3  # a file that is being written is whole some microseconds later
+_CRC = 9  # bytes: eight digits and the end of the line
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def own_folder() -> str:
+    """Where this user's processes have theirs."""
+    uid = os.geteuid()
+    return _OF_ROOT if uid == 0 else f"{os.environ.get('XDG_RUNTIME_DIR') or f'/run/user/{uid}'}/{_NAME}"
+
+
+def trusted_folders() -> tuple[str, ...]:
+    """Root's, our own, and below sudo that of who called it."""
+    caller = os.environ.get("SUDO_UID", "")
+    of_caller = (f"/run/user/{caller}/{_NAME}",) if os.geteuid() == 0 and _is_number(caller) else ()
+    return tuple(dict.fromkeys((_OF_ROOT, own_folder(), *of_caller)))
+
+
+def _trusted_uids() -> frozenset[int]:
+    caller = os.environ.get("SUDO_UID", "")
+    is_sudo = os.geteuid() == 0 and _is_number(caller)
+    return frozenset({0, os.geteuid(), *((int(caller),) if is_sudo else ())})
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 10
+
+
+class StatusFile:
+    """The file of this process. Where it cannot be written there is none, and nobody is told of it."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._pid = os.getpid()
+        self._size = 0
+        self._folder = self._file = -1
+        try:
+            self._open(own_folder() if folder is None else folder)
+        except OSError:
+            self.remove()
+
+    def _open(self, folder: str) -> None:
+        is_roots = os.geteuid() == 0
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o755 if is_roots else 0o700)
+        self._folder = os.open(folder, _FOLDER)
+        if not _is_safe(os.fstat(self._folder), frozenset({os.geteuid()})):
+            raise PermissionError(folder)
+        _sweep(self._folder)
+        self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_roots:
+            os.fchmod(self._file, 0o644)
+
+    def write(self, text: str) -> None:
+        """It says this from now on."""
+        if self._file < 0:
+            return
+        content = text.encode("utf-8", "replace")
+        content = b"%08x\n%b" % (zlib.crc32(content), content)
+        try:
+            os.pwrite(self._file, content, 0)
+            if len(content) < self._size:
+                os.ftruncate(self._file, len(content))
+        except OSError:
+            self.remove()
+        self._size = len(content)
+
+    def remove(self) -> None:
+        """There is none any more; again it does nothing, nor in a process that was forked."""
+        if os.getpid() == self._pid and self._file >= 0:
+            with suppress(OSError):
+                os.unlink(str(self._pid), dir_fd=self._folder)
+        for descriptor in (self._file, self._folder):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._folder = self._file = -1
+
+
+def _sweep(folder: int) -> None:
+    """Removes what killed processes have left."""
+    for name in filter(_is_number, os.listdir(folder)):
+        with suppress(OSError):
+            file = os.open(name, _READ, dir_fd=folder)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(name, dir_fd=folder)
+            finally:
+                os.close(file)
+
+
+def _is_safe(found: os.stat_result, uids: frozenset[int]) -> bool:
+    """Whether it is one of theirs, and nobody else can write it."""
+    return found.st_uid in uids and not found.st_mode & _OTHERS_WRITE
+
+
+@dataclass(slots=True)
+class _Opened:
+    file: int
+    text: str | None = None
+
+
+class StatusFiles:
+    """What the processes of ours say that run, and for the last time of those that have ended since."""
+
+    def __init__(self, folders: Sequence[str] | None = None) -> None:
+        self._folders = trusted_folders() if folders is None else tuple(folders)
+        self._uids = _trusted_uids()
+        self._opened: dict[tuple[str, str], _Opened] = {}
+
+    def texts(self) -> list[str]:
+        """One of each process that is trusted: root, ourselves, and who called sudo."""
+        there = {(folder, name) for folder in self._folders for name in self._open_new(folder)}
+        found = []
+        for key, opened in list(self._opened.items()):
+            opened.text = _read(opened.file) or opened.text
+            if opened.text is not None:
+                found.append(opened.text)
+            if key not in there:
+                os.close(self._opened.pop(key).file)
+        return found
+
+    def _open_new(self, folder: str) -> list[str]:
+        """The names in it, all of which are opened, as far as they may be."""
+        try:
+            opened = os.open(folder, _FOLDER)
+        except OSError:
+            return []
+        try:
+            if not _is_safe(os.fstat(opened), self._uids):
+                return []
+            names = sorted(filter(_is_number, os.listdir(opened)))
+            for name in names:
+                if (folder, name) not in self._opened and len(self._opened) < _MOST_FILES:
+                    file = self._new(opened, name)
+                    if file is not None:
+                        self._opened[folder, name] = _Opened(file)
+            return names
+        except OSError:
+            return []
+        finally:
+            os.close(opened)
+
+    def _new(self, folder: int, name: str) -> int | None:
+        """The open file; None where it is of somebody else, or tells of a process of somebody else, or of none."""
+        with suppress(OSError):
+            file = os.open(name, _READ, dir_fd=folder)
+            with suppress(OSError):
+                found, uid = os.fstat(file), os.stat(f"/proc/{name}").st_uid
+                if stat.S_ISREG(found.st_mode) and _is_safe(found, self._uids) and found.st_uid in (0, uid):
+                    return file
+            os.close(file)
+        return None
+
+
+def _read(file: int) -> str | None:
+    """None where it is not whole."""
+    with suppress(OSError):
+        for _ in range(_TRIES):
+            content = os.pread(file, LARGEST + 1, 0)
+            if len(content) > LARGEST:
+                return None
+            if content[:_CRC] == b"%08x\n" % zlib.crc32(content[_CRC:]):
+                return content[_CRC:].decode("utf-8", "replace")
+    return None

@@ -1,0 +1,34 @@
+"""Runs of commands (`noisewatch run`) in a frame: what each says of itself, and what its command had of its CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RepetitionLine:
+    """One repetition, or several short ones (from `number` to `last`), as its run has judged it; times in ns."""
+
+    number: int
+    last: int
+    command: int | None  # 0, or 1 for the other one of two; None of both
+    began_ns: int
+    ended_ns: int
+    outcome: str  # undisturbed, disturbed or unknown
+    said: str  # why
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """`number` runs since `since_ns`, if `stage` is running. `repetitions` are those that no frame before has told."""
+
+    id: str
+    stage: str  # calibrating, waiting, running or ended
+    programs: tuple[str, ...]
+    cpus: tuple[int, ...]
+    number: int | None
+    wanted: int
+    since_ns: int
+    counts: tuple[int, ...]  # of the undisturbed, the disturbed and the unknown
+    share_by_cpu: tuple[tuple[int, float], ...]  # that the command had, where it had any
+    repetitions: tuple[RepetitionLine, ...] = ()

@@ -1,0 +1,128 @@
+"""What a series tells of itself while it runs: to monitors on this host by a small file, and to its own recording."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import field
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.judgement.run.reason_words import describe_reasons
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.machine_lock import read_owner
+from noisewatch.kernel.tasks.run_status import LONGEST_SAID, MOST_REPETITIONS, OUTCOMES, SCHEMA, RunStage
+from noisewatch.machine import Machine
+from noisewatch.machine.status_files import StatusFile
+from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.options import RunOptions
+from noisewatch.records import dataclass
+from noisewatch.units import NS_PER_S
+
+_MOST_TOGETHER_NS = NS_PER_S // 4  # from the begin of the first to the end of the last repetition of one entry
+
+
+@dataclass(slots=True)
+class _Entry:
+    number: int
+    last: int
+    command: int | None
+    began_ns: int
+    ended_ns: int
+    outcome: str
+    said: str
+    line: str = ""
+
+    def takes(self, judged: JudgedRepetition) -> bool:
+        """Whether it becomes one with the repetition, which follows it."""
+        repetition = judged.repetition
+        is_short = repetition.ended_ns - self.began_ns <= _MOST_TOGETHER_NS
+        return is_short and self.last + 1 == repetition.number and self.outcome == judged.verdict.outcome
+
+    def encode(self) -> None:
+        """What stands in the status."""
+        values = (self.number, self.last, self.command, self.began_ns, self.ended_ns, self.outcome, self.said)
+        self.line = json.dumps(values, separators=(",", ":"))
+
+
+@dataclass(slots=True)
+class RunStatusWriter:
+    """Writes between repetitions only. Where this process cannot name itself nothing is told."""
+
+    options: RunOptions
+    cpus: CpuSet
+    file: StatusFile
+    owner: str | None
+    _stage: RunStage = RunStage.CALIBRATING
+    _number: int | None = None
+    _command: int = 0
+    _since_ns: int = 0
+    _count_by_outcome: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
+    _entries: deque[_Entry] = field(default_factory=lambda: deque(maxlen=MOST_REPETITIONS))
+
+    @classmethod
+    def of(cls, machine: Machine, options: RunOptions, cpus: CpuSet, file: StatusFile) -> RunStatusWriter:
+        """That of this process."""
+        owner = None
+        with suppress(Unreadable, Malformed):
+            owner = read_owner(Reader(machine), os.getpid()).line().rstrip("\n")
+        return cls(options=options, cpus=cpus, file=file, owner=owner)
+
+    def enter(self, stage: RunStage) -> None:
+        """It does that from now on."""
+        self._stage, self._since_ns = stage, time.monotonic_ns()
+        self._write()
+
+    def begin(self, number: int, command: int) -> None:
+        """The repetition is about to begin."""
+        self._number, self._command = number, command
+        self.enter(RunStage.RUNNING)
+
+    def add(self, judged: JudgedRepetition) -> None:
+        """One that is over; it is told with what comes next."""
+        repetition, outcome = judged.repetition, str(judged.verdict.outcome)
+        self._count_by_outcome[outcome] += 1
+        entry = self._entries[-1] if self._entries else None
+        if entry is not None and entry.takes(judged):
+            entry.last, entry.ended_ns = repetition.number, repetition.ended_ns
+            entry.command = entry.command if entry.command == repetition.command else None
+        else:
+            said = describe_reasons(judged.verdict)[:LONGEST_SAID]
+            times = repetition.began_ns, repetition.ended_ns
+            entry = _Entry(repetition.number, repetition.number, repetition.command, *times, outcome, said)
+            self._entries.append(entry)
+        entry.encode()
+
+    def told(self) -> list[str]:
+        """As the texts of all runs are told, of this one alone."""
+        return [self._text()] if self.owner is not None else []
+
+    def end(self) -> None:
+        """The last word; then there is no file."""
+        self.enter(RunStage.ENDED)
+        self.file.remove()
+
+    def _write(self) -> None:
+        if self.owner is not None:
+            self.file.write(self._text())
+
+    def _text(self) -> str:
+        head = json.dumps(
+            {
+                "schema": SCHEMA,
+                "owner": self.owner,
+                "stage": self._stage,
+                "cpus": format_cpu_list(self.cpus),
+                "programs": [os.path.basename(argv[0]) for argv in self.options.commands],
+                "wanted": self.options.runs * len(self.options.commands),
+                "number": self._number,
+                "command": self._command,
+                "since_ns": self._since_ns,
+                "counts": list(self._count_by_outcome.values()),
+            },
+            separators=(",", ":"),
+        )
+        return f'{head[:-1]},"repetitions":[{",".join([entry.line for entry in self._entries])}]}}'

@@ -1,0 +1,130 @@
+"""What runs of commands (`noisewatch run`) have told so far: what became of each repetition, and what runs now."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.runs import RepetitionLine, RunLine
+from noisewatch.records import dataclass
+
+RUNNING, ENDED = "running", "ended"
+UNDISTURBED = "undisturbed"
+_MOST_KEPT = 4096  # of one run: an hour, at one in a second
+_MOST_RUNS = 64
+_MOST_TOLD = 8  # in one frame: the log shall keep more than that
+
+
+@dataclass(slots=True)
+class KnownRun:
+    """A run as it was told last. `is_over`: it has ended, or its process is gone."""
+
+    line: RunLine
+    is_over: bool = False
+    repetitions: dict[int, RepetitionLine] = field(default_factory=dict)  # by their first number, in order
+
+    @property
+    def program(self) -> str:
+        """Of its first command."""
+        return self.line.programs[0] if self.line.programs else "a command"
+
+    @property
+    def since_ns(self) -> int | None:
+        """When the repetition began that runs; None where none does, or it is judged already."""
+        line = self.line
+        last = max((each.last for each in self.repetitions.values()), default=0)
+        is_running = line.stage == RUNNING and not self.is_over and line.number is not None and line.number > last
+        return line.since_ns if is_running else None
+
+
+@dataclass(slots=True)
+class RunHistory:
+    """By what each run is called."""
+
+    by_id: dict[str, KnownRun] = field(default_factory=dict)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether any run was told of."""
+        return bool(self.by_id)
+
+    def follow(self, frame: Frame) -> Iterator[tuple[int, str]]:
+        """Takes in the frame's; what is worth telling, each with when it was, in ns."""
+        for line in frame.runs:
+            yield from self._take(line, frame)
+        there = {line.id for line in frame.runs}
+        for name, run in self.by_id.items():
+            if not run.is_over and name not in there:
+                run.is_over = True
+                yield frame.taken_at_ns, f"run of {run.program} is gone without saying how it ended"
+        while len(self.by_id) > _MOST_RUNS:
+            del self.by_id[next(iter(self.by_id))]
+
+    def _take(self, line: RunLine, frame: Frame) -> Iterator[tuple[int, str]]:
+        run = self.by_id.get(line.id)
+        if run is None:
+            run = self.by_id[line.id] = KnownRun(line)
+            yield frame.taken_at_ns, f"run of {run.program} began{_of(line.wanted)}"
+        run.line = line
+        told = 0
+        for each in line.repetitions:
+            is_new = each.number not in run.repetitions
+            run.repetitions[each.number] = each
+            if is_new and each.outcome != UNDISTURBED:
+                told += 1
+                if told <= _MOST_TOLD:
+                    yield each.began_ns, f"{describe_repetition(each)}"
+        while len(run.repetitions) > _MOST_KEPT:
+            del run.repetitions[next(iter(run.repetitions))]
+        if told > _MOST_TOLD:
+            yield frame.taken_at_ns, f"{told - _MOST_TOLD} more repetitions were disturbed or unknown"
+        if line.stage == ENDED and not run.is_over:
+            run.is_over = True
+            yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}"
+
+    def repetitions(self) -> list[RepetitionLine]:
+        """Of all runs."""
+        return [each for run in self.by_id.values() for each in run.repetitions.values()]
+
+    def running_since(self) -> list[tuple[int, int]]:
+        """The number of each repetition that runs now, and when it began."""
+        runs = ((run.line.number, run.since_ns) for run in self.by_id.values())
+        return [(number, since_ns) for number, since_ns in runs if number is not None and since_ns is not None]
+
+
+def _of(wanted: int) -> str:
+    return f": {wanted} repetitions" if wanted > 1 else ""
+
+
+def describe_repetition(each: RepetitionLine) -> str:
+    """`run 7 disturbed: stress-ng (pid 812) on CPU 3: 12 ms`; of several `runs 7-19`."""
+    which = f"run {each.number}" if each.number == each.last else f"runs {each.number}-{each.last}"
+    return f"{which} {each.outcome}" + (f": {each.said}" if each.said else "")
+
+
+def describe_counts(line: RunLine) -> str:
+    """`9 undisturbed, 1 disturbed`."""
+    named = zip(line.counts, (UNDISTURBED, "disturbed", "unknown"), strict=False)
+    return ", ".join(f"{count} {name}" for count, name in named if count) or "no verdict"
+
+
+def describe_run(line: RunLine) -> str:
+    """What it does, as it says: `run 7/10 of bench`; of one that is over nothing."""
+    program = line.programs[0] if line.programs else "a command"
+    if line.stage == RUNNING and line.number is not None:
+        of = f"/{line.wanted}" if line.wanted > 1 else ""
+        return f"run {line.number}{of} of {program}"
+    return "" if line.stage == ENDED else f"run of {program}: {line.stage}"
+
+
+def overlapping(repetitions: Sequence[RepetitionLine], begin_ns: int, end_ns: int) -> list[RepetitionLine]:
+    """Those, ordered by their begin, that were at that time."""
+    first = bisect_right(repetitions, begin_ns, key=lambda each: each.ended_ns)
+    found = []
+    for each in repetitions[first:]:
+        if each.began_ns > end_ns:
+            break
+        found.append(each)
+    return found

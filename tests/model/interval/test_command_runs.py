@@ -1,0 +1,80 @@
+"""What `noisewatch run` measures is no noise on its CPUs, and like anybody elsewhere."""
+
+from __future__ import annotations
+
+import json
+
+from noisewatch.model.interval.disturbance import disturbances_of
+from noisewatch.model.interval.interval import Interval
+from tests.model.interval.sampling import interval_of
+from tests.written import SECOND_NS
+from tests.written.quiet_machine import process, stat_file
+
+_RUN = {
+    "schema": 1,
+    "owner": "900 1000 4026531836 noisewatch",  # a written process starts 100 ticks after its number
+    "stage": "running",
+    "cpus": "2-3",
+    "programs": ["bench"],
+    "wanted": 10,
+    "number": 7,
+    "command": 0,
+    "since_ns": 1,
+    "counts": [6, 0, 0],
+    "repetitions": [],
+}
+_WATCHING = process(900, "noisewatch", 0, 0, allowed="0-1")
+
+
+def _culprits(interval: Interval, cpu: int) -> list[str]:
+    return [each.name for each in disturbances_of(interval, cpu) if each.kind in ("thread", "unexplained")]
+
+
+def _of(cpus: str = "2-3", *, is_told: bool = True, cpu: int = 2, children: int = 0) -> Interval:
+    """A second of the command, and one of a hog, on one CPU."""
+
+    def at(ran_ns: int) -> dict[str, str]:
+        bench = process(901, "bench", cpu, ran_ns, parent=900, allowed="2-3")
+        return {**_WATCHING, **bench, **process(950, "hog", cpu, ran_ns, allowed="0-3")}
+
+    after = at(SECOND_NS) | process(900, "noisewatch", 0, 1_000, allowed="0-1", children=children)
+    after |= {"/proc/stat": stat_file({cpu: 200 + children}, 300)}
+    runs = [json.dumps({**_RUN, "cpus": cpus})] if is_told else []
+    return interval_of(at(0), after, runs=runs)
+
+
+def test_the_command_is_told_apart_from_whoever_disturbs_it() -> None:
+    assert sorted(_culprits(_of(is_told=False), 2)) == ["bench", "hog"]
+    interval = _of()
+    assert _culprits(interval, 2) == ["hog"]
+    assert [run.name for run in interval.commands_on(2)] == ["bench"]
+    assert round(interval.command_share(2), 2) == 0.33
+    assert round(interval.busy_share(2) or 0.0, 2) == 0.33
+
+
+def test_beside_its_cpus_it_disturbs() -> None:
+    assert sorted(_culprits(_of(cpus="3"), 2)) == ["bench", "hog"]
+    assert _of(cpus="3").command_share(2) == 0.0
+
+
+def test_what_watches_the_command_is_not_the_command() -> None:
+    watching = {**_WATCHING, **process(900, "noisewatch", 2, SECOND_NS)}
+    after = watching | {"/proc/stat": stat_file({2: 100}, 300)}
+    interval = interval_of({**_WATCHING, **process(900, "noisewatch", 2, 0)}, after, runs=[json.dumps(_RUN)])
+    assert _culprits(interval, 2) == ["noisewatch"]
+
+
+def test_repetitions_that_came_and_went_are_the_commands_too() -> None:
+    interval = _of(children=90)
+    assert _culprits(interval, 2) == ["hog"]
+    assert round(interval.command_share(2), 2) == 0.63
+    assert "unattributed time" in _culprits(_of(children=90, is_told=False), 2)
+
+
+def test_time_that_nobody_had_stays_noise() -> None:
+    """No more is taken for the command than it had."""
+    after = {**_WATCHING, **process(901, "bench", 2, SECOND_NS, parent=900)} | {"/proc/stat": stat_file({2: 250}, 300)}
+    before = {**_WATCHING, **process(901, "bench", 2, 0, parent=900)}
+    interval = interval_of(before, after, runs=[json.dumps(_RUN)])
+    assert _culprits(interval, 2) == ["unattributed time"]
+    assert round((interval.unexplained_ns(2) or 0) / SECOND_NS, 1) == 1.5

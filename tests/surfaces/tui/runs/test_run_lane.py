@@ -1,0 +1,165 @@
+"""The lane of runs: each repetition with its number and its verdict, told as what the run itself says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import KINDS, Frame
+from noisewatch.operations.frame.line import decode_frame, encode_frame
+from noisewatch.operations.frame.runs import RepetitionLine, RunLine
+from noisewatch.surfaces.tui.draw.glyphs import ASCII
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from tests.surfaces.tui.framing import SECOND_NS, cpu_line, frame, model_of, screen, screen_of, text_of
+
+_FIRST = 7  # the column of the first interval
+_WHY = "stress-ng (pid 812) on CPU 3: 12 ms (1.2%)"
+
+
+def _repetition(number: int, begin_s: float, end_s: float, outcome: str = "undisturbed") -> RepetitionLine:
+    return RepetitionLine(
+        number=number,
+        last=number,
+        command=0,
+        began_ns=round(begin_s * SECOND_NS),
+        ended_ns=round(end_s * SECOND_NS),
+        outcome=outcome,
+        said="" if outcome == "undisturbed" else _WHY,
+    )
+
+
+def _run(*repetitions: RepetitionLine, stage: str = "running", number: int = 1, since_s: float = 0.0) -> RunLine:
+    outcomes = [each.outcome for each in repetitions]
+    return RunLine(
+        id="4711.4811",
+        stage=stage,
+        programs=("bench",),
+        cpus=(3,),
+        number=number,
+        wanted=10,
+        since_ns=round(since_s * SECOND_NS),
+        counts=(outcomes.count("undisturbed"), outcomes.count("disturbed"), outcomes.count("unknown")),
+        share_by_cpu=((3, 0.97),),
+        repetitions=repetitions,
+    )
+
+
+def _model(*runs: RunLine | None) -> ScreenModel:
+    """A frame a second, each with what the run said then."""
+    return model_of(*(frame(second=at, runs=() if run is None else (run,)) for at, run in enumerate(runs)))
+
+
+def _lane(model: ScreenModel, width: int = 100, height: int = 30) -> str:
+    (found,) = [line.rstrip() for line in screen(model, width, height) if line.startswith("run    ")]
+    return found[_FIRST:]
+
+
+def _judged() -> ScreenModel:
+    """Three repetitions of three seconds from the second on, and one that runs."""
+    done = [_repetition(1, 2.1, 5.0), _repetition(2, 5.1, 8.0, "disturbed"), _repetition(3, 8.1, 11.0, "unknown")]
+    runs = [_run(*(each for each in done if each.ended_ns == at * SECOND_NS), number=3) for at in range(12)]
+    return _model(*runs, _run(number=4, since_s=11.1), _run(number=4, since_s=11.1))
+
+
+def test_each_repetition_is_marked_by_its_verdict_for_as_long_as_it_took() -> None:
+    assert _lane(_judged()) == "   1··2!!3??>>"
+
+
+def test_without_a_run_there_is_no_lane_and_no_row_for_it() -> None:
+    lines = screen(_model(None, None, None))
+    assert not any(line.startswith("run ") for line in lines)
+    assert lines[-4].startswith("target ")
+
+
+def test_plain_signs_do_where_the_terminal_has_no_others() -> None:
+    lane = next(line for line in screen_of(_judged(), Screen.OVERVIEW, glyphs=ASCII) if line.startswith("run    "))
+    assert lane.rstrip()[_FIRST:] == "   1..2!!3??>>"
+
+
+def test_short_repetitions_share_a_column_that_shows_the_worst() -> None:
+    short = [_repetition(number, 1 + number / 10, 1.05 + number / 10) for number in range(1, 10)]
+    short[4] = replace(short[4], outcome="disturbed")
+    model = _model(None, _run(), _run(*short, number=10), _run(stage="ended"))
+    assert _lane(model) == "  !"
+
+
+def test_a_number_gives_way_to_the_sign() -> None:
+    model = _model(None, _run(), _run(_repetition(12, 1.1, 2.0)), _run(_repetition(13, 2.1, 3.0), stage="ended"))
+    assert _lane(model) == "  ··"
+
+
+def test_the_cursor_says_what_was_then_with_the_culprit() -> None:
+    model = _judged()
+    model.go_to_number(6)
+    assert f"run 2 disturbed: {_WHY}" in "\n".join(screen(model, 140, 40))
+    model.go_to_number(3)
+    assert "run 1 undisturbed" in "\n".join(screen(model, 140, 40))
+
+
+def test_what_is_not_undisturbed_is_an_event_when_it_began() -> None:
+    events = [(event.number, event.text) for event in _judged().log.events if event.kind == "run"]
+    assert events == [
+        (0, "run of bench began: 10 repetitions"),
+        (6, f"run 2 disturbed: {_WHY}"),
+        (9, f"run 3 unknown: {_WHY}"),
+    ]
+    lines = screen_of(_judged(), Screen.EVENTS, 140, 40)
+    assert any(f"r run       run 2 disturbed: {_WHY}" in line for line in lines)
+
+
+def test_its_end_is_told_once() -> None:
+    ended = _run(_repetition(1, 1.1, 2.0), _repetition(2, 2.1, 3.0, "disturbed"), stage="ended")
+    model = _model(None, _run(), _run(), ended, replace(ended, repetitions=()), None)
+    texts = [event.text for event in model.log.events if event.kind == "run"]
+    assert texts[-1] == "run of bench ended: 1 undisturbed, 1 disturbed"
+    assert len(texts) == 3
+
+
+def test_a_run_that_vanished_has_no_verdict_on_what_ran() -> None:
+    model = _model(None, _run(since_s=1.0), _run(since_s=1.0), None, None)
+    assert [event.text for event in model.log.events][-1] == "run of bench is gone without saying how it ended"
+    assert _lane(model) == ""
+    assert "run 1/10" not in "\n".join(screen(model))
+
+
+def test_many_disturbed_repetitions_do_not_fill_the_log() -> None:
+    many = [_repetition(number, 1 + number / 100, 1 + number / 100, "disturbed") for number in range(1, 60)]
+    model = _model(None, _run(), _run(*many, number=60))
+    texts = [event.text for event in model.log.events if event.kind == "run"]
+    assert len(texts) == 10
+    assert texts[-1] == "51 more repetitions were disturbed or unknown"
+
+
+def test_what_runs_is_told_beside_the_verdict_and_claims_nothing() -> None:
+    lines = screen(_judged(), 100, 30)
+    assert lines[2].startswith("run 4/10 of bench ")
+    loud = frame(second=20, runs=(_run(number=4),), verdict="unstable")
+    assert "UNSTABLE" in screen(model_of(frame(second=19), loud))[1]
+    assert screen(_model(None, _run(stage="waiting")))[2].startswith("run of bench: waiting ")
+
+
+def test_what_the_command_had_is_shown_as_that_on_its_cpu() -> None:
+    model = _judged()
+    model.cpu = 3
+    assert any("command bench 97%" in line for line in screen_of(model, Screen.CPU))
+    target = cpu_line(3, Role.TARGET, taken_ns_per_s=(0,) * len(KINDS))
+    model = model_of(*(frame(second=at, cpus=(target,), runs=(_run(),)) for at in range(2)))
+    assert any("command" in line and "97%" in line for line in screen_of(model, Screen.OVERVIEW, 140, 40))
+
+
+@pytest.mark.parametrize("name", list(SCREENS))
+@pytest.mark.parametrize(("width", "height"), [(20, 24), (80, 24), (140, 40), (20, 5), (1, 1)])
+def test_it_fits_every_screen(name: Screen, width: int, height: int) -> None:
+    model = _judged()
+    model.go_to(name)
+    rows = rows_of_screen(model, width, height, ASCII)
+    assert len(rows) <= height
+    assert all(len(text_of(row)) <= width for row in rows)
+
+
+def test_a_frame_tells_its_runs_on_a_line() -> None:
+    told: Frame = frame(runs=(_run(_repetition(1, 2.1, 5.0, "disturbed")),))
+    assert decode_frame(encode_frame(told)).runs == told.runs
