@@ -289,5 +289,5 @@ TOLD: Mapping[EventKind, str] = {
     EventKind.VERDICT: "the verdict changes, or a check fails or recovers",
     EventKind.MONITOR: "noisewatch missed something itself",
     EventKind.IRQ: "an IRQ goes to other CPUs, or may go there",
-    EventKind.RUN: "`noisewatch run` begins, ends, or calls a repetition disturbed or unknown",
+    EventKind.RUN: "a run begins, ends, is disturbed or unknown",
 }
