@@ -1,0 +1,87 @@
+"""Prints what other tools measure with `noisewatch run` and without: `python -m tests.benchmark.run_tools [ROUNDS]`.
+
+The same CPU both times, by taskset without, in turn. Beside the ratio stands the tool's own noise: how much its
+figures vary from run to run without noisewatch. Figures, no limits; to be taken on a host where nobody else works.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from noisewatch.units import describe_ns, describe_share
+from tests.benchmark.paired import paired_ratio
+from tests.benchmark.run_tools.tools import TOOLS, BenchmarkTool, Words
+from tests.live.noise import CPU
+
+_ROUNDS = 10
+_PROGRAMS = Path(__file__).with_name("programs")
+_BEFORE = {
+    False: ["taskset", "-c", str(CPU)],
+    True: [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--"],
+}
+
+
+def _printed(tool: BenchmarkTool, words: Words, before: Words, folder: Path) -> str:
+    environment = os.environ | tool.environment(before)
+    return subprocess.run(words, check=True, capture_output=True, text=True, cwd=folder, env=environment).stdout
+
+
+def _figure(tool: BenchmarkTool, is_with: bool, folder: Path) -> float:
+    for left in folder.glob("*.json"):
+        left.unlink()
+    before = _BEFORE[is_with]
+    return tool.figure(_printed(tool, tool.command(before), before, folder), folder)
+
+
+def _compared(tool: BenchmarkTool, rounds: int, folder: Path) -> str:
+    """Warmed up once with each; then in turn."""
+    found: dict[bool, list[float]] = {False: [], True: []}
+
+    def measure(is_with: bool) -> float:
+        found[is_with].append(_figure(tool, is_with, folder))
+        return found[is_with][-1]
+
+    for is_with in found:
+        _figure(tool, is_with, folder)
+    ratio = paired_ratio(measure, rounds)
+    noise = statistics.stdev(found[False]) / statistics.fmean(found[False])
+    is_within = abs(ratio.middle - 1) <= noise or ratio.low <= 1 <= ratio.high
+    alone, inside = (describe_ns(round(statistics.fmean(found[each]))) for each in (False, True))
+    return (
+        f"{alone} without, {inside} with; ratio {ratio}; own noise (CV without) {describe_share(noise)}: "
+        f"{'no more than its noise' if is_within else 'MORE than its noise'}"
+    )
+
+
+def _why_not_there(tool: BenchmarkTool, folder: Path) -> str | None:
+    """None where it was prepared."""
+    if shutil.which(tool.prepare[0]) is None:
+        return f"no {tool.prepare[0]}"
+    try:
+        _printed(tool, tool.prepare, _BEFORE[False], folder)
+    except subprocess.CalledProcessError as error:
+        return f"{shlex.join(tool.prepare)}: {' '.join(error.stderr.split())[-200:]}"
+    return None
+
+
+def main(rounds: int) -> None:
+    """A line for each tool."""
+    for tool in TOOLS:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            if tool.program is not None:
+                shutil.copytree(_PROGRAMS / tool.program, folder, dirs_exist_ok=True)
+            why_not = _why_not_there(tool, folder)
+            told = _compared(tool, rounds, folder) if why_not is None else f"not there: {why_not}"
+        print(f"{tool.name:<26}{told}", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else _ROUNDS)
