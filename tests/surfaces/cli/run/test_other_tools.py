@@ -1,0 +1,50 @@
+"""Tools that are often beside `noisewatch run` on a command line, where they are installed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.reports.run.running import ran, words
+
+_needs_numactl = pytest.mark.skipif(shutil.which("numactl") is None, reason="no numactl")
+_needs_hyperfine = pytest.mark.skipif(shutil.which("hyperfine") is None, reason="no hyperfine")
+_SHOW = ("numactl", "--show")
+
+
+def _policy(command: Sequence[str]) -> list[str]:
+    """All but the CPUs, which are the target's inside."""
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return [line for line in shown.splitlines() if "physcpubind" not in line]
+
+
+@_needs_numactl
+@pytest.mark.parametrize("option", ["--membind=0", "--interleave=0", "--preferred=0", "--localalloc"])
+def test_a_memory_policy_that_was_inherited_is_the_command_s(option: str) -> None:
+    alone = _policy(["numactl", option, *_SHOW])
+    assert alone != _policy(_SHOW)
+    assert _policy(["numactl", option, *words("--", *_SHOW)]) == alone
+
+
+@_needs_numactl
+def test_memory_is_bound_as_numactl_would() -> None:
+    assert _policy(words("--membind", "0", "--", *_SHOW)) == _policy(["numactl", "--membind=0", *_SHOW])
+
+
+@_needs_hyperfine
+def test_hyperfine_measures_within_a_run(tmp_path: Path) -> None:
+    said = ran("--", "hyperfine", "-N", "--runs", "5", "--export-json", tmp_path / "times.json", "sleep 0.01")
+    assert (said.returncode, "Time (mean ± σ)" in said.stdout) == (0, True)
+    times = json.loads((tmp_path / "times.json").read_text())["results"][0]["times"]
+    assert len(times) == 5
+    assert min(times) >= 0.01
+
+
+@_needs_hyperfine
+def test_what_hyperfine_fails_with_is_the_status() -> None:
+    assert ran("--", "hyperfine", "-N", "false").returncode == 1
