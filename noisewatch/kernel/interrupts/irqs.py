@@ -179,9 +179,10 @@ def read_devices(reader: Reader) -> Mapping[int, str] | None:
 def _devices_by_irq() -> dict[str, str]:
     try:
         import pyudev
-    except ImportError as error:  # pyudev needs libudev.so.1
+
+        context = pyudev.Context()
+    except ImportError as error:  # raised by either, without libudev.so.1
         raise OSError(None, f"udev is not available: {error}") from error
-    context = pyudev.Context()
     children = _named_children(context)
     named: dict[str, str] = {}
     with closing(_HardwareDatabase(context)) as database:
