@@ -5,54 +5,23 @@ What is called by address is named by /proc/kallsyms, threads by /proc as long a
 
 from __future__ import annotations
 
-import bisect
-import os
-import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import cache
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from noisewatch.cpus import CpuSet
-from noisewatch.errors import CannotMeasure, Malformed
-from noisewatch.kernel.tasks.files import parse_stat
-from noisewatch.kernel.trace.events import (
-    BIRTHS,
-    ESSENTIAL,
-    ON_ALL,
-    ON_TARGET,
-    ON_TARGET_BY_OSNOISE,
-    chosen_function,
-    events_of_senders,
-    events_on_target,
-    untold,
-)
-from noisewatch.kernel.trace.records import TraceFormat, parse_trace_format
-from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.kernel.trace.buffers import TraceBuffers
 from noisewatch.kernel.trace.sends import Sends
-from noisewatch.kernel.trace.timeline import CpuTrace, Source
+from noisewatch.kernel.trace.symbols import KernelFunctions, addresses_in, function_of
+from noisewatch.kernel.trace.threads import describe_thread
+from noisewatch.kernel.trace.timeline import CpuTrace
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Json
-from noisewatch.machine.tracefs.instance import OSNOISE, Instance, how_to_follow
-from noisewatch.machine.tracefs.watcher import (
-    MOUNTS,
-    Watcher,
-    find_tracefs,
-    numbers_threads_as_we_do,
-    remove_stale_where_mounted,
-)
 from noisewatch.text import clean
 
-_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each
-_MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
 _MOST_PENDING = 500  # pages, of 4 kB as a rule: taking them in must not last until the buffer is full
-_AT_WORK = threading.Lock()
-_ENDS_WITHIN_S = 5.0  # to take in what was collected last is a matter of a second
-_OTHER_NUMBERS = "in a container a trace names threads by the host's PIDs, which differ here"
-_NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 
 
 class TraceCollector:
@@ -60,7 +29,7 @@ class TraceCollector:
 
     def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer = Tracer.EVENTS) -> None:
         self._cpus, self._online = cpus, online
-        self._tracer, self._by_osnoise = tracer, tracer == Tracer.OSNOISE
+        self._tracer = tracer
         self._stack = ExitStack()
         self._begin_ns = self._end_ns = 0
         self._is_on = False
@@ -68,33 +37,14 @@ class TraceCollector:
     def __enter__(self) -> Self:
         """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it."""
         with self._stack:
-            remove_stale_where_mounted()
-            if self._tracer == Tracer.NONE:
-                raise CannotMeasure(NOT_TRACED)
-            if not numbers_threads_as_we_do():
-                raise CannotMeasure(_OTHER_NUMBERS)
-            tracefs = _tracefs()
-            self._wait_for_the_one_before()
-            own = self._instance(tracefs)
-            if os.access(tracefs / "instances", os.W_OK):  # else nothing can be made there, which `own` tells
-                self._stack.enter_context(Watcher(tracefs))
-            self._target = self._stack.enter_context(own)
-            self._all = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
-            wanted = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
-            traced = [name for name in wanted if self._target.enable(name)]
-            if not set(traced).issuperset(ESSENTIAL):
-                raise CannotMeasure(f"this kernel cannot trace {', '.join(ESSENTIAL)}")
-            condition = " || ".join(f"cpu == {cpu}" for cpu in sorted(self._cpus))
-            is_short = len(self._cpus) <= _MOST_NAMED
-            traced += [name for name in ON_ALL if self._all.enable(name, condition if is_short else None)]
-            self._all.enable(BIRTHS)
-            self.untold = untold(traced)
-
-            @cache
-            def formats(name: str) -> TraceFormat | None:
-                return _read_format(tracefs, name)
-
-            self._events, self._events_of_senders = events_on_target(formats), events_of_senders(formats)
+            buffers = self._stack.enter_context(TraceBuffers(self._cpus, self._online, self._tracer))
+            buffers.trace_births()
+            self._buffers, self._target, self._all = buffers, buffers.target, buffers.senders
+            self._events, self._events_of_senders, self.untold = (
+                buffers.events,
+                buffers.events_of_senders,
+                buffers.untold,
+            )
             self._begin()
             self._stack = self._stack.pop_all()
         return self
@@ -111,21 +61,8 @@ class TraceCollector:
         self._sends = Sends(self._events_of_senders)
         self._begin_ns = time.monotonic_ns()
         self._traces = {cpu: CpuTrace(cpu, self._events, self._sends, self._begin_ns) for cpu in sorted(self._cpus)}
-        self._all.start()
-        self._target.start()
+        self._buffers.start()
         self._is_on = True
-
-    def _wait_for_the_one_before(self) -> None:
-        """Instances have their process's name, and so are one collector's at a time: of the monitor's threads too."""
-        if not _AT_WORK.acquire(timeout=_ENDS_WITHIN_S):
-            raise CannotMeasure("another trace of this process is still running")
-        self._stack.callback(_AT_WORK.release)
-
-    def _instance(self, tracefs: Path) -> Instance:
-        if not self._by_osnoise:
-            return Instance(tracefs, "target", self._cpus, _size_kb(self._cpus))
-        purpose, prepare = how_to_follow(tracefs)
-        return Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus), OSNOISE, prepare)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()
@@ -158,8 +95,7 @@ class TraceCollector:
         if self._is_on:
             self._is_on = False
             self._end_ns = time.monotonic_ns()
-            self._target.stop()
-            self._all.stop()
+            self._buffers.stop()
             self.drain()
             self._take_in()
             for trace in self._traces.values():
@@ -169,8 +105,8 @@ class TraceCollector:
         """All of it; times are ns, those of pieces since the beginning."""
         self.stop()
         sources = [source for trace in self._traces.values() for source in trace.sources]
-        called = {function for source in sources for function in (source.function, *source.timers)}
-        names = _function_names(called - {0})
+        called = addresses_in(sources)
+        names = KernelFunctions().names_of(called) if called else {}
         for trace in self._traces.values():
             for source in trace.sources:
                 if source.kind in (Kind.THREAD, Kind.IPI):
@@ -202,9 +138,7 @@ class TraceCollector:
             "lost_pieces": trace.lost_pieces,
             "unseen_switches": trace.unseen_switches,
             "unseen_ns": trace.unseen_ns,
-            "sources": [
-                [each.kind, clean(each.name), each.number, _function_of(each, names)] for each in trace.sources
-            ],
+            "sources": [[each.kind, clean(each.name), each.number, function_of(each, names)] for each in trace.sources],
             "spells": [
                 [each.count, each.own_ns, each.max_ns, [word for pair in sorted(each.lengths.items()) for word in pair]]
                 for each in trace.stats
@@ -214,7 +148,7 @@ class TraceCollector:
 
     def _know(self, tid: int, name: str = "") -> None:
         if tid and tid not in self._threads:
-            self._threads[tid] = _describe_thread(tid, name)
+            self._threads[tid] = describe_thread(tid, name)
 
     def _tell_parents(self) -> None:
         """Of each thread that has ended the nearest one that has started it, or its parents, and lives."""
@@ -222,73 +156,8 @@ class TraceCollector:
         for tid, known in self._threads.items():
             for ancestor, is_process in self._sends.ancestors(tid) if known["pid"] is None else ():
                 if ancestor not in alive:
-                    alive[ancestor] = self._threads.get(ancestor) or _describe_thread(ancestor, "")
+                    alive[ancestor] = self._threads.get(ancestor) or describe_thread(ancestor, "")
                 parent = alive[ancestor]
                 if parent["pid"] is not None:
                     known["parent"] = {"pid": parent["pid"], "name": parent["name"], "is_process": is_process}
                     break
-
-
-def _tracefs() -> Path:
-    try:
-        tracefs = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
-    except OSError as error:
-        raise CannotMeasure(f"{MOUNTS}: {(error.strerror or str(error)).lower()}") from error
-    if tracefs is None:
-        raise CannotMeasure(_NOT_MOUNTED)
-    return tracefs
-
-
-def _size_kb(cpus: Iterable[int]) -> int:
-    return max(min(_BUFFERS_KB // max(len(list(cpus)), 1), _MOST_KB), _LEAST_KB)
-
-
-def _read_format(tracefs: Path, name: str) -> TraceFormat | None:
-    try:
-        return parse_trace_format((tracefs / "events" / name / "format").read_text())
-    except (OSError, Malformed):
-        return None
-
-
-def _describe_thread(tid: int, name: str) -> dict[str, Json]:
-    """Its name, its process and whether it is the kernel's, as far as it is still there."""
-    known: dict[str, Json] = {"name": clean(name), "pid": None, "is_kernel": None}
-    try:
-        stat = parse_stat(Path(f"/proc/{tid}/stat").read_text(errors="replace"))
-        status = Path(f"/proc/{tid}/status").read_text(errors="replace")
-    except (OSError, Malformed):
-        return known
-    process = [line.split()[1] for line in status.splitlines() if line.startswith("Tgid:\t")]
-    known["name"] = known["name"] or stat.name
-    known["is_kernel"] = stat.is_kernel
-    known["pid"] = int(process[0]) if process and process[0].isdecimal() else None
-    return known
-
-
-def _function_of(source: Source, names: Mapping[int, str]) -> str | None:
-    """What it calls; of the timers of one interrupt the one to name it after."""
-    if source.timers:
-        return chosen_function(tuple(names[address] for address in source.timers if address in names))
-    return names.get(source.function)
-
-
-def _function_names(addresses: Iterable[int]) -> Mapping[int, str]:
-    """The names of the kernel's functions that hold the addresses; only root is told addresses other than 0."""
-    wanted = sorted(addresses)
-    if not wanted:
-        return {}
-    symbols: list[tuple[int, str]] = []
-    try:
-        with open("/proc/kallsyms", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                fields = line.split()
-                if len(fields) >= 3 and fields[1] in "tTwW":
-                    symbols.append((int(fields[0], 16), fields[2]))
-    except (OSError, ValueError):
-        return {}
-    symbols.sort()
-    starts = [address for address, _ in symbols]
-    if not starts or not starts[-1]:
-        return {}
-    places = ((address, bisect.bisect_right(starts, address) - 1) for address in wanted)
-    return {address: clean(symbols[place][1]) for address, place in places if place >= 0}

@@ -82,6 +82,11 @@ def is_after_loss(page: bytes) -> bool:
     return bool(_HEADER.unpack_from(page)[1] & _LOST)
 
 
+def begin_of(page: bytes) -> int:
+    """When the page begins. Raises struct.error where it is none."""
+    return int(_HEADER.unpack_from(page)[0])
+
+
 def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
     """Time, place (in words) and words of each record of a page. Raises IndexError or struct.error of rubbish."""
     now, commit = _HEADER.unpack_from(page)

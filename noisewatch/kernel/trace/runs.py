@@ -123,7 +123,7 @@ def untraced(reason: str) -> Json:
 
 def parse_trace(answer: Json) -> Trace:
     """The trace that a collector put down. Raises Malformed."""
-    threads = {tid: _parse_thread(tid, said) for tid, said in field_of(answer, "threads", dict).items()}
+    threads = {tid: parse_thread(tid, said) for tid, said in field_of(answer, "threads", dict).items()}
     return Trace(
         begin_ns=count_of(answer, "begin_ns"),
         length_ns=count_of(answer, "length_ns"),
@@ -133,7 +133,8 @@ def parse_trace(answer: Json) -> Trace:
     )
 
 
-def _parse_thread(tid: str, said: Json) -> Thread:
+def parse_thread(tid: str, said: Json) -> Thread:
+    """A thread as `describe_thread` has it. Raises Malformed."""
     pid = said.get("pid") if isinstance(said, dict) else None
     if not isinstance(said, dict) or not tid.isdecimal() or not (pid is None or type(pid) is int):
         raise Malformed("a thread of a trace", str(said))
@@ -157,7 +158,7 @@ def _parse_parent(said: Json) -> Parent | None:
 
 
 def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
-    sources = tuple(_parse_source(each, threads) for each in field_of(said, "sources", list))
+    sources = tuple(parse_source(each, threads) for each in field_of(said, "sources", list))
     stats = tuple(_parse_stats(each) for each in field_of(said, "spells", list))
     words = field_of(said, "pieces", list)
     if len(stats) != len(sources) or len(words) % 3 or not all(is_count_in(word) for word in words):
@@ -192,8 +193,11 @@ def _known(said: Json, name: str) -> int | None:
     return None if name in said and said[name] is None else count_of(said, name)
 
 
-def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
-    """Recordings of earlier versions call some of the CPU's own interrupts a device's: IRQ 0, with a vector's name."""
+def parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
+    """Of kind, name, number and function. Raises Malformed.
+
+    Recordings of earlier versions call some of the CPU's own interrupts a device's: IRQ 0, with a vector's name.
+    """
     if not isinstance(said, list) or len(said) != 4 or str(said[0]) not in _KINDS or not is_count_in(said[2]):
         raise Malformed("a source of a trace", str(said))
     name, number, function = clean(str(said[1])), said[2], said[3]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from typing import NamedTuple
 
-from noisewatch.kernel.trace.records import BORN, TraceEvent, records
+from noisewatch.kernel.trace.records import BORN, TraceEvent, begin_of, is_after_loss, records
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
 _IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h
@@ -18,11 +18,23 @@ _SOON_NS = 2_000_000  # by which an interrupt arrives, of a virtual machine too
 _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
 
 
+class Birth(NamedTuple):
+    """A thread, or a process, who started it, and when."""
+
+    at_ns: int
+    tid: int
+    parent: int
+
+
 class Sends:
     """Which threads have called which CPUs, and for what: from the buffers of all CPUs, in order of time."""
 
-    def __init__(self, events: Mapping[int, TraceEvent]) -> None:
+    def __init__(self, events: Mapping[int, TraceEvent], births: list[Birth] | None = None) -> None:
+        """`births` is where each one is put down as well."""
         self._events = events
+        self._births = births
+        self.lost_ns: int | None = None  # some were lost until then
+        self.is_damaged = False  # and some nobody knows when
         # By the CPU that is called, and whether a function is: time, thread (0: none), function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
         self._started_by: dict[int, tuple[int, bool]] = {}  # by thread, who, and whether as a thread of its process
@@ -34,8 +46,12 @@ class Sends:
 
     def feed(self, page: bytes) -> None:
         """Takes in a page; the pages of several CPUs have to be sorted afterwards."""
-        with suppress(IndexError, struct.error):  # of a page that makes no sense
+        try:
+            if is_after_loss(page):
+                self.lost_ns = max(self.lost_ns or 0, begin_of(page))
             self._take_in(page)
+        except (IndexError, struct.error):  # of a page that makes no sense
+            self.is_damaged = True
 
     def _take_in(self, page: bytes) -> None:
         for now, at, words in records(page):
@@ -43,7 +59,10 @@ class Sends:
             if event is None or event.word is None or event.second is None:
                 continue
             if event.action == BORN:
-                self._started_by[words[at + event.word]] = words[at + 1], bool(words[at + event.second] & _IN_PROCESS)
+                tid, parent = words[at + event.word], words[at + 1]
+                self._started_by[tid] = parent, bool(words[at + event.second] & _IN_PROCESS)
+                if self._births is not None:
+                    self._births.append(Birth(now, tid, parent))
                 continue
             function = words[at + event.second] | words[at + event.second + 1] << 32
             tid = 0 if words[at] >> 16 & _IN_INTERRUPT else words[at + 1]
@@ -59,6 +78,12 @@ class Sends:
                 return
             seen.add(tid)
             yield tid, is_same_process
+
+    def forget(self, until_ns: int) -> None:
+        """What was sent, unless it may still arrive, and who was started."""
+        recent = {to: deque(each for each in sent if each[0] > until_ns - _SOON_NS) for to, sent in self._sent.items()}
+        self._sent = {to: sent for to, sent in recent.items() if sent}
+        self._started_by = {}
 
     def sort(self) -> None:
         """Into the order of time, after the pages of each CPU have been taken in one after the other."""

@@ -23,6 +23,7 @@ from noisewatch.kernel.trace.records import (
     text_at,
 )
 from noisewatch.kernel.trace.sends import Sends
+from noisewatch.kernel.trace.take_back import take_back
 from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
 
@@ -30,35 +31,6 @@ IDLE = 0  # the number of the source that is none
 _MOST_PIECES = 400_000
 _COMM_WORDS = 4
 _TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
-
-
-def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int | None, since_ns: int) -> int:
-    """Gives the time before `end_ns` to the source, as much as it took, and returns how much there was.
-
-    It comes from idleness, and from the giver. What others had in between has interrupted it in turn, and stays theirs.
-    """
-    later: list[tuple[int, int, int]] = []
-    rest = ns
-    while rest > 0 and end_ns > since_ns:
-        free_from = max(pieces[-2], since_ns) if pieces else since_ns
-        if free_from < end_ns:
-            taken = min(end_ns - free_from, rest)
-        elif pieces[-1] == giver:
-            taken = min(end_ns - max(pieces[-3], since_ns), rest)
-            pieces[-2] -= taken
-            if pieces[-2] == pieces[-3]:
-                del pieces[-3:]
-        else:
-            later.append((pieces[-3], pieces[-2], pieces[-1]))
-            end_ns = pieces[-3]
-            del pieces[-3:]
-            continue
-        later.append((end_ns - taken, end_ns, number))
-        end_ns -= taken
-        rest -= taken
-    for piece in reversed(later):
-        pieces += piece
-    return ns - rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +83,9 @@ class CpuTrace:
         self.lost_pieces = 0  # that found no room; the stats know of them
         self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
         self.unseen_ns = 0  # since the event before each of them: so much may have been another's
+        self.after_idle: dict[int, int] = {}  # of them, begin and end of those in which nobody else but idleness was
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
+        self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
         self._events = events
         self._sends = sends
         self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
@@ -169,6 +143,26 @@ class CpuTrace:
         if self._thread and self._thread_ns:
             self.stats[self._thread].add(self._thread_ns)
         self._thread, self._thread_ns = None, 0
+
+    def settle(self, until_ns: int) -> None:
+        """Whatever has the CPU has it until then; all events before have been taken in."""
+        if self._thread is not None and (self.last_ns is None or self.last_ns < until_ns):
+            self._step(until_ns)
+
+    def is_known_since(self, began_ns: int) -> bool:
+        """Whether it is known of all time since then who had the CPU."""
+        is_known = self._thread is not None and self._known_since_ns is not None
+        return is_known and (self._known_since_ns or 0) <= began_ns and not self.lost_pieces
+
+    def forget(self) -> None:
+        """All that was, but for what has the CPU now."""
+        sources, thread = self.sources, self._thread
+        self.sources, self.stats, self.pieces = [sources[IDLE]], [RunCounter()], []
+        self._number_by_source, self._number_by_word, self._named = {sources[IDLE]: IDLE}, {}, {}
+        self.after_idle = {}
+        self._stack = [self._number(sources[number]) for number in self._stack]
+        self._thread = self._number(sources[thread]) if thread is not None else None
+        self.lost_pages = self.lost_pieces = self.unseen_switches = self.unseen_ns = 0
 
     def _step(self, now: int) -> None:
         """The time since the event before belongs to whatever is innermost."""
@@ -256,7 +250,12 @@ class CpuTrace:
         """Each record tells who ran when it was written: the time since the one before is that thread's."""
         if self._thread is not None:
             self.unseen_switches += 1
-            self.unseen_ns += max(now - self.last_ns, 0) if self.last_ns is not None else 0
+            if self.last_ns is not None and now > self.last_ns:
+                self.unseen_ns += now - self.last_ns
+                if self._thread == IDLE:
+                    self.after_idle[self.last_ns] = now
+        elif self._known_since_ns is None:
+            self._known_since_ns = now
         self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)
 
     def _run(self, tid: int, number: int) -> None:
@@ -276,6 +275,8 @@ class CpuTrace:
         if event.second is None:
             return
         ns = words[at + event.second] | words[at + event.second + 1] << 32
+        if self._thread is None:
+            self._known_since_ns = None  # until an event tells whom it interrupted
         start_ns = max(now - ns, self.last_ns or 0)
         self._step(start_ns)
         number = self._number(Source(event.kind, event.name))
@@ -296,4 +297,4 @@ class CpuTrace:
         self.lost_pages += 1
         self._stack, self._frames, self._own = [], [], []
         self._thread, self._thread_ns = None, 0
-        self.last_ns = None
+        self.last_ns = self._known_since_ns = None

@@ -1,0 +1,144 @@
+"""The buffers that a trace of some CPUs is written to: what happens there, and who calls them or starts whom.
+
+Only one at a time of each process, as the instances have its name.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import CannotMeasure, Malformed
+from noisewatch.kernel.trace.events import (
+    BIRTHS,
+    ESSENTIAL,
+    ON_ALL,
+    ON_TARGET,
+    ON_TARGET_BY_OSNOISE,
+    events_of_senders,
+    events_on_target,
+    untold,
+)
+from noisewatch.kernel.trace.records import TraceFormat, parse_trace_format
+from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.kinds import Tracer
+from noisewatch.machine.tracefs.instance import OSNOISE, Instance, how_to_follow
+from noisewatch.machine.tracefs.watcher import (
+    MOUNTS,
+    Watcher,
+    find_tracefs,
+    numbers_threads_as_we_do,
+    remove_stale_where_mounted,
+)
+
+_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each
+_MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
+_AT_WORK = threading.Lock()
+_ENDS_WITHIN_S = 5.0  # to take in what was collected last is a matter of a second
+_OTHER_NUMBERS = "in a container a trace names threads by the host's PIDs, which differ here"
+_NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
+
+
+class TraceBuffers:
+    """A context manager, of which nothing is kept before `start`.
+
+    `target` is the instance of the CPUs, `senders` that of all of them; `events` and `events_of_senders` say what to do
+    with their records, `untold` what this kernel has no events for.
+    """
+
+    def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> None:
+        self._cpus, self._online = cpus, online
+        self._tracer, self._by_osnoise = tracer, tracer == Tracer.OSNOISE
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Raises CannotMeasure where this kernel, or our rights, do not allow it."""
+        with self._stack:
+            remove_stale_where_mounted()
+            if self._tracer == Tracer.NONE:
+                raise CannotMeasure(NOT_TRACED)
+            if not numbers_threads_as_we_do():
+                raise CannotMeasure(_OTHER_NUMBERS)
+            tracefs = _tracefs()
+            self._wait_for_the_one_before()
+            own = self._instance(tracefs)
+            if os.access(tracefs / "instances", os.W_OK):  # else nothing can be made there, which `own` tells
+                self._stack.enter_context(Watcher(tracefs))
+            self.target = self._stack.enter_context(own)
+            self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
+            self.untold = untold(self._enabled())
+
+            @cache
+            def formats(name: str) -> TraceFormat | None:
+                return _read_format(tracefs, name)
+
+            self.events, self.events_of_senders = events_on_target(formats), events_of_senders(formats)
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def start(self) -> None:
+        """From now on events are kept. Raises CannotMeasure, as `stop` does."""
+        self.senders.start()
+        self.target.start()
+
+    def stop(self) -> None:
+        """No more; what is there can still be read."""
+        self.target.stop()
+        self.senders.stop()
+
+    def trace_births(self) -> bool:
+        """Who starts whom is traced too; False where this kernel cannot."""
+        return self.senders.enable(BIRTHS)
+
+    def _enabled(self) -> list[str]:
+        """The events that this kernel has."""
+        wanted = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
+        traced = [name for name in wanted if self.target.enable(name)]
+        if not set(traced).issuperset(ESSENTIAL):
+            raise CannotMeasure(f"this kernel cannot trace {', '.join(ESSENTIAL)}")
+        condition = " || ".join(f"cpu == {cpu}" for cpu in sorted(self._cpus))
+        is_short = len(self._cpus) <= _MOST_NAMED
+        return traced + [name for name in ON_ALL if self.senders.enable(name, condition if is_short else None)]
+
+    def _wait_for_the_one_before(self) -> None:
+        """Instances have their process's name, and so are one collector's at a time: of the monitor's threads too."""
+        if not _AT_WORK.acquire(timeout=_ENDS_WITHIN_S):
+            raise CannotMeasure("another trace of this process is still running")
+        self._stack.callback(_AT_WORK.release)
+
+    def _instance(self, tracefs: Path) -> Instance:
+        if not self._by_osnoise:
+            return Instance(tracefs, "target", self._cpus, _size_kb(self._cpus))
+        purpose, prepare = how_to_follow(tracefs)
+        return Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus), OSNOISE, prepare)
+
+
+def _tracefs() -> Path:
+    try:
+        tracefs = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
+    except OSError as error:
+        raise CannotMeasure(f"{MOUNTS}: {(error.strerror or str(error)).lower()}") from error
+    if tracefs is None:
+        raise CannotMeasure(_NOT_MOUNTED)
+    return tracefs
+
+
+def _size_kb(cpus: Iterable[int]) -> int:
+    return max(min(_BUFFERS_KB // max(len(list(cpus)), 1), _MOST_KB), _LEAST_KB)
+
+
+def _read_format(tracefs: Path, name: str) -> TraceFormat | None:
+    try:
+        return parse_trace_format((tracefs / "events" / name / "format").read_text())
+    except (OSError, Malformed):
+        return None

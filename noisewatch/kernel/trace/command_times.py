@@ -1,0 +1,134 @@
+"""Adds up who had the traced CPUs while a command ran: its own threads together, each of the others by itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from noisewatch.kernel.trace.own_threads import OwnThreads
+from noisewatch.kernel.trace.runs import Parent, Thread, TracedSource, parse_source, parse_thread
+from noisewatch.kernel.trace.sends import Sends
+from noisewatch.kernel.trace.symbols import KernelFunctions, addresses_in, function_of
+from noisewatch.kernel.trace.threads import describe_thread
+from noisewatch.kernel.trace.timeline import CpuTrace, Source
+from noisewatch.kernel.trace.window import TracedTime, TraceWindow
+from noisewatch.kinds import Kind
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+_Key = tuple[int, Source, bool]  # CPU, who, whether the command has sent it
+
+
+@dataclass(slots=True)
+class _Total:
+    begin_ns: int
+    end_ns: int
+    ns: int = 0
+    doubt_ns: int = 0
+    count: int = 0
+
+    def add(self, start_ns: int, end_ns: int, sure_ns: int) -> None:
+        """It may have begun as late as `sure_ns`."""
+        self.count += 1
+        self.doubt_ns += max(min(sure_ns, end_ns) - start_ns, 0)
+        self.ns += end_ns - start_ns
+        self.end_ns = end_ns
+
+
+class CommandTimes:
+    """Of one command, from when it began. Threads are described while they are there."""
+
+    def __init__(self, own: OwnThreads, began_ns: int, functions: KernelFunctions) -> None:
+        self.own = own
+        self.began_ns = began_ns
+        self.cut_cpus: frozenset[int] = frozenset()  # of which more happened than could be kept
+        self._functions = functions
+        self._own_ns: Counter[int] = Counter()
+        self._unseen_ns = 0
+        self._totals: dict[_Key, _Total] = {}
+        self._threads: dict[int, Thread] = {}
+
+    @property
+    def own_ns(self) -> int:
+        """What the command's threads had of all the CPUs."""
+        return self._own_ns.total()
+
+    def take_in(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
+        """What happened on a CPU since the last time, after the births until then have been taken in."""
+        pieces, sources = trace.pieces, trace.sources
+        if trace.lost_pieces:
+            self.cut_cpus |= {trace.cpu}
+        self._unseen_ns += trace.unseen_ns - sum(end - start for start, end in trace.after_idle.items())
+        self._own_ns[trace.cpu] += 0
+        for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+            begin_ns = max(start_ns, self.began_ns)
+            stop_ns = end_ns if until_ns is None else min(end_ns, until_ns)
+            if begin_ns < stop_ns:
+                sure_ns = trace.after_idle.get(start_ns, begin_ns)
+                self._add(trace.cpu, sources[number], (begin_ns, stop_ns, sure_ns), sends)
+
+    def window(self, ended_ns: int, untold: tuple[str, ...]) -> TraceWindow:
+        """All of it."""
+        names = self._functions.names_of(addresses_in(source for _, source, _ in self._totals))
+        return TraceWindow(
+            begin_ns=self.began_ns,
+            end_ns=ended_ns,
+            own_ns_by_cpu=dict(self._own_ns),
+            times=tuple(
+                TracedTime(
+                    cpu=cpu,
+                    source=self._described(source, function_of(source, names)),
+                    ns=total.ns,
+                    count=total.count,
+                    begin_ns=total.begin_ns,
+                    end_ns=total.end_ns,
+                    is_own=is_own,
+                    doubt_ns=total.doubt_ns,
+                )
+                for (cpu, source, is_own), total in self._totals.items()
+            ),
+            untold=untold,
+            doubt_ns=self._unseen_ns,
+        )
+
+    def _add(self, cpu: int, source: Source, when: tuple[int, int, int], sends: Sends) -> None:
+        start_ns, end_ns, _ = when
+        is_own = source.kind in (Kind.THREAD, Kind.IPI) and self.own.had(source.number, start_ns)
+        if is_own and source.kind == Kind.THREAD:
+            self._own_ns[cpu] += end_ns - start_ns
+            return
+        key = cpu, replace(source, number=0) if is_own else source, is_own
+        total = self._totals.get(key)
+        if total is None:
+            total = self._totals[key] = _Total(start_ns, end_ns)
+            if source.kind in (Kind.THREAD, Kind.IPI) and not is_own:
+                self._know(source.number, source.name if source.kind == Kind.THREAD else "", sends)
+        total.add(*when)
+
+    def _know(self, tid: int, name: str, sends: Sends) -> None:
+        if not tid or tid in self._threads:
+            return
+        thread = parse_thread(str(tid), describe_thread(tid, ""))
+        if thread.pid is None:
+            thread = parse_thread(str(tid), describe_thread(tid, name))
+            thread = replace(thread, parent=_parent_of(tid, sends))
+        elif not thread.is_kernel:
+            thread = replace(thread, name=clean(name) or thread.name)
+        self._threads[tid] = thread
+
+    def _described(self, source: Source, function: str | None) -> TracedSource:
+        """A thread of the kernel by the name that /proc has for it, which tells what a worker works on."""
+        threads = {str(tid): thread for tid, thread in self._threads.items() if tid == source.number}
+        traced = parse_source([source.kind, clean(source.name), source.number, function], threads)
+        thread = traced.thread
+        is_worker = thread is not None and thread.is_kernel and traced.kind != Kind.IPI
+        return replace(traced, name=thread.name) if is_worker and thread is not None else traced
+
+
+def _parent_of(tid: int, sends: Sends) -> Parent | None:
+    """The nearest one that lives of those that have started it, or its parents."""
+    for ancestor, is_process in sends.ancestors(tid):
+        parent = parse_thread(str(ancestor), describe_thread(ancestor, ""))
+        if parent.pid is not None:
+            return Parent(parent.pid, parent.name, is_process)
+    return None

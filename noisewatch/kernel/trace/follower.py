@@ -1,0 +1,132 @@
+"""Follows one command after the other with a trace that goes on all the time: who had the CPUs while each one ran.
+
+To switch events on and off would interrupt all CPUs each time, and who has a CPU on which nothing happens is known from
+before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.errors import CannotMeasure
+from noisewatch.kernel.trace.buffers import TraceBuffers
+from noisewatch.kernel.trace.command_times import CommandTimes
+from noisewatch.kernel.trace.events import BIRTHS
+from noisewatch.kernel.trace.own_threads import OwnThreads
+from noisewatch.kernel.trace.sends import Birth, Sends
+from noisewatch.kernel.trace.symbols import KernelFunctions
+from noisewatch.kernel.trace.timeline import CpuTrace
+from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kinds import Tracer
+
+_MOST_PENDING = 500  # pages, of 4 kB as a rule
+_NOT_FOLLOWED = "no command was followed"
+_BIRTHS_LOST = "events were lost: who was started by whom is not known"
+_NOT_BEGUN = "the trace has not seen the command begin"
+
+
+class TraceFollower:
+    """A context manager, on a CPU that is not traced. `drain` has to be called some ten times a second."""
+
+    def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer = Tracer.EVENTS) -> None:
+        self._cpus, self._online = cpus, online
+        self._buffers = TraceBuffers(cpus, online, tracer)
+        self._stack = ExitStack()
+        self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
+        self._births: list[Birth] = []
+        self._times: CommandTimes | None = None
+        self._read_ns = 0
+
+    def __enter__(self) -> Self:
+        """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it.
+
+        What is switched on last interrupts all CPUs, as a rule: so it is seen who has them.
+        """
+        with self._stack:
+            buffers = self._stack.enter_context(self._buffers)
+            self._functions = KernelFunctions()
+            self._sends = Sends(buffers.events_of_senders, self._births)
+            begin_ns = time.monotonic_ns()
+            self._traces = {cpu: CpuTrace(cpu, buffers.events, self._sends, begin_ns) for cpu in sorted(self._cpus)}
+            buffers.start()
+            if not buffers.trace_births():
+                raise CannotMeasure(f"this kernel cannot trace {BIRTHS}")
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def follow(self, pid: int, began_ns: int) -> None:
+        """The command that began then, and that has been started since the last one ended."""
+        self._times = CommandTimes(OwnThreads(pid), began_ns, self._functions)
+
+    def drain(self) -> None:
+        """Fetches what has happened; most of it is kept as it is, as there is something to be measured meanwhile.
+
+        Who starts and calls comes after who is started and called, so that of what is fetched both are known.
+        """
+        for cpu, pages in self._pending.items():
+            pages.extend(self._buffers.target.pages(cpu))
+        self._read_ns = time.monotonic_ns()
+        for cpu in self._online:
+            for page in self._buffers.senders.pages(cpu):
+                self._sends.feed(page)
+        self._sends.sort()
+        if sum(map(len, self._pending.values())) > _MOST_PENDING:
+            self._take_in(None)
+
+    def look(self) -> None:
+        """Takes in what has happened, while those who were seen are still there to be named."""
+        self.drain()
+        self._take_in(None)
+
+    def end(self, ended_ns: int) -> TraceWindow | str:
+        """What happened until the command ended, which it has; why that is not known."""
+        self.drain()
+        self._take_in(ended_ns)
+        times, self._times = self._times, None
+        if times is None:
+            return _NOT_FOLLOWED
+        trouble = self._trouble(times)
+        self._sends.is_damaged = False
+        return trouble if trouble is not None else times.window(ended_ns, tuple(self._buffers.untold))
+
+    def _take_in(self, ended_ns: int | None) -> None:
+        births = self._births_until(self._read_ns)
+        if self._times is not None:
+            self._times.own.take_in(births)
+        for cpu, trace in self._traces.items():
+            for page in self._pending[cpu]:
+                trace.feed(page)
+            self._pending[cpu] = []
+            if ended_ns is not None:
+                trace.settle(ended_ns)
+            if self._times is not None:
+                self._times.take_in(trace, self._sends, ended_ns)
+            trace.forget()
+        self._sends.forget(self._read_ns)
+
+    def _births_until(self, until_ns: int) -> list[Birth]:
+        """In order. Of later ones, some may not have been fetched yet."""
+        births = sorted(self._births)
+        self._births[:] = [birth for birth in births if birth.at_ns > until_ns]
+        return births[: len(births) - len(self._births)]
+
+    def _trouble(self, times: CommandTimes) -> str | None:
+        """Why not all of it is known."""
+        if self._sends.is_damaged or (self._sends.lost_ns or 0) > times.began_ns:
+            return _BIRTHS_LOST
+        unknown = times.cut_cpus | _unknown(self._traces.values(), times.began_ns)
+        if unknown:
+            return f"events on {name_cpus(unknown)} were lost, or none was seen yet"
+        return None if times.own.has_begun and times.own_ns else _NOT_BEGUN
+
+
+def _unknown(traces: Iterable[CpuTrace], began_ns: int) -> set[int]:
+    return {trace.cpu for trace in traces if not trace.is_known_since(began_ns)}

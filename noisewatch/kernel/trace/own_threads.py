@@ -1,0 +1,37 @@
+"""Which threads of a trace are a command's own: its first one, and all that these have started, at each time.
+
+A thread's number may be given again while the command runs, to one of its own or to a stranger's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noisewatch.kernel.trace.sends import Birth
+
+
+class OwnThreads:
+    """Of one command, whose births are taken in in order of time."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._now = {pid}
+        self._then: dict[int, list[tuple[int, bool]]] = {}  # by thread: since when it was one, or none
+        self.has_begun = False  # its own birth has been seen
+
+    def take_in(self, births: Iterable[Birth]) -> None:
+        """The births of all threads since the last time; what was before them need not be known any more."""
+        self._then = {}
+        for at_ns, tid, parent in births:
+            is_own = tid == self._pid or parent in self._now
+            self.has_begun = self.has_begun or tid == self._pid
+            if is_own != (tid in self._now):
+                self._then.setdefault(tid, [(0, not is_own)]).append((at_ns, is_own))
+            (self._now.add if is_own else self._now.discard)(tid)
+
+    def had(self, tid: int, at_ns: int) -> bool:
+        """Whether the thread of that number was one at the time."""
+        changes = self._then.get(tid)
+        if changes is None:
+            return tid in self._now
+        return next(is_own for since_ns, is_own in reversed(changes) if since_ns <= at_ns)

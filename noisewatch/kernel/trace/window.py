@@ -1,0 +1,47 @@
+"""What the kernel's trace has told of some CPUs while one command ran there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.kernel.trace.events import INTERRUPTS
+from noisewatch.kernel.trace.runs import TracedSource
+from noisewatch.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TracedTime:
+    """What one source had of a CPU, interruptions of its own left out, so many times, from the first to the last.
+
+    Times are on CLOCK_MONOTONIC, in ns. Of `ns`, the CPU may have been idle for `doubt_ns`. `is_own`: an interrupt that
+    a thread of the command has sent.
+    """
+
+    cpu: int
+    source: TracedSource
+    ns: int
+    count: int
+    begin_ns: int
+    end_ns: int
+    is_own: bool = False
+    doubt_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWindow:
+    """Nothing was lost of it. `own_ns_by_cpu` is what the command's threads had, `times` is what others had.
+
+    For `doubt_ns` it may have been another than who is said. `untold` is what this kernel has no events for.
+    """
+
+    begin_ns: int
+    end_ns: int
+    own_ns_by_cpu: Mapping[int, int]
+    times: tuple[TracedTime, ...]
+    untold: tuple[str, ...] = ()
+    doubt_ns: int = 0
+
+    @property
+    def tells_all_interrupts(self) -> bool:
+        """Whether a time in which nobody was seen was not the kernel's."""
+        return not set(INTERRUPTS).intersection(self.untold)
