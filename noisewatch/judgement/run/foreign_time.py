@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.own_io import OwnIo
-from noisewatch.judgement.run.reasons import ReasonKind, RunReason
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
 from noisewatch.judgement.run.threads_seen import (
     Sighting,
     foreign_threads,
@@ -18,6 +17,7 @@ from noisewatch.judgement.run.threads_seen import (
     time_elsewhere_ns,
     within_books,
 )
+from noisewatch.judgement.run.traced_time import find_traced
 from noisewatch.kinds import Kind
 from noisewatch.model.run.books import ran_between
 from noisewatch.model.run.repetition import Repetition
@@ -47,9 +47,15 @@ class ForeignTime:
 def find_foreign_time(repetition: Repetition, allowance: Allowance, io: OwnIo) -> ForeignTime:
     """By CPU who ran there beside the command, and what nobody who was seen explains.
 
-    The threads are known by looks, the sum by the books, and what a single-threaded command had to wait by itself.
+    The kernel's trace settles it. Without one the threads are known by looks, the sum by the books, and what a
+    single-threaded command had to wait by itself.
     """
     allowed_ns = allowance.ns(repetition.length_ns)
+    traced = find_traced(repetition, allowance, io)
+    if traced is not None:
+        is_elsewhere = traced.elsewhere_ns > allowed_ns
+        unknown = _WAS_ELSEWHERE.format(describe_ns(traced.elsewhere_ns)) if is_elsewhere else None
+        return ForeignTime(traced.reasons, traced.own, unknown)
     seen = _seen(repetition)
     certain_ns = sum(each.certain_ns for each in seen)
     missing_ns = _least_foreign_ns(repetition) - certain_ns
@@ -82,15 +88,6 @@ def _waited_for(repetition: Repetition, waited_ns: int, foreign: list[RunReason]
     named = reasons_of(share_out((replace(each, certain_ns=0) for each in likely), waited_ns), repetition)
     rest_ns = waited_ns - _sum(named)
     return (foreign or named) + ([_anonymous(repetition, _WAITED, rest_ns)] if rest_ns > 0 else [])
-
-
-def loud(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
-    """Those on CPUs where all of them together had more than is allowed."""
-    known = list(reasons)
-    ns_by_cpu: dict[int | None, int] = defaultdict(int)
-    for reason in known:
-        ns_by_cpu[reason.cpu] += reason.ns or 0
-    return [reason for reason in known if ns_by_cpu[reason.cpu] > allowed_ns]
 
 
 def late_ns(repetition: Repetition, cpu: int, seen: Iterable[Sighting]) -> int:

@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.own_io import OwnIo
-from noisewatch.judgement.run.reasons import ReasonKind, RunReason
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS
+from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.interval.disturbance import LARGEST_HZ, Disturbance, counts_of, disturbances_of
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, stood_still
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
+from noisewatch.model.run.traced import TracedCulprit, interruptions_in
 from noisewatch.model.vocabulary import DISK, kinds_of_device
+from noisewatch.records import dataclass
 
 _COME_WITH_THE_TICK = frozenset({"TIMER", "SCHED", "RCU", "HRTIMER"})  # softirqs, as many as ticks at the most
 _OF_MEMORY = "TLB shootdowns"
 _RESCHEDULING = "Rescheduling interrupts"
 _OF_WAKING = frozenset({_RESCHEDULING, "Function call interrupts"})
+_FREES = "RCU"
+_LONG_NS = 50_000  # of a softirq that comes with the tick, which takes a tenth of that as a rule
 _DOUBT_NS = TICK_NS  # of /proc/stat
 _AT_RANDOM = 2  # timer interrupts: by so many more than there are ticks in a time, a short one may have
 _STOOD_STILL = {"interrupts": stood_still(INTERRUPTS), "softirqs": stood_still(SOFTIRQS)}
+
+
+@dataclass(frozen=True, slots=True)
+class MetInterruption:
+    """Interruptions of one name on one CPU within a repetition.
+
+    `own`: how many of them the command may have brought about at the most: all, none, or as many as the budget of that
+    kind holds.
+    """
+
+    kind: Kind
+    name: str
+    cpu: int
+    irq: int | None
+    count: int
+    ns: int
+    own: Kind | bool
+    is_estimate: bool
+    pid: int | None = None  # of who sent them
 
 
 def interruption_reasons(
@@ -37,24 +61,66 @@ def interruption_reasons(
     """
     reasons: list[RunReason] = []
     own: list[RunReason] = []
-    budget = {Kind.IRQ: io.ios, Kind.SOFTIRQ: io.ios, Kind.IPI: repetition.use.switches}
+    sleeps = repetition.use.switches
+    budget = {Kind.IRQ: io.ios, Kind.SOFTIRQ: io.ios, Kind.IPI: sleeps, Kind.TIMER: sleeps}
     for cpu in sorted(repetition.target):
         foreign: list[RunReason] = []
-        measured = _measured(repetition, cpu)
-        for each in disturbances_of(repetition.span, cpu):
-            if not _counts(repetition.span, each):
-                continue
-            count = _count(repetition.span, each)
-            own_count = min(count, _most_own(repetition, each, budget))
-            if each.kind in budget and each.name != _OF_MEMORY:
-                budget[each.kind] -= own_count
-            ns = round((each.stolen_ns or 0) * measured[each.kind == Kind.SOFTIRQ])
-            own_ns = ns * own_count // max(count, 1)
+        for each in _met(repetition, cpu):
+            own_count = min(each.count, budget[each.own]) if isinstance(each.own, Kind) else each.count * each.own
+            if isinstance(each.own, Kind):
+                budget[each.own] -= own_count
+            own_ns = each.ns * own_count // max(each.count, 1)
             own += _reasons(repetition, each, own_ns)
-            foreign += _reasons(repetition, each, ns - own_ns)
-        if sum(reason.ns or 0 for reason in foreign) > allowance.ns(repetition.length_ns):
-            reasons += foreign
+            foreign += _reasons(repetition, each, each.ns - own_ns)
+        reasons += loud(foreign, allowance.ns(repetition.length_ns))
     return reasons, own
+
+
+def _met(repetition: Repetition, cpu: int) -> Iterable[MetInterruption]:
+    """By the trace, or else by the counters."""
+    window = repetition.trace
+    return (
+        _counted(repetition, cpu)
+        if isinstance(window, str) or not window.tells_all_interrupts
+        else _traced(repetition, window, cpu)
+    )
+
+
+def _counted(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
+    measured = _measured(repetition, cpu)
+    for each in disturbances_of(repetition.span, cpu):
+        if _counts(repetition.span, each):
+            yield MetInterruption(
+                kind=each.kind,
+                name=each.name,
+                cpu=cpu,
+                irq=each.irq,
+                count=_count(repetition.span, each),
+                ns=round((each.stolen_ns or 0) * measured[each.kind == Kind.SOFTIRQ]),
+                own=_may_be_own(repetition, each),
+                is_estimate=each.is_inferred,
+            )
+
+
+def _traced(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterator[MetInterruption]:
+    met = interruptions_in(window, cpu, repetition.span.after.irqs)
+    ticks = sum(each.count for each in met if each.kind == Kind.TICK)
+    for each in met:
+        is_long = each.ns > _LONG_NS * each.count
+        comes_with_tick = each.kind == Kind.SOFTIRQ and each.name in _COME_WITH_THE_TICK
+        if each.kind == Kind.TICK or (comes_with_tick and each.count <= ticks + 1 and not is_long):
+            continue
+        yield MetInterruption(
+            kind=each.kind,
+            name=each.name,
+            cpu=cpu,
+            irq=each.irq,
+            count=each.count,
+            ns=each.ns,
+            own=_may_be_own_traced(repetition, each),
+            is_estimate=False,
+            pid=each.pid,
+        )
 
 
 def why_interruptions_unknown(repetition: Repetition) -> str | None:
@@ -62,6 +128,8 @@ def why_interruptions_unknown(repetition: Repetition) -> str | None:
 
     In a millisecond no CPU at all may be; that the tables are alive, the windows around it show.
     """
+    if not isinstance(repetition.trace, str) and repetition.trace.tells_all_interrupts:
+        return None
     for what in ("interrupts", "softirqs"):
         counts: InterruptCounts = getattr(repetition.span, what)
         around: list[InterruptCounts] = [getattr(window, what) for window in repetition.windows]
@@ -106,31 +174,39 @@ def _count(span: Interval, each: Disturbance) -> int:
     return round((each.rate_per_s or 0.0) * span.seconds)
 
 
-def _most_own(repetition: Repetition, each: Disturbance, budget: Mapping[Kind, int]) -> int:
-    """How many of them the command may have brought about."""
-    count = _count(repetition.span, each)
-    if _is_of_disks(repetition.span, each):
-        return budget[Kind.SOFTIRQ if each.kind == Kind.SOFTIRQ else Kind.IRQ]
+def _may_be_own(repetition: Repetition, each: Disturbance) -> Kind | bool:
+    """How many of them the command may have brought about, as MetInterruption has it."""
+    if _is_of_disks(repetition.span, each.kind, each.name, each.irq):
+        return each.kind
     if each.name == _OF_MEMORY:
-        return 0 if repetition.use.ran_alone else count
+        return not repetition.use.ran_alone
     if each.name in _OF_WAKING:
         is_between_threads = each.name == _RESCHEDULING and not repetition.use.ran_alone
-        return count if is_between_threads else budget[Kind.IPI]
-    return 0
+        return True if is_between_threads else Kind.IPI
+    return False
 
 
-def _is_of_disks(span: Interval, each: Disturbance) -> bool:
-    if each.kind == Kind.SOFTIRQ:
-        return each.name == "BLOCK"
-    if each.irq is None:
+def _may_be_own_traced(repetition: Repetition, each: TracedCulprit) -> Kind | bool:
+    """Callbacks of RCU are run where they were queued: they free what the command gave back."""
+    if each.is_own or each.name == _FREES:
+        return True
+    if _is_of_disks(repetition.span, each.kind, each.name, each.irq):
+        return each.kind
+    return each.kind if each.wakes or each.kind == Kind.TIMER else False
+
+
+def _is_of_disks(span: Interval, kind: Kind, name: str, irq: int | None) -> bool:
+    if kind == Kind.SOFTIRQ:
+        return name == "BLOCK"
+    if irq is None:
         return False
     irqs = span.after.irqs
-    known = irqs.by_number.get(each.irq) if irqs is not None else None
-    names: Sequence[str] = (each.name,) if known is None else (*known.actions, each.name)
+    known = irqs.by_number.get(irq) if irqs is not None else None
+    names: Sequence[str] = (name,) if known is None else (*known.actions, name)
     return DISK in kinds_of_device(names, known.device if known is not None else None)
 
 
-def _reasons(repetition: Repetition, each: Disturbance, ns: int) -> list[RunReason]:
+def _reasons(repetition: Repetition, each: MetInterruption, ns: int) -> list[RunReason]:
     if ns <= 0:
         return []
     reason = RunReason(
@@ -138,9 +214,10 @@ def _reasons(repetition: Repetition, each: Disturbance, ns: int) -> list[RunReas
         name=each.name,
         noise=each.kind,
         cpu=each.cpu,
+        pid=each.pid,
         irq=each.irq,
         ns=ns,
         share=repetition.share_of(ns),
-        is_estimate=each.is_inferred,
+        is_estimate=each.is_estimate,
     )
     return [reason]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from enum import StrEnum
 
 from noisewatch.kinds import Kind
@@ -47,6 +49,15 @@ class RunReason:
     begin_ns: int | None = None
     end_ns: int | None = None
     is_estimate: bool = False
+
+
+def loud(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
+    """Those on CPUs where all of them together had more than is allowed."""
+    known = list(reasons)
+    ns_by_cpu: dict[int | None, int] = defaultdict(int)
+    for reason in known:
+        ns_by_cpu[reason.cpu] += reason.ns or 0
+    return [reason for reason in known if ns_by_cpu[reason.cpu] > allowed_ns]
 
 
 class RunOutcome(StrEnum):

@@ -7,6 +7,7 @@ from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.foreign_time import UNSEEN, late_ns
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.judgement.run.threads_seen import foreign_threads, reasons_of, share_out, within_books
+from noisewatch.judgement.run.traced_time import find_traced_siblings
 from noisewatch.kinds import Kind
 from noisewatch.model.run.books import ran_between
 from noisewatch.model.run.repetition import Repetition
@@ -20,6 +21,9 @@ _UNSETTLED = "{}, which shares a core with a target CPU, was busy for {} during 
 
 def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason]:
     """Who was busy there, on each for more than is allowed; noisewatch as well."""
+    traced = find_traced_siblings(repetition, siblings, allowance)
+    if traced is not None:
+        return traced
     return [reason for cpu in sorted(siblings) for reason in _on_sibling(repetition, cpu, allowance)]
 
 
@@ -29,6 +33,8 @@ def why_siblings_unknown(repetition: Repetition, siblings: CpuSet, allowance: Al
     unplaced = [cpu for cpu in repetition.target if cpu not in topology or topology[cpu].siblings is None]
     if unplaced:
         return _NO_TOPOLOGY.format(name_cpus(unplaced))
+    if find_traced_siblings(repetition, siblings, allowance) is not None:
+        return None
     online = repetition.span.after.online.online
     for cpu in sorted(siblings if online is None else siblings & online):
         ran = ran_between(repetition.span.before, repetition.span.after, cpu)

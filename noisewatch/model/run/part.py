@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.task import Task
 
 _ROUNDED_NS = 2 * TICK_NS  # user and system time of ended children
+_NOT_OF_PARTS = "a part of a repetition is judged by the counters"
 _NOT_READ = "what the command itself had of the CPUs is not known: not all threads were read"
 _NOT_WAITED_FOR = "what the command itself had of the CPUs is not known: a process that had {} has ended"
 
@@ -41,6 +42,7 @@ def part_of(repetition: Repetition, began_ns: int, ended_ns: int) -> Repetition 
         span=windows[0] if len(windows) == 1 else interval_between(before, after),
         books=books_between(before, after, repetition.target, repetition.earlier_pids),
         windows=tuple(windows),
+        trace=_NOT_OF_PARTS,
     )
 
 

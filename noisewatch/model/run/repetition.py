@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
+    from noisewatch.kernel.trace.window import TraceWindow
     from noisewatch.model.interval.interval import Interval
     from noisewatch.model.run.books import Books
 
@@ -62,7 +64,8 @@ class Repetition:
 
     `span` is from the counters just before it to those just after. `windows` are the intervals between looks at all
     threads that overlap it, in order: several within a long one, one around many short ones. `status` is the exit
-    status, negative for the signal that ended it.
+    status, negative for the signal that ended it. `trace` is what the kernel's trace has told of it, in its place why
+    that is not known.
     """
 
     number: int  # from 1 on
@@ -78,6 +81,7 @@ class Repetition:
     windows: tuple[Interval, ...]
     left_pids: frozenset[int] | None = None  # of its processes that live on; None is unknown
     earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
+    trace: TraceWindow | str = NOT_TRACED
 
     @property
     def length_ns(self) -> int:

@@ -115,7 +115,7 @@ def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None
     A number may be the CPU's own timer, as /proc/interrupts knows; and what a timer runs, or how often, if it is the
     tick.
     """
-    kinds = [_kind_of(source, irqs) for source in cpu.sources]
+    kinds = [kind_of_source(source, irqs) for source in cpu.sources]
     for number, (source, stats) in enumerate(zip(cpu.sources, cpu.stats, strict=True)):
         rate_per_s = stats.count * 1e9 / length_ns if length_ns else 0.0
         if kinds[number] == Kind.TICK and source.function is None and is_far_above_tick(rate_per_s, hz):
@@ -124,7 +124,8 @@ def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None
     return replace(cpu, sources=tuple(replace(source, kind=kind) for source, kind in sources))
 
 
-def _kind_of(source: TracedSource, irqs: Irqs | None) -> Kind:
+def kind_of_source(source: TracedSource, irqs: Irqs | None) -> Kind:
+    """As the number of an interrupt, or what a timer ran, tells."""
     if source.kind not in (Kind.TICK, Kind.IRQ):
         return source.kind
     if source.function is not None:

@@ -1,0 +1,107 @@
+"""Time that tasks of others had on the target CPUs and their siblings, by the kernel's trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.own_io import OwnIo
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
+from noisewatch.judgement.run.threads_seen import time_elsewhere_ns
+from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kinds import THREADS
+from noisewatch.model.run.repetition import Repetition
+from noisewatch.model.run.traced import TracedCulprit, threads_in
+from noisewatch.records import dataclass
+
+_USE_DOUBT_NS = 100_000  # what a process does before and after the kernel counts its time
+_IN_DOUBT = "the trace has not seen all switches between threads"
+_CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may run apart by half of that
+
+
+@dataclass(frozen=True, slots=True)
+class TracedForeign:
+    """`elsewhere_ns` is what the command had on other CPUs than the target's, for sure."""
+
+    reasons: list[RunReason]
+    own: list[RunReason]
+    elsewhere_ns: int
+
+
+def why_not_settled(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
+    """Why the counters have to judge it; None where the trace can."""
+    if isinstance(repetition.trace, str):
+        return repetition.trace
+    is_settled = find_traced(repetition, allowance, OwnIo.of(repetition)) is not None
+    return None if is_settled and find_traced_siblings(repetition, siblings, allowance) is not None else _IN_DOUBT
+
+
+def find_traced(repetition: Repetition, allowance: Allowance, io: OwnIo) -> TracedForeign | None:
+    """Who ran on the target CPUs beside the command; None where no trace settles that."""
+    window = repetition.trace
+    allowed_ns = allowance.ns(repetition.length_ns)
+    if isinstance(window, str) or window.doubt_ns > allowed_ns:
+        return None
+    culprits = threads_in(window, repetition.target)
+    foreign, own = io.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))
+    if _is_in_doubt(repetition, culprits, foreign, allowed_ns):
+        return None
+    return TracedForeign(loud(foreign, allowed_ns), own, _elsewhere_ns(repetition, window))
+
+
+def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason] | None:
+    """Who ran on the siblings, on each for more than is allowed; None where no trace settles that."""
+    window = repetition.trace
+    allowed_ns = allowance.ns(repetition.length_ns)
+    online = repetition.span.after.online.online
+    siblings = siblings if online is None else siblings & online
+    if isinstance(window, str) or window.doubt_ns > allowed_ns or not siblings <= window.own_ns_by_cpu.keys():
+        return None
+    culprits = threads_in(window, siblings)
+    reasons = _reasons(repetition, culprits, ReasonKind.SIBLING)
+    return None if _is_in_doubt(repetition, culprits, reasons, allowed_ns) else loud(reasons, allowed_ns)
+
+
+def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: ReasonKind) -> list[RunReason]:
+    """With what they had for sure."""
+    return [
+        RunReason(
+            kind=kind,
+            name=each.name,
+            noise=each.kind,
+            cpu=each.cpu,
+            pid=each.pid,
+            ns=each.ns - each.doubt_ns,
+            share=repetition.share_of(each.ns - each.doubt_ns),
+            begin_ns=each.begin_ns - repetition.began_ns,
+            end_ns=each.end_ns - repetition.began_ns,
+            is_estimate=each.doubt_ns > 0,
+        )
+        for each in culprits
+        if each.ns > 0
+    ]
+
+
+def _is_in_doubt(
+    repetition: Repetition, culprits: Iterable[TracedCulprit], reasons: list[RunReason], allowed_ns: float
+) -> bool:
+    """Whether some CPU is quiet only if it was idle when that was not seen."""
+    doubt_by_cpu: dict[int, int] = {}
+    for each in culprits:
+        doubt_by_cpu[each.cpu] = doubt_by_cpu.get(each.cpu, 0) + each.doubt_ns
+    certain = {reason.cpu for reason in loud(reasons, allowed_ns)}
+    most = [replace(reason, ns=(reason.ns or 0) + doubt_by_cpu.pop(reason.cpu or 0, 0)) for reason in reasons]
+    return not {reason.cpu for reason in loud(most, allowed_ns)} <= certain
+
+
+def _elsewhere_ns(repetition: Repetition, window: TraceWindow) -> int:
+    """What it used and did not have there; its time may hold interruptions."""
+    there_ns = sum(window.own_ns_by_cpu.get(cpu, 0) for cpu in repetition.target)
+    interrupted_ns = sum(
+        time.ns for time in window.times if time.source.kind not in THREADS and time.cpu in repetition.target
+    )
+    used_ns = repetition.use.cpu_ns
+    hidden_ns = used_ns - there_ns - interrupted_ns - _USE_DOUBT_NS - round(used_ns * _CLOCKS_SHARE)
+    return max(hidden_ns, time_elsewhere_ns(repetition), 0)
