@@ -11,7 +11,9 @@ from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
+from noisewatch.judgement.run.traced_time import why_not_settled
 from noisewatch.kernel.tasks.files import parse_schedstat
+from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import StartedCommand
 from noisewatch.model.interval.interval import Interval, interval_between
@@ -49,10 +51,11 @@ class PendingRepetition:
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
     placement: Placement = field(init=False)
+    trace: TraceWindow | str = field(init=False)
 
-    def finish(self, end: EndedCommand, ended: Mark, watch: PlacementWatch) -> None:
+    def finish(self, end: EndedCommand, ended: Mark, watch: PlacementWatch, trace: TraceWindow | str) -> None:
         """The command has ended."""
-        self.end, self.ended = end, ended
+        self.end, self.ended, self.trace = end, ended, trace
         self.use = replace(_use_of(self.started, end), left_ns=self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
@@ -75,9 +78,13 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         windows=tuple(pending.windows),
         left_pids=pending.end.left_pids,
         earlier_pids=pending.started.earlier_pids,
+        trace=pending.trace,
     )
-    allowance = allowance_for(repetition.length_ns, floors_of(opening))
-    verdict = judge_repetition(repetition, Case(after).siblings, allowance, _khz_by_cpu(opening))
+    allowance, siblings = allowance_for(repetition.length_ns, floors_of(opening)), Case(after).siblings
+    unsettled = why_not_settled(repetition, siblings, allowance)
+    if unsettled is not None:
+        repetition = replace(repetition, trace=unsettled)
+    verdict = judge_repetition(repetition, siblings, allowance, _khz_by_cpu(opening))
     placed = with_placement(verdict, pending.placement, repetition.length_ns)
     return JudgedRepetition(repetition, allowance, placed, pending.placement)
 

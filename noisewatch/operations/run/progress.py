@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.options import RunOptions
+    from noisewatch.operations.run.tracing import TraceLevel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class RunBeginning:
     seed: int
     machine: Snapshot
     opening: Calibrated | None
+    level: TraceLevel
 
 
 class RunListener(ProgressListener, Protocol):

@@ -37,6 +37,7 @@ from noisewatch.operations.run.progress import RunBeginning, RunListener
 from noisewatch.operations.run.quiet import wait_for_quiet
 from noisewatch.operations.run.spreading import ThreadSpreader
 from noisewatch.operations.run.status import RunStatusWriter
+from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
 from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
 
@@ -56,6 +57,7 @@ class RunSeries:
     own_cpu_s: float
     opening: Calibrated | None = None  # before the first repetition, and after the last; None where none was wanted
     closing: Calibrated | None = None
+    level: TraceLevel = UNTRACED  # at the begin
     failed: int | None = None
     ended_by: int | None = None
 
@@ -109,8 +111,8 @@ def _calibrated_series(
     """The series between two calibrations of the machine."""
     status.enter(RunStage.CALIBRATING)
     opening = _calibrated(machine, watch.last, options, listener)
-    with Commands(inherited) as commands:
-        series = _Series(watch, options, listener, commands, status, opening).run()
+    with RunTrace(options.tracer, watch.last) as trace, Commands(inherited) as commands:
+        series = _Series(watch, options, listener, commands, status, opening, trace).run()
     if opening is None or series.has_ended_early:
         return series
     status.enter(RunStage.CALIBRATING)
@@ -142,6 +144,7 @@ class _Series:
     commands: Commands
     status: RunStatusWriter
     opening: Calibrated | None
+    trace: RunTrace
     seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # of the order of pairs
     _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
@@ -156,7 +159,9 @@ class _Series:
         target, topology = self.watch.last.target.cpus, self.watch.last.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
         first = self.watch.last
-        begun = RunBeginning(options=self.options, seed=self.seed, machine=first, opening=self.opening)
+        begun = RunBeginning(
+            options=self.options, seed=self.seed, machine=first, opening=self.opening, level=self.trace.level
+        )
         self.listener.on_begin(begun)
         for number, command in enumerate(self._turns(), start=1):
             self._run_once(number, command)
@@ -172,6 +177,7 @@ class _Series:
             end=self._end,
             own_cpu_s=time.process_time() - used_before_s,
             opening=self.opening,
+            level=begun.level,
             failed=self._failed,
             ended_by=self.commands.asked_to_end,
         )
@@ -210,14 +216,16 @@ class _Series:
             self._spreader = ThreadSpreader(self.watch.last.target.cpus, self.watch.last.topology)
         plan = command_plan(self.options, self.options.commands[command], self.watch.last)
         self.status.begin(number, command)
+        self.trace.prepare()
         began = self.watch.mark()
         started = self.commands.start(plan)
+        self.trace.begin(started)
         pending = PendingRepetition(number, command, began, started)
         self._placement.begin(started.pid)
         end = self._watched_to_the_end(pending)
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
-        pending.finish(end, self.watch.mark(), self._placement)
+        pending.finish(end, self.watch.mark(), self._placement, self.trace.end(end.ended_ns))
         self._pending.append(pending)
         if status_of(end) != 0 and self.options.stops_at_failure and self.options.runs > 1:
             self._failed = number
@@ -236,7 +244,9 @@ class _Series:
             if end is not None:
                 return end
             sampled_ns = time.monotonic_ns()
+            self.trace.drain()
             if sampled_ns >= look_ns:
+                self.trace.look()
                 self._open_and_close(pending.windows)
             look = self._placement.sample(self.watch.last.tasks)
             if look is not None and self._spreader is not None:

@@ -118,14 +118,14 @@ def add_budget(parser: ArgumentParser) -> None:
     )
 
 
-def add_tracer(parser: ArgumentParser) -> None:
+def add_tracer(parser: ArgumentParser, default: Tracer | None = Tracer.EVENTS, default_words: str = "events") -> None:
     """By what the kernel tells who takes time from a CPU."""
     parser.add_argument(
         "--tracer",
         choices=[each.value for each in Tracer],
-        default=Tracer.EVENTS.value,
+        default=default.value if default is not None else None,
         help="tracing backend (needs root): events = tracepoints, most detail; osnoise = lower overhead; none "
-        "(default events)",
+        f"(default {default_words})",
     )
 
 

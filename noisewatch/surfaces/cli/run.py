@@ -8,6 +8,7 @@ from argparse import Namespace
 
 from noisewatch.errors import CannotStart, NoisewatchError, UsageError
 from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import end_as
 from noisewatch.operations.machines import open_machine
@@ -52,6 +53,7 @@ def run(arguments: Namespace) -> int:
         min_undisturbed=arguments.min_undisturbed,
         shows_output=arguments.show_output or not is_series,
         calibration_s=_calibration_s(arguments, is_series),
+        tracer=_tracer(arguments, is_series),
         stops_at_failure=not arguments.ignore_failure,
         looks_often=arguments.results is not None,
     )
@@ -128,3 +130,10 @@ def _calibration_s(arguments: Namespace, is_series: bool) -> float:
     if arguments.calibration is not None:
         return float(arguments.calibration)
     return CALIBRATION_S if is_series else 0.0
+
+
+def _tracer(arguments: Namespace, is_series: bool) -> Tracer:
+    """As wanted; by default of a series alone, as the calibration."""
+    if arguments.tracer is not None:
+        return Tracer(arguments.tracer)
+    return Tracer.EVENTS if is_series else Tracer.NONE

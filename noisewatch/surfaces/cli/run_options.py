@@ -10,6 +10,7 @@ from noisewatch.surfaces.cli.options import (
     add_machine_options,
     add_output,
     add_record,
+    add_tracer,
     calibration_seconds,
     seconds,
     share,
@@ -98,6 +99,7 @@ def fill_run(parser: ArgumentParser) -> None:
         type=calibration_seconds,
         help=f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run: none)",
     )
+    add_tracer(parser, None, "events; of one run none, as it begins a fifth of a second later with it")
     parser.add_argument(
         "--identify", action="store_true", help="tell the commands' arguments, and the control group, in files too"
     )

@@ -1,0 +1,103 @@
+"""The kernel's trace while a series runs: on all the time, taken note of for each repetition."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.judgement.case import Case
+from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.kinds import Tracer
+from noisewatch.machine.command.running import StartedCommand
+from noisewatch.records import dataclass
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.kernel.trace.follower import TraceFollower
+    from noisewatch.kernel.trace.window import TraceWindow
+
+_FULL_AFTER_NS = 100_000_000  # of what happens between repetitions, most is never looked at
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLevel:
+    """By what the kernel is asked who interrupts; `reason` says why by its counters alone."""
+
+    tracer: Tracer
+    reason: str | None
+
+
+_T = TypeVar("_T")
+UNTRACED = TraceLevel(Tracer.NONE, NOT_TRACED)
+
+
+class RunTrace:
+    """A context manager, to be entered before commands are started; what cannot be traced only has a reason.
+
+    Target CPUs and their siblings are traced. To begin and to end takes a fifth of a second, and interrupts all CPUs.
+    """
+
+    def __init__(self, tracer: Tracer, snapshot: Snapshot) -> None:
+        online = snapshot.online.online or snapshot.target.cpus
+        self._cpus = (snapshot.target.cpus | Case(snapshot).siblings) & online
+        self._online = online
+        self._tracer = tracer
+        self._reason: str | None = NOT_TRACED if tracer == Tracer.NONE else None
+        self._stack = ExitStack()
+        self._follower: TraceFollower | None = None
+        self._drained_ns = 0
+
+    def __enter__(self) -> Self:
+        if self._tracer != Tracer.NONE:
+            from noisewatch.kernel.trace.follower import TraceFollower  # most single runs have none
+
+            try:
+                self._follower = self._stack.enter_context(TraceFollower(self._cpus, self._online, self._tracer))
+            except CannotMeasure as error:
+                self._reason = str(error)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._follower = None
+        self._stack.close()
+
+    @property
+    def level(self) -> TraceLevel:
+        """What is had now: somebody may take the trace away."""
+        return TraceLevel(self._tracer if self._follower is not None else Tracer.NONE, self._reason)
+
+    def prepare(self) -> None:
+        """Makes room, right before a repetition."""
+        if time.monotonic_ns() - self._drained_ns > _FULL_AFTER_NS:
+            self._do(lambda follower: follower.look())
+
+    def begin(self, started: StartedCommand) -> None:
+        """The command has begun."""
+        self._do(lambda follower: follower.follow(started.pid, started.began_ns))
+
+    def drain(self) -> None:
+        """To be called some ten times a second while it runs."""
+        self._do(lambda follower: follower.drain())
+
+    def look(self) -> None:
+        """To be called now and then: those who come and go are named."""
+        self._do(lambda follower: follower.look())
+
+    def end(self, ended_ns: int) -> TraceWindow | str:
+        """What happened until the command ended; why that is not known."""
+        return self._do(lambda follower: follower.end(ended_ns)) or self._reason or NOT_TRACED
+
+    def _do(self, step: Callable[[TraceFollower], _T]) -> _T | None:
+        """None without a trace, or where it fails: it is not asked again then."""
+        if self._follower is None:
+            return None
+        self._drained_ns = time.monotonic_ns()
+        try:
+            return step(self._follower)
+        except CannotMeasure as error:
+            self._follower, self._reason = None, str(error)
+            return None
