@@ -17,6 +17,7 @@ from noisewatch.model.run.traced import TracedCulprit, threads_in
 from noisewatch.records import dataclass
 
 _USE_DOUBT_NS = 100_000  # what a process does before and after the kernel counts its time
+_EXACT_SHARE = 0.05  # less of a time in doubt is not worth a word
 _IN_DOUBT = "the trace has not seen all switches between threads"
 _CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may run apart by half of that
 
@@ -77,7 +78,7 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
             share=repetition.share_of(each.ns - each.doubt_ns),
             begin_ns=each.begin_ns - repetition.began_ns,
             end_ns=each.end_ns - repetition.began_ns,
-            is_estimate=each.doubt_ns > 0,
+            is_estimate=each.doubt_ns > each.ns * _EXACT_SHARE,
         )
         for each in culprits
         if each.ns > 0

@@ -111,15 +111,18 @@ def _calibrated_series(
     """The series between two calibrations of the machine."""
     status.enter(RunStage.CALIBRATING)
     opening = _calibrated(machine, watch.last, options, listener)
-    with RunTrace(options.tracer, watch.last) as trace, Commands(inherited) as commands:
-        series = _Series(watch, options, listener, commands, status, opening, trace).run()
-    if opening is None or series.has_ended_early:
-        return series
-    status.enter(RunStage.CALIBRATING)
+    series = None
     try:
+        with RunTrace(options.tracer, watch.last) as trace, Commands(inherited) as commands:
+            series = _Series(watch, options, listener, commands, status, opening, trace).run()
+        if opening is None or series.has_ended_early:
+            return series
+        status.enter(RunStage.CALIBRATING)
         return replace(series, closing=_calibrated(machine, watch.last, options, listener))
-    except KeyboardInterrupt as error:  # the repetitions are over, and known; of another signal it says which
-        return replace(series, ended_by=next(iter(error.args), signal.SIGINT))
+    except KeyboardInterrupt as error:  # of another signal it says which
+        if series is None:
+            raise
+        return replace(series, ended_by=next(iter(error.args), signal.SIGINT))  # the repetitions are over, and known
 
 
 def _calibrated(machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener) -> Calibrated | None:

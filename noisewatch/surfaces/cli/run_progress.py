@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from noisewatch.judgement.run.reason_words import conclude_repetition, left_words
 from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.kinds import Tracer
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.reports.parts.colours import painted_row
+from noisewatch.text import printable
 
 if TYPE_CHECKING:
     from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.progress import RunBeginning
     from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
 
+_BY_TRACE = " (attribution: kernel trace)"
 _OFTEN_NS = 100_000_000  # what changes more often nobody reads
 _MARGIN = 3  # columns at the end of the line: the terminal shows Ctrl-C there, and then still no second line
 _COLUMNS = 80  # where the terminal does not say
@@ -89,20 +92,26 @@ def _columns() -> int:
 
 
 class OneRun(TerminalListener):
-    """Says on standard error what became of a single run.
+    """Says on standard error what became of a single run; where a trace was wanted, if there was one.
 
     Its lines may end up among a benchmark's results: benchstat takes `word: text` for a part of their configuration,
     and compares no results of different ones (https://pkg.go.dev/golang.org/x/perf/benchfmt).
     """
 
+    _tracer = Tracer.NONE
+
     def on_begin(self, beginning: RunBeginning) -> None:
         """Nothing is said before it has ended."""
+        self._tracer = beginning.options.tracer
 
     def on_remark(self, text: str) -> None:
         print(f"noisewatch run: {text}", file=sys.stderr, flush=True)
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
-        self.on_remark(conclude_repetition(judged.verdict, judged.repetition.length_ns))
+        conclusion = conclude_repetition(judged.verdict, judged.repetition.length_ns)
+        trace = judged.repetition.trace
+        by = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
+        self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + by)
         left = left_words(judged.repetition)
         if left is not None:
             self.on_remark(left)

@@ -27,6 +27,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     ending_sentences,
     left_sentences,
     letter_of,
+    level_sentences,
     machine_sentences,
     not_watched_sentences,
 )
@@ -52,6 +53,7 @@ def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: in
     sentences = [
         *difference_sentences(series, conclusion),
         *machine_sentences(conclusion),
+        *level_sentences(series),
         *ending_sentences(series),
         *left_sentences(series),
         *not_watched_sentences(series),

@@ -56,9 +56,10 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, An
         "cgroup": describe_cgroup(machine.cgroup) | ({"folder": machine.cgroup.folder} if identifies else {}),
         "attribution": {
             "counters": _counters(machine),
-            "trace": options.tracer,
-            "is_root": os.geteuid() == 0,
             "not_watched": list(not_watched(machine, begun.opening is not None)),
+            "trace": begun.level.tracer,
+            "no_trace_reason": _or_none(begun.level.reason),
+            "is_root": os.geteuid() == 0,
         },
         "commands": [_command(name, argv, identifies) for name, argv in zip(COMMANDS, options.commands, strict=False)],
         "options": _options(options),
@@ -75,6 +76,10 @@ def program_of(argv: Sequence[str]) -> str:
 def command_words(argv: Sequence[str], identifies: bool) -> str:
     """The program alone, or the whole command line where it `identifies`."""
     return printable(shlex.join(argv)) if identifies else program_of(argv)
+
+
+def _or_none(reason: str | None) -> str:
+    return "none" if reason is None else printable(reason)
 
 
 def _command(name: str, argv: Sequence[str], identifies: bool) -> dict[str, Any]:
@@ -160,6 +165,8 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "clock": asdict(repetition.shift),
         "books": asdict(repetition.books),
         "placement": describe_placement(judged.placement),
+        "attributed_by": "counters" if isinstance(repetition.trace, str) else "trace",
+        "no_trace_reason": _or_none(repetition.trace if isinstance(repetition.trace, str) else None),
         "left_processes": None if repetition.left_pids is None else sorted(repetition.left_pids),
         "left_names": [None if name is None else printable(name) for name in repetition.name_by_left_pid.values()],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement_reasons import weighty_threads
 from noisewatch.judgement.run.reason_words import left_words
@@ -21,6 +22,7 @@ from noisewatch.surfaces.reports.run.words import (
     selection_words,
     variance_words,
 )
+from noisewatch.text import printable
 from noisewatch.units import share_text
 
 _NAMES = ("A", "B")
@@ -97,6 +99,23 @@ def left_sentences(series: RunSeries) -> list[str]:
 def not_watched_sentences(series: RunSeries) -> list[str]:
     """What no verdict here covers."""
     return [f"not watched: {each}" for each in not_watched(series.machine, series.opening is not None)]
+
+
+def level_sentences(series: RunSeries) -> list[str]:
+    """By what it is known who disturbed the runs."""
+    if series.level.reason is not None:
+        return [f"who disturbed: by counters, because {printable(series.level.reason)}"]
+    numbers: dict[str, list[int]] = {}
+    for each in series.repetitions:
+        if isinstance(each.repetition.trace, str):
+            numbers.setdefault(each.repetition.trace, []).append(each.repetition.number)
+    exceptions = [f"of {_name_runs(runs)} by counters, because {printable(reason)}" for reason, runs in numbers.items()]
+    return ["; ".join(["who disturbed: by the kernel's trace", *exceptions])]
+
+
+def _name_runs(numbers: list[int]) -> str:
+    """`runs 3,7-9`."""
+    return f"run{'s' * (len(numbers) > 1)} {format_cpu_list(numbers)}"
 
 
 def machine_sentences(conclusion: RunConclusion) -> list[str]:

@@ -24,6 +24,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     headline_of,
     left_sentences,
     letter_of,
+    level_sentences,
     machine_sentences,
     not_watched_sentences,
 )
@@ -61,7 +62,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
     first, *more = textwrap.wrap(headline_of(series, conclusion), width)
     yield painted(first, _meaning_of(series, conclusion)) if in_colour else first
     yield from more
-    for sentence in (*machine_sentences(conclusion), *ending_sentences(series)):
+    for sentence in (*machine_sentences(conclusion), *ending_sentences(series), *level_sentences(series)):
         yield from textwrap.wrap(sentence, width, subsequent_indent="  ")
 
 
