@@ -33,9 +33,15 @@ _NOT_BEGUN = "the trace has not seen the command begin"
 class TraceFollower:
     """A context manager, on a CPU that is not traced. `drain` has to be called some ten times a second."""
 
-    def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer = Tracer.EVENTS) -> None:
+    def __init__(
+        self,
+        cpus: CpuSet,
+        online: CpuSet,
+        tracer: Tracer = Tracer.EVENTS,
+        buffering: type[TraceBuffers] = TraceBuffers,
+    ) -> None:
         self._cpus, self._online = cpus, online
-        self._buffers = TraceBuffers(cpus, online, tracer)
+        self._buffers = buffering(cpus, online, tracer)
         self._stack = ExitStack()
         self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
         self._births: list[Birth] = []

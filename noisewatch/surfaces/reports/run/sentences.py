@@ -104,13 +104,13 @@ def not_watched_sentences(series: RunSeries) -> list[str]:
 def level_sentences(series: RunSeries) -> list[str]:
     """By what it is known who disturbed the runs."""
     if series.level.reason is not None:
-        return [f"who disturbed: by counters, because {printable(series.level.reason)}"]
+        return [f"attribution: counters, because {printable(series.level.reason)}"]
     numbers: dict[str, list[int]] = {}
     for each in series.repetitions:
         if isinstance(each.repetition.trace, str):
             numbers.setdefault(each.repetition.trace, []).append(each.repetition.number)
-    exceptions = [f"of {_name_runs(runs)} by counters, because {printable(reason)}" for reason, runs in numbers.items()]
-    return ["; ".join(["who disturbed: by the kernel's trace", *exceptions])]
+    exceptions = [f"of {_name_runs(runs)} counters, because {printable(reason)}" for reason, runs in numbers.items()]
+    return ["; ".join(["attribution: kernel trace", *exceptions])]
 
 
 def _name_runs(numbers: list[int]) -> str:

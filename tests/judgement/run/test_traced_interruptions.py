@@ -1,0 +1,91 @@
+"""Interrupts and softirqs on the target CPUs, by the kernel's trace: each with its exact time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
+from noisewatch.kernel.trace.runs import Thread
+from noisewatch.kernel.trace.window import TracedTime
+from noisewatch.kinds import Kind
+from noisewatch.model.run.repetition import CommandUse
+from tests.written.repetitions import ALONE, THREADED, judge, ran, repeat
+from tests.written.trace_windows import interruption_time, traced
+
+_FOREIGNER = Thread(900, "mapper", 900, False)
+_CALL = "call_function_single"
+
+
+def _judge(*times: TracedTime, use: CommandUse = THREADED, untold: tuple[str, ...] = ()) -> RepetitionVerdict:
+    """A second on CPUs 2 and 3; 5 ms are allowed on each."""
+    return judge(traced(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=use), *times, own_ms=900, untold=untold))
+
+
+def _ms(verdict: RepetitionVerdict) -> tuple[list[float], list[float]]:
+    """Of the reasons, and of its own."""
+    reasons, own = verdict.reasons, verdict.own
+    return [(each.ns or 0) / 1e6 for each in reasons], [(each.ns or 0) / 1e6 for each in own]
+
+
+def test_an_interrupt_of_a_device_disturbs_by_the_time_that_it_took() -> None:
+    verdict = _judge(interruption_time(Kind.IRQ, "24", 12.5, 3, irq=24))
+    (reason,) = verdict.reasons
+    assert (reason.name.split(" (")[0], reason.irq, reason.ns) == ("24 eth0-rx-0", 24, 12_500_000)
+    assert (reason.noise, reason.is_estimate) == (Kind.IRQ, False)
+    assert _judge(interruption_time(Kind.IRQ, "24", 4.5, 3000, irq=24)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_the_tick_and_what_comes_with_it_are_always_there() -> None:
+    tick = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="tick_nohz_handler")
+    companions = [interruption_time(Kind.SOFTIRQ, name, 6, 1000) for name in ("TIMER", "SCHED", "HRTIMER")]
+    assert _judge(tick, *companions).outcome == RunOutcome.UNDISTURBED
+    assert _judge(*companions).outcome == RunOutcome.DISTURBED
+
+
+def test_a_softirq_of_the_tick_that_lasts_is_a_disturbance_unless_it_frees_what_the_command_gave_back() -> None:
+    tick = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="tick_nohz_handler")
+    assert _ms(_judge(tick, interruption_time(Kind.SOFTIRQ, "TIMER", 20, 100))) == ([20], [])
+    assert _ms(_judge(tick, interruption_time(Kind.SOFTIRQ, "RCU", 20, 100))) == ([], [20])
+
+
+def test_a_timer_that_is_not_the_tick_is_named_by_what_it_runs() -> None:
+    timer = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="perf_swevent_hrtimer")
+    (reason,) = _judge(timer).reasons
+    assert (reason.noise, reason.name) == (Kind.TIMER, "perf_swevent_hrtimer (a profiler's)")
+
+
+def test_timers_may_be_own_as_often_as_the_command_slept() -> None:
+    timer = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="hrtimer_wakeup")
+    assert _ms(_judge(timer, use=replace(THREADED, switches=1000))) == ([], [20])
+    assert _ms(_judge(timer, use=replace(THREADED, switches=100))) == ([18], [2])
+
+
+def test_calls_between_own_threads_are_own_and_those_of_others_are_named() -> None:
+    own = interruption_time(Kind.IPI, _CALL, 50, 10_000, function="flush_tlb_func", is_own=True)
+    assert _ms(_judge(own)) == ([], [50])
+    foreign = interruption_time(Kind.IPI, _CALL, 50, 10_000, function="flush_tlb_func", sender=_FOREIGNER)
+    (reason,) = _judge(own, foreign).reasons
+    assert (reason.name, reason.pid, reason.ns) == ("flush_tlb_func, called by mapper", 900, 50_000_000)
+
+
+def test_calls_that_wake_are_own_as_often_as_the_command_slept_whoever_sent_them() -> None:
+    wakes = [
+        interruption_time(Kind.IPI, "reschedule", 10, 100),
+        interruption_time(Kind.IPI, _CALL, 10, 100, function="sched_ttwu_pending", sender=_FOREIGNER),
+    ]
+    assert _judge(*wakes, use=replace(ALONE, switches=200)).outcome == RunOutcome.UNDISTURBED
+    assert _ms(_judge(*wakes, use=replace(ALONE, switches=100)))[0] == [10]
+    flush = interruption_time(Kind.IPI, _CALL, 10, 100, function="flush_tlb_func")
+    assert _judge(flush, use=replace(ALONE, switches=200)).outcome == RunOutcome.DISTURBED
+
+
+def test_interrupts_of_the_disk_that_the_command_uses_are_own() -> None:
+    block = interruption_time(Kind.SOFTIRQ, "BLOCK", 10, 100)
+    assert _ms(_judge(block, use=replace(THREADED, blocks_out=800))) == ([], [10])
+    assert _ms(_judge(block)) == ([10], [])
+
+
+def test_on_a_kernel_that_does_not_trace_all_interrupts_the_counters_tell_of_them() -> None:
+    flush = interruption_time(Kind.IPI, _CALL, 10, 100, function="flush_tlb_func")
+    assert _judge(flush).outcome == RunOutcome.DISTURBED
+    assert _judge(flush, untold=("interrupts between CPUs",)).outcome == RunOutcome.UNDISTURBED

@@ -1,0 +1,146 @@
+"""Who ran beside the command, by the kernel's trace, which the counters and the looks may contradict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from noisewatch.judgement.run.traced_time import why_not_settled
+from noisewatch.kernel.trace.runs import Parent
+from noisewatch.model.run.repetition import Repetition
+from tests.written.quiet_machine import process
+from tests.written.repetitions import ALLOWED, MS, THREADED, judge, ran, repeat
+from tests.written.trace_windows import thread_time, traced
+
+_HOG = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 200)]
+_NOBODY: frozenset[int] = frozenset()
+
+
+def _busy(ms: float = 900, own_ms: float = 900) -> Repetition:
+    """A second, in which tasks had so much of CPU 2, and the command so much."""
+    return repeat(ran(), ran({2: ms}, 1.0), own_ms=own_ms, use=THREADED)
+
+
+def _named(verdict: RepetitionVerdict) -> list[tuple[str, int | None, int | None, int]]:
+    return [(reason.name, reason.pid, reason.cpu, reason.ns or 0) for reason in verdict.reasons]
+
+
+def test_who_had_the_cpu_is_named_with_the_exact_time_and_when() -> None:
+    verdict = judge(traced(_busy(), thread_time("hog", 900, 7.5, at_ms=100), own_ms=900))
+    assert verdict.outcome == RunOutcome.DISTURBED
+    assert _named(verdict) == [("hog", 900, 2, 7_500_000)]
+    (reason,) = verdict.reasons
+    assert (reason.kind, reason.is_estimate, reason.share) == (ReasonKind.FOREIGN, False, 0.0075)
+
+
+def test_times_are_since_the_repetition_began() -> None:
+    repetition = _busy()
+    hog = replace(thread_time("hog", 900, 100), begin_ns=repetition.began_ns + 5, end_ns=repetition.began_ns + 9)
+    (reason,) = judge(traced(repetition, hog, own_ms=900)).reasons
+    assert (reason.begin_ns, reason.end_ns) == (5, 9)
+
+
+def test_what_is_allowed_is_no_disturbance() -> None:
+    repetition = _busy()
+    assert judge(traced(repetition, thread_time("hog", 900, 4), own_ms=900)).outcome == RunOutcome.UNDISTURBED
+    two = (thread_time("hog", 900, 3), thread_time("pest", 901, 3))
+    assert judge(traced(repetition, *two, own_ms=900)).outcome == RunOutcome.DISTURBED
+    apart = (thread_time("hog", 900, 3), thread_time("pest", 901, 3, cpu=3))
+    assert judge(traced(repetition, *apart, own_ms=900)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_books_that_do_not_balance_are_settled() -> None:
+    """A child that nobody waited for is the command's own."""
+    repetition = _busy(own_ms=100)
+    assert judge(repetition).outcome == RunOutcome.DISTURBED
+    assert judge(traced(repetition, own_ms=900)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_a_disturbance_that_no_counter_shows_is_found() -> None:
+    repetition = _busy()
+    assert judge(repetition).outcome == RunOutcome.UNDISTURBED
+    assert judge(traced(repetition, thread_time("hog", 900, 50), own_ms=900)).outcome == RunOutcome.DISTURBED
+
+
+def test_who_was_seen_by_a_look_but_not_by_the_trace_was_there_before_or_after() -> None:
+    repetition = repeat(ran() | _HOG[0], ran({2: 900}, 1.0) | _HOG[1], own_ms=700, use=THREADED)
+    assert judge(repetition).outcome == RunOutcome.DISTURBED
+    assert judge(traced(repetition, own_ms=700)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_ended_children_of_one_parent_are_one_with_their_sum() -> None:
+    parent = Parent(50, "make", is_process=False)
+    children = [thread_time("cc1", tid, 2, pid=None, parent=parent) for tid in range(901, 906)]
+    verdict = judge(traced(_busy(), *children, own_ms=900))
+    assert _named(verdict) == [("cc1 (5 ended children of make)", 50, 2, 10 * MS)]
+
+
+def test_one_ended_child_has_its_own_number_and_an_ended_thread_that_of_its_process() -> None:
+    child = thread_time("cc1", 901, 20, pid=None, parent=Parent(50, "make", is_process=False))
+    thread = thread_time("pool", 902, 10, pid=None, parent=Parent(60, "server", is_process=True))
+    nobody = thread_time("gone", 903, 15, pid=None)
+    verdict = judge(traced(_busy(), child, thread, nobody, own_ms=900))
+    assert [(name, pid) for name, pid, _, _ in _named(verdict)] == [("cc1", 901), ("gone", None), ("pool", 60)]
+
+
+def test_threads_of_one_process_are_one_and_two_processes_are_two() -> None:
+    threads = [thread_time("pool", tid, 4, pid=60) for tid in (61, 62)]
+    verdict = judge(traced(_busy(), *threads, thread_time("pool", 70, 5), own_ms=900))
+    assert _named(verdict) == [("pool", 60, 2, 8 * MS), ("pool", 70, 2, 5 * MS)]
+
+
+def test_what_the_kernel_wrote_for_the_command_is_own() -> None:
+    use = replace(THREADED, blocks_out=80_000)
+    repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=800, use=use)
+    flusher = thread_time("kworker/u8:2-flush-254:0", 30, 50, is_kernel=True)
+    verdict = judge(traced(repetition, flusher, own_ms=800))
+    assert (verdict.outcome, [each.ns for each in verdict.own]) == (RunOutcome.UNDISTURBED, [50 * MS])
+    hog = thread_time("hog", 900, 50)
+    assert judge(traced(repetition, hog, own_ms=800)).outcome == RunOutcome.DISTURBED
+
+
+@pytest.mark.parametrize(("own_ms", "outcome"), [(899, RunOutcome.UNDISTURBED), (800, RunOutcome.UNKNOWN)])
+def test_a_command_that_ran_elsewhere_is_unknown(own_ms: float, outcome: RunOutcome) -> None:
+    verdict = judge(traced(_busy(), own_ms=own_ms))
+    assert verdict.outcome == outcome
+    assert ("no target CPUs" in "".join(verdict.unknowns)) == (outcome == RunOutcome.UNKNOWN)
+
+
+def test_time_that_may_have_been_idle_is_neither_held_against_anybody_nor_overlooked() -> None:
+    """5 ms are allowed."""
+    repetition = _busy()
+    for_sure = traced(repetition, thread_time("hog", 900, 20, doubt_ms=12), own_ms=900)
+    assert _named(judge(for_sure)) == [("hog", 900, 2, 8 * MS)]
+    assert why_not_settled(for_sure, _NOBODY, ALLOWED) is None
+    in_doubt = traced(repetition, thread_time("hog", 900, 20, doubt_ms=16), own_ms=900)
+    assert why_not_settled(in_doubt, _NOBODY, ALLOWED) is not None
+    assert judge(in_doubt) == judge(repetition)
+    trifle = traced(repetition, thread_time("hog", 900, 4, doubt_ms=4), own_ms=900)
+    assert why_not_settled(trifle, _NOBODY, ALLOWED) is None
+
+
+def test_switches_that_were_not_seen_leave_it_to_the_counters() -> None:
+    repetition = traced(_busy(), own_ms=900, doubt_ms=6)
+    assert why_not_settled(repetition, _NOBODY, ALLOWED) is not None
+    assert why_not_settled(traced(_busy(), own_ms=900, doubt_ms=4), _NOBODY, ALLOWED) is None
+
+
+def test_without_a_trace_the_reason_is_told() -> None:
+    assert why_not_settled(replace(_busy(), trace="it was lost"), _NOBODY, ALLOWED) == "it was lost"
+
+
+def test_a_sibling_is_judged_by_the_trace_where_it_was_traced() -> None:
+    siblings = frozenset({1})
+    busy = repeat(ran(), ran({1: 100, 2: 900}, 1.0), own_ms=900, use=THREADED)
+    assert judge(busy, siblings).outcome == RunOutcome.DISTURBED
+    untraced = traced(busy, own_ms=900)
+    assert why_not_settled(untraced, siblings, ALLOWED) is not None
+    assert judge(untraced, siblings).outcome == RunOutcome.DISTURBED
+    assert not isinstance(untraced.trace, str)
+    window = replace(untraced.trace, own_ns_by_cpu={1: 0, 2: 900 * MS, 3: 0})
+    assert judge(replace(busy, trace=window), siblings).outcome == RunOutcome.UNDISTURBED
+    hog = replace(window, times=(thread_time("hog", 900, 30, cpu=1),))
+    (reason,) = judge(replace(busy, trace=hog), siblings).reasons
+    assert (reason.kind, reason.name, reason.cpu, reason.ns) == (ReasonKind.SIBLING, "hog", 1, 30 * MS)

@@ -1,0 +1,70 @@
+"""What the kernel's trace told of a repetition on CPU 2, written down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisewatch.kernel.trace.runs import Parent, Thread, TracedSource
+from noisewatch.kernel.trace.window import TracedTime, TraceWindow
+from noisewatch.kinds import Kind
+from noisewatch.model.run.repetition import Repetition
+
+MS = 1_000_000
+
+
+def traced(
+    repetition: Repetition, *times: TracedTime, own_ms: float = 0.0, doubt_ms: float = 0.0, untold: tuple[str, ...] = ()
+) -> Repetition:
+    """The repetition, traced as a whole on all its target CPUs: the command's threads had `own_ms` of the first one."""
+    target = repetition.target
+    own = {cpu: round(own_ms * MS) if cpu == min(target) else 0 for cpu in target}
+    window = TraceWindow(repetition.began_ns, repetition.ended_ns, own, times, untold, round(doubt_ms * MS))
+    return replace(repetition, trace=window)
+
+
+def thread_time(
+    name: str,
+    tid: int,
+    ms: float,
+    *,
+    cpu: int = 2,
+    pid: int | None = -1,
+    is_kernel: bool = False,
+    parent: Parent | None = None,
+    at_ms: float = 0.0,
+    doubt_ms: float = 0.0,
+) -> TracedTime:
+    """A thread had the CPU once; `pid` is None of one that has ended, its own number unless another is said."""
+    thread = Thread(tid, name, tid if pid == -1 else pid, is_kernel, parent)
+    source = TracedSource(Kind.KERNEL_THREAD if is_kernel else Kind.THREAD, name, thread=thread)
+    return _once(cpu, source, ms, at_ms=at_ms, doubt_ms=doubt_ms)
+
+
+def interruption_time(
+    kind: Kind,
+    name: str,
+    ms: float,
+    count: int = 1,
+    *,
+    cpu: int = 2,
+    irq: int | None = None,
+    function: str | None = None,
+    sender: Thread | None = None,
+    is_own: bool = False,
+) -> TracedTime:
+    """So many of them, all together that long."""
+    source = TracedSource(kind, name, irq=irq, thread=sender, function=function, vector=name)
+    return replace(_once(cpu, source, ms), count=count, is_own=is_own)
+
+
+def _once(cpu: int, source: TracedSource, ms: float, at_ms: float = 0.0, doubt_ms: float = 0.0) -> TracedTime:
+    begin_ns = round(at_ms * MS)
+    return TracedTime(
+        cpu=cpu,
+        source=source,
+        ns=round(ms * MS),
+        count=1,
+        begin_ns=begin_ns,
+        end_ns=begin_ns + round(ms * MS),
+        doubt_ns=round(doubt_ms * MS),
+    )
