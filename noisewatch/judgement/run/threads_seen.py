@@ -17,7 +17,7 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.records import dataclass
 
 _MOSTLY = 0.9
-_LEFT = " (left running by an earlier repetition)"
+LEFT_RUNNING = " (left running by an earlier repetition)"
 _Key = tuple[int, str, int, Kind]
 
 
@@ -97,7 +97,7 @@ def _runs(repetition: Repetition, window: Interval) -> Iterator[TaskRun]:
         return iter(window.runs)
     earlier = descendants_in(parents_in(tasks), repetition.earlier_pids)
     return (
-        replace(run, is_own=False, name=f"{run.name}{_LEFT}") if run.is_own and run.pid in earlier else run
+        replace(run, is_own=False, name=f"{run.name}{LEFT_RUNNING}") if run.is_own and run.pid in earlier else run
         for run in window.runs
     )
 

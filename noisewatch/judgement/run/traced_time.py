@@ -9,7 +9,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.own_io import OwnIo
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
-from noisewatch.judgement.run.threads_seen import time_elsewhere_ns
+from noisewatch.judgement.run.threads_seen import LEFT_RUNNING, time_elsewhere_ns
 from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.kinds import THREADS
 from noisewatch.model.run.repetition import Repetition
@@ -70,7 +70,7 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
     return [
         RunReason(
             kind=kind,
-            name=each.name,
+            name=each.name + (LEFT_RUNNING if each.pid in repetition.earlier_pids else ""),
             noise=each.kind,
             cpu=each.cpu,
             pid=each.pid,

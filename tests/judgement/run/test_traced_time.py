@@ -91,6 +91,12 @@ def test_threads_of_one_process_are_one_and_two_processes_are_two() -> None:
     assert _named(verdict) == [("pool", 60, 2, 8 * MS), ("pool", 70, 2, 5 * MS)]
 
 
+def test_what_an_earlier_repetition_left_running_is_told_as_such() -> None:
+    repetition = replace(_busy(), earlier_pids=frozenset({900}))
+    (reason,) = judge(traced(repetition, thread_time("daemon", 900, 20), own_ms=900)).reasons
+    assert reason.name == "daemon (left running by an earlier repetition)"
+
+
 def test_what_the_kernel_wrote_for_the_command_is_own() -> None:
     use = replace(THREADED, blocks_out=80_000)
     repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=800, use=use)
