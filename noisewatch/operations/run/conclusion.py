@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.judgement.case import Calibrated, Case
+from noisewatch.judgement.noise.steadiness import SpeedChange, speed_changes
 from noisewatch.judgement.remedies import Remedy
 from noisewatch.judgement.run.placement_advice import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits
 from noisewatch.judgement.run.run_remedies import remedy_of_run
-from noisewatch.judgement.run.steadiness import SpeedChange, speed_changes
 from noisewatch.model.run.mean_difference import MeanDifference, difference_of, paired
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.selection import SelectedByCause, select_by_cause
