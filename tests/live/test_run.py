@@ -1,17 +1,95 @@
-"""A series of repetitions on this host, with a hog in one of them: `pytest -m live`."""
+"""Series of repetitions on this host, with a hog in one of them, or with noise of their own: `pytest -m live`."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 from tests.live.hog_in_a_run import BUSY, IDLE, SEVENTH, run_with_a_hog
+from tests.live.noise import CPU
+from tests.plumbing.privileges import NOBODY, WITH_HIDDEN_PROCESSES
+from tests.plumbing.receipts import lines_of
+from tests.plumbing.waiting import wait_until
 
 pytestmark = pytest.mark.live
+
+_NOISEWATCH = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--calibration", "0"]
+_FORKS = """
+import os
+for _ in range(200):
+    if not os.fork():
+        sum(range(20_000))
+        os._exit(0)
+for _ in range(200): os.wait()
+"""
+_WRITES = """
+import os, tempfile
+with tempfile.TemporaryFile(dir={folder!r}) as file:
+    for _ in range(16):
+        file.write(os.urandom(1 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+"""
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody reaches: what is above those of pytest is closed to others."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.mark.parametrize("work", [BUSY, IDLE])
 def test_the_repetition_with_a_hog_is_found_and_the_hog_is_named(work: str, tmp_path: Path) -> None:
     found = run_with_a_hog(tmp_path, work, "--calibration", "0")
     assert found.blamed == [SEVENTH]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_it_is_found_and_named_without_privilege(open_folder: Path) -> None:
+    found = run_with_a_hog(open_folder, BUSY, "--calibration", "0", privilege=NOBODY)
+    assert found.blamed == [SEVENTH]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_it_is_found_by_who_may_see_no_process_of_others(open_folder: Path) -> None:
+    found = run_with_a_hog(open_folder, BUSY, "--calibration", "0", privilege=(*WITH_HIDDEN_PROCESSES, *NOBODY))
+    assert SEVENTH in found.numbers_of("disturbed")
+    assert found.blamed == []
+
+
+@pytest.mark.parametrize("program", [_FORKS, _WRITES])
+def test_what_a_command_brings_about_itself_does_not_disturb_it(program: str, tmp_path: Path) -> None:
+    """Again where others did so meanwhile."""
+    lines = _ran(
+        tmp_path, "--runs", "2", "--retry", "18", "--", sys.executable, "-S", "-c", program.format(folder=str(tmp_path))
+    )
+    assert [line["verdict"] for line in lines].count("undisturbed") == 2
+
+
+def test_a_noisewatch_that_is_killed_takes_the_command_with_it(tmp_path: Path) -> None:
+    receipt = tmp_path / "receipt.jsonl"
+    words = [*_NOISEWATCH, "--runs", "9", "--output", str(receipt), "--", "sleep", "600"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        watched = psutil.Process(running.pid)
+        wait_until(lambda: any(each.name() == "sleep" for each in watched.children()))
+        children = watched.children(recursive=True)
+        running.send_signal(signal.SIGKILL)
+    wait_until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in children))
+    (header,) = lines_of(receipt, "header")
+    assert header["target"] == [CPU]
+
+
+def _ran(folder: Path, *words: str) -> list[dict[str, Any]]:
+    receipt = folder / "receipt.jsonl"
+    subprocess.run([*_NOISEWATCH, "--output", str(receipt), *words], check=True, stdout=subprocess.DEVNULL)
+    return lines_of(receipt)

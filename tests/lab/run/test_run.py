@@ -25,20 +25,11 @@ def _ran(lab: Lab, options: str, command: str) -> list[dict[str, Any]]:
     return lines_of(lab.scratch / "receipt.jsonl")
 
 
-@pytest.mark.lab_core
-@pytest.mark.parametrize("name", ["root with tracefs", "nobody"])
+@pytest.mark.parametrize("name", ["root with tracefs", pytest.param("nobody", marks=pytest.mark.lab_core)])
 def test_the_repetition_with_a_hog_is_found_and_the_hog_is_named(isolated: Lab, name: str) -> None:
     found = run_with_a_hog(isolated, PRIVILEGES[name])
     assert SEVENTH in found.numbers_of("disturbed")
     assert found.blamed == [SEVENTH]
-
-
-def test_it_is_found_too_by_who_may_see_no_process_of_others(isolated: Lab) -> None:
-    found = run_with_a_hog(isolated, PRIVILEGES["nobody who sees no other's processes"])
-    (hit,) = [each for each in found.repetitions if each["number"] == SEVENTH]
-    assert hit["verdict"] == "disturbed"
-    assert hit["reasons"][0]["kind"] == "foreign"
-    assert found.blamed == []
 
 
 def test_repetitions_that_nobody_disturbs_are_not_disturbed(isolated: Lab) -> None:
