@@ -67,7 +67,9 @@ def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
     """What keeps the culprit away; None where nothing is known to, or no look at the machine was taken."""
     windows = {each.repetition.number: each.repetition.windows for each in series.repetitions}
     hit, last = windows[culprit.numbers[-1]], windows[series.repetitions[-1].repetition.number]
-    return remedy_of_run(culprit, hit[-1].after.tasks, Case(last[-1].after)) if hit and last else None
+    if not last:
+        return None
+    return remedy_of_run(culprit, hit[-1].after.tasks if hit else None, Case(last[-1].after))
 
 
 def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandConclusion:

@@ -99,6 +99,14 @@ def _khz_by_cpu(opening: Calibrated | None) -> dict[int, float]:
     return {each.cpu: each.effective_khz for each in figures if each.effective_khz is not None}
 
 
+def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
+    """What is kept of one that is long over; another one's `span` stands for its own.
+
+    Looks and counters are all that a machine tells: 20 kB a repetition on a small one.
+    """
+    return replace(judged, repetition=replace(judged.repetition, windows=(), span=span))
+
+
 def status_of(end: EndedCommand) -> int:
     """As subprocess has it: negative for a signal."""
     return end.exit_status if end.exit_status is not None else -(end.signal_number or 0)

@@ -28,7 +28,13 @@ from noisewatch.model.run.mean_difference import drawn_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
-from noisewatch.operations.run.judging import JudgedRepetition, PendingRepetition, judge_pending, status_of
+from noisewatch.operations.run.judging import (
+    JudgedRepetition,
+    PendingRepetition,
+    judge_pending,
+    status_of,
+    without_looks,
+)
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EVERY_NS
 from noisewatch.operations.run.placement_watch import PlacementWatch
@@ -41,10 +47,14 @@ from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
 from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
 
+_KEPT = 50  # repetitions with all that was seen of them
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSeries:
     """All repetitions, in order; of two commands in pairs, whose order `seed` gave. `machine` is the first look.
+
+    Of those before the last 50 the looks are kept only where `looks_often` was wanted.
 
     `failed` is the number of the repetition whose status ended the series, `ended_by` the signal that did.
     """
@@ -151,6 +161,7 @@ class _Series:
     seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # of the order of pairs
     _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
+    _let_go_count: int = 0
     _failed: int | None = None
     _placement: PlacementWatch = field(init=False)
     _spreader: ThreadSpreader | None = None
@@ -277,3 +288,12 @@ class _Series:
             self.status.add(judged)
             self.listener.on_repetition(judged)
         self._pending.clear()
+        if not self.options.looks_often:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Of what was seen of those that are long over: of thousands it fills the memory."""
+        while self._let_go_count < len(self._judged) - _KEPT:
+            judged = self._judged[self._let_go_count]
+            self._judged[self._let_go_count] = without_looks(judged, self._judged[0].repetition.span)
+            self._let_go_count += 1

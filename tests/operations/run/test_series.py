@@ -196,3 +196,15 @@ def test_what_a_repetition_leaves_running_is_its_own_and_disturbs_the_next(tmp_p
     assert second.repetition.left_pids == frozenset()
     assert second.verdict.outcome == "disturbed"
     assert (daemon, True) in [(reason.pid, "earlier" in reason.name) for reason in second.verdict.reasons]
+
+
+def test_what_was_seen_of_the_last_repetitions_is_kept_and_of_earlier_ones_let_go() -> None:
+    repetitions = [each.repetition for each in _ran(RunOptions(argv=("true",), machine=_MACHINE, runs=60)).repetitions]
+    assert [each.number for each in repetitions if each.windows] == list(range(11, 61))
+    assert len({id(each.span) for each in repetitions[:10]}) == 1
+    assert len({each.began_ns for each in repetitions}) == 60
+
+
+def test_all_looks_are_kept_where_parts_of_repetitions_are_judged() -> None:
+    options = RunOptions(argv=("true",), machine=_MACHINE, runs=60, looks_often=True)
+    assert all(each.repetition.windows for each in _ran(options).repetitions)
