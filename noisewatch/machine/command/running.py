@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic_ns
 from types import ModuleType, TracebackType
 from typing import Self
@@ -20,6 +22,7 @@ from noisewatch.machine.command.usage import ResourceUsage
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LONGEST_SCHEDULING = 100  # bytes: three numbers
+_PROMPTLY_S = 0.0002  # a look takes some milliseconds; Python's own 5 ms would be seen in the time of a short command
 _KB = 1024
 _INEXACT_KB = 1024  # by how much the kernel may miscount what a process has in memory
 
@@ -74,6 +77,21 @@ class Commands:
     def wait_for_news(self, until_ns: int | None, ends: int | None) -> bool:
         """Waits for a signal, or the end of a process; False if there was neither in time."""
         return self._signals.wait(until_ns, ends)
+
+    @contextmanager
+    def calling_for_children(self, note: Callable[[], None]) -> Iterator[None]:
+        """Meanwhile `note` is called as soon as something becomes of a child; orphans are taken leave of behind it.
+
+        Threads of ours that read files hand over soon, as none but the main one can call it.
+        """
+        before_s = sys.getswitchinterval()
+        sys.setswitchinterval(_PROMPTLY_S)
+        try:
+            with self._signals.calling_for_children(note):
+                yield
+        finally:
+            sys.setswitchinterval(before_s)
+        self._look_at_children()
 
     def take_signals(self) -> None:
         """Does what those say that have come."""
@@ -130,6 +148,7 @@ class StartedCommand:
         self._stop_count, self._stopped_ns = 0, 0
         self._stopped_since_ns: int | None = None
         self._ended: EndedCommand | None = None
+        self._is_looking = False
         self._ends = _descriptor_of(launched.pid)
 
     def wait(self, until_ns: int | None = None) -> EndedCommand | None:
@@ -139,6 +158,20 @@ class StartedCommand:
             self.look()
             self._commands.take_signals()
         return self._ended
+
+    @contextmanager
+    def noticed(self) -> Iterator[None]:
+        """For what is done instead of waiting: if it ends meanwhile, it ended then, and not when that was done."""
+        self.look()
+        with self._commands.calling_for_children(self._look_once):
+            yield
+
+    def _look_once(self) -> None:
+        """Not within another look, which a further signal would break in on."""
+        if not self._is_looking:
+            self._is_looking = True
+            self.look()
+            self._is_looking = False
 
     def forward(self, number: signal.Signals) -> None:
         """Sends it the signal; to go on only where it is stopped, as a shell tells the whole group."""

@@ -8,8 +8,8 @@ import select
 import signal
 import struct
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import ModuleType
 
 from noisewatch.machine.command.plan import signal_bits
@@ -71,6 +71,20 @@ class TakenSignals:
         finally:
             if ends is not None:
                 self._poll.unregister(ends)
+
+    @contextmanager
+    def calling_for_children(self, note: Callable[[], None]) -> Iterator[None]:
+        """Meanwhile nobody waits: `note` is called as soon as something becomes of a child, between two lines of ours.
+
+        That signal is not among the pending ones then.
+        """
+        before = signal.signal(signal.SIGCHLD, lambda number, frame: note())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+            signal.signal(signal.SIGCHLD, before)
 
     def pending(self) -> Iterator[TakenSignal]:
         """Those that have come."""

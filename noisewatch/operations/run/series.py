@@ -258,13 +258,14 @@ class _Series:
             if end is not None:
                 return end
             sampled_ns = time.monotonic_ns()
-            self.trace.drain()
-            if sampled_ns >= look_ns:
-                self.trace.look()
-                self._open_and_close(pending.windows)
-            look = self._placement.sample(self.watch.last.tasks)
-            if look is not None and self._spreader is not None:
-                self._spreader.spread(look)
+            with pending.started.noticed():
+                self.trace.drain()
+                if sampled_ns >= look_ns:
+                    self.trace.look()
+                    self._open_and_close(pending.windows)
+                look = self._placement.sample(self.watch.last.tasks)
+                if look is not None and self._spreader is not None:
+                    self._spreader.spread(look)
 
     def _open_and_close(self, windows: list[Interval]) -> None:
         """A window that ends within a repetition; the first one also covers all that were pending."""
