@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -34,6 +35,12 @@ def test_a_memory_policy_that_was_inherited_is_the_command_s(option: str) -> Non
 @_needs_numactl
 def test_memory_is_bound_as_numactl_would() -> None:
     assert _policy(words("--membind", "0", "--", *_SHOW)) == _policy(["numactl", "--membind=0", *_SHOW])
+
+
+def test_the_environment_that_a_tool_gives_is_the_one_that_its_benchmark_has() -> None:
+    given = {"PATH": os.environ["PATH"], "GOMAXPROCS": "2", "LANG": "C", "EMPTY": ""}
+    said = ran("--", "env", "-0", env=given)
+    assert said.stdout.split("\0") == [*(f"{name}={value}" for name, value in given.items()), ""]
 
 
 @_needs_hyperfine
