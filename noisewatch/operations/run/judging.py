@@ -104,7 +104,9 @@ def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
 
     Looks and counters are all that a machine tells: 20 kB a repetition on a small one.
     """
-    return replace(judged, repetition=replace(judged.repetition, windows=(), span=span))
+    trace = judged.repetition.trace
+    told = trace if isinstance(trace, str) else replace(trace, times=())
+    return replace(judged, repetition=replace(judged.repetition, windows=(), span=span, trace=told))
 
 
 def status_of(end: EndedCommand) -> int:

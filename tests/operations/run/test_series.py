@@ -7,19 +7,23 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from noisewatch.errors import CannotStart, UsageError
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.trace.runs import TracedSource
+from noisewatch.kernel.trace.window import TracedTime, TraceWindow
+from noisewatch.kinds import Kind
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.record import recorded
 from noisewatch.operations.run.conclusion import conclude
-from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.judging import JudgedRepetition, without_looks
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.progress import RunBeginning
 from noisewatch.operations.run.series import RunSeries, run_series
@@ -208,3 +212,11 @@ def test_what_was_seen_of_the_last_repetitions_is_kept_and_of_earlier_ones_let_g
 def test_all_looks_are_kept_where_parts_of_repetitions_are_judged() -> None:
     options = RunOptions(argv=("true",), machine=_MACHINE, runs=60, looks_often=True)
     assert all(each.repetition.windows for each in _ran(options).repetitions)
+
+
+def test_what_a_trace_told_is_let_go_as_well_and_that_there_was_one_is_kept() -> None:
+    (judged,) = _ran(RunOptions(argv=("true",), machine=_MACHINE)).repetitions
+    time_of_others = TracedTime(_CPU, TracedSource(Kind.THREAD, "hog"), 5, 1, 0, 5)
+    traced = replace(judged, repetition=replace(judged.repetition, trace=TraceWindow(0, 9, {}, (time_of_others,))))
+    assert without_looks(traced, judged.repetition.span).repetition.trace == TraceWindow(0, 9, {}, ())
+    assert without_looks(judged, judged.repetition.span).repetition.trace == judged.repetition.trace
