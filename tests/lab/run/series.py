@@ -20,9 +20,10 @@ PRIVILEGES: dict[str, Sequence[str]] = {
 _WORK = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
 _LONG, _SHORT = _WORK.format(50_000), _WORK.format(1_000)  # a second, and some 35 ms
 _HOG_S = 0.6
-# Starts the hog when the seventh repetition has begun, and says its pid. Everybody may write to the folder.
+# Starts the hog when the seventh repetition has begun, and says its pid. Everybody may write to the folder, and to
+# its files: on 9p also what is open to be written may be refused.
 _WITH_A_HOG = """
-folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; chmod 666 begun
+folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; : > told; chmod 666 begun told
 {noisewatch} > told 2>&1 & run=$!
 until [ $(wc -c < begun) -ge {seventh} ]; do
     [ -d /proc/$run ] || {{ cat told >&2; exit 1; }}
