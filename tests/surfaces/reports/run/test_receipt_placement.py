@@ -15,7 +15,7 @@ from noisewatch.model.run.placement import Placement
 from noisewatch.surfaces.reports.run.receipt_placement import MOST_THREADS, describe_advice, describe_placement
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look
-from tests.model.run.places import ONE_NODE, TWO_KINDS, UNKNOWN_NODES
+from tests.model.run.places import ONE_NODE, TWO_KINDS, UNKNOWN_NODES, place
 from tests.surfaces.reports.run.running import lines_of, ran, read, schema
 from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, rendered, written_series
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES
@@ -38,6 +38,12 @@ def test_residency_is_told_by_cpu_core_and_node_of_all_threads_and_of_each() -> 
     assert (thread["name"], thread["cpus"]) == ("bench", [[1, 0.6], [2, 0.4]])
     assert (thread["moves"], thread["node_moves"], thread["kind_moves"]) == (1, 1, 0)
     assert "kinds" not in told
+
+
+def test_two_siblings_are_one_core() -> None:
+    siblings = {cpu: place(cpu, node=0, core=2) for cpu in (2, 3)}
+    told = _told(placed([thread_look(9, 2, 20)], [thread_look(9, 3, 100)], places=siblings, target=frozenset({2, 3})))
+    assert (told["cores"], len(told["cpus"])) == ([[2, 1.0]], 2)
 
 
 def test_kinds_of_cores_are_told_where_there_are_several() -> None:
