@@ -7,7 +7,7 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share, short_duration
 
-_MARKS = {RunOutcome.UNDISTURBED: "·", RunOutcome.DISTURBED: "!", RunOutcome.UNKNOWN: "?"}
+_MARKS = {RunOutcome.UNDISTURBED: "•", RunOutcome.DISTURBED: "!", RunOutcome.UNKNOWN: "?"}
 _UNDISTURBED_IN_ASCII = "."
 _MOST_NAMED = 3
 _DEEDS = {

@@ -49,7 +49,7 @@ def _plot(lines: list[str], edge: str = "│") -> list[str]:
 def test_each_run_is_in_its_place_at_the_height_of_its_time() -> None:
     lines = _drawn([(UNDISTURBED, 1.0), (_HOG, 4.0), (UNKNOWN, 2.0), (UNDISTURBED, 1.0)], 80)
     plot = _plot(lines)
-    assert (plot[0], plot[-1]) == ("    !", "·           ·")
+    assert (plot[0], plot[-1]) == ("    !", "•           •")
     assert [row for row in plot if "?" in row] == ["        ?"]
     labels = [line.split("│")[0].split() for line in lines if "│" in line]
     assert (labels[0], labels[-1]) == (["4.0", "s"], ["1.0", "s"])
@@ -91,8 +91,8 @@ def test_two_commands_have_a_row_each_on_one_axis() -> None:
     assert [line[:2] for line in lines if "time of each run" in line] == ["A:", "B:"]
     plot = _plot(lines)
     half = len(plot) // 2
-    assert [row for row in plot[:half] if row] == ["·       ·"]
-    assert [row for row in plot[half:] if row] == ["    ·       !"]
+    assert [row for row in plot[:half] if row] == ["•       •"]
+    assert [row for row in plot[half:] if row] == ["    •       !"]
     assert len([line for line in lines if line.strip().startswith("run")]) == 1
 
 

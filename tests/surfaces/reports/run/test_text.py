@@ -97,7 +97,7 @@ def test_a_pipe_gets_no_colour_and_an_encoding_without_them_no_blocks() -> None:
     ).stdout.decode()
     assert "\x1b" not in said
     assert "time of each run" in said
-    assert not set("│└─┬█▲·") & set(said[said.index("time of each run") :])
+    assert not set("│└─┬█▲•") & set(said[said.index("time of each run") :])
 
 
 def test_markdown_has_the_culprits_what_helps_and_the_picture() -> None:

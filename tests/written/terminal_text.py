@@ -1,0 +1,35 @@
+"""Draws what a command printed to a terminal, colours and all, as the monitor's pictures are drawn.
+
+`python -m tests.written.terminal_text printed.txt COLUMNS picture.svg picture.png`
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.segment import Segment
+from rich.text import Text
+
+from noisewatch.surfaces.picture import png_of, svg_of_lines
+
+TITLE = "noisewatch run"
+
+
+def drawn(printed: str, columns: int) -> str:
+    """As SVG; the lines are to be no wider than the columns."""
+    console = Console(width=columns, force_terminal=True, color_system="256")
+    lines = [list(Text.from_ansi(line).render(console)) for line in printed.splitlines()]
+    return svg_of_lines([Segment.adjust_line_length(line, columns) for line in lines], columns, TITLE)
+
+
+def main(source: str, columns: str, *pictures: str) -> None:
+    """Writes each of the pictures, by the ending of its name."""
+    svg = drawn(Path(source).read_text("utf-8"), int(columns))
+    for picture in map(Path, pictures):
+        picture.write_bytes(png_of(svg) if picture.suffix == ".png" else svg.encode())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
