@@ -12,6 +12,7 @@ disturbed and the unknown. All of it is what that process says: it is shown as s
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -159,10 +160,17 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
     return tuple(found)
 
 
+def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:
+    """By process that watches a command, the CPUs that are that command's alone: two on one CPU disturb each other."""
+    alive = [run for run in runs if run.is_alive]
+    times = Counter(cpu for run in alive for cpu in run.cpus)
+    return {run.owner.pid: frozenset(cpu for cpu in run.cpus if times[cpu] == 1) for run in alive}
+
+
 def commands_in(runs: Iterable[RunStatus], tasks: Tasks | None) -> Mapping[int, CpuSet]:
     """By process of a command that is known to run, the CPUs that it belongs on; who watches it is not one of them."""
-    alive = [run for run in runs if run.is_alive]
-    if not alive or tasks is None:
+    watchers = cpus_by_watcher(runs)
+    if not watchers or tasks is None:
         return {}
     parents = parents_in(tasks)
-    return {pid: run.cpus for run in alive for pid in descendants_in(parents, [run.owner.pid]) - {run.owner.pid}}
+    return {pid: cpus for watcher, cpus in watchers.items() for pid in descendants_in(parents, [watcher]) - {watcher}}

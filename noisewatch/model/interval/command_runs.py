@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from noisewatch.kernel.tasks.run_status import cpus_by_watcher
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ NO_COMMANDS = CommandsSeen({}, {})
 
 
 def commands_seen(snapshots: Iterable[Snapshot]) -> CommandsSeen:
-    """By all of them together: a process may have ended before the last."""
+    """By all of them together: a process may have ended before the last, and shared a CPU with another command before."""
     cpus_by_pid: dict[int, CpuSet] = {}
-    cpus_by_watcher: dict[int, CpuSet] = {}
+    watchers: dict[int, CpuSet] = {}
     for snapshot in snapshots:
-        cpus_by_pid.update(snapshot.commands)
-        cpus_by_watcher.update({run.owner.pid: run.cpus for run in snapshot.runs if run.is_alive})
-    return CommandsSeen(cpus_by_pid, cpus_by_watcher) if cpus_by_pid or cpus_by_watcher else NO_COMMANDS
+        for known, cpus_now in ((cpus_by_pid, snapshot.commands), (watchers, cpus_by_watcher(snapshot.runs))):
+            known.update({pid: known.get(pid, cpus) & cpus for pid, cpus in cpus_now.items()})
+    return CommandsSeen(cpus_by_pid, watchers) if cpus_by_pid or watchers else NO_COMMANDS
 
 
 def marked(runs: Iterable[TaskRun], commands: CommandsSeen) -> list[TaskRun]:

@@ -23,6 +23,7 @@ _RUN = {
     "counts": [6, 0, 0],
     "repetitions": [],
 }
+_TOLD = json.dumps(_RUN)
 _WATCHING = process(900, "noisewatch", 0, 0, allowed="0-1")
 
 
@@ -60,7 +61,7 @@ def test_beside_its_cpus_it_disturbs() -> None:
 def test_what_watches_the_command_is_not_the_command() -> None:
     watching = {**_WATCHING, **process(900, "noisewatch", 2, SECOND_NS)}
     after = watching | {"/proc/stat": stat_file({2: 100}, 300)}
-    interval = interval_of({**_WATCHING, **process(900, "noisewatch", 2, 0)}, after, runs=[json.dumps(_RUN)])
+    interval = interval_of({**_WATCHING, **process(900, "noisewatch", 2, 0)}, after, runs=[_TOLD])
     assert _culprits(interval, 2) == ["noisewatch"]
 
 
@@ -71,10 +72,22 @@ def test_repetitions_that_came_and_went_are_the_commands_too() -> None:
     assert "unattributed time" in _culprits(_of(children=90, is_told=False), 2)
 
 
+def test_two_commands_on_one_cpu_disturb_each_other() -> None:
+    other = json.dumps({**_RUN, "owner": "910 1010 4026531836 noisewatch", "cpus": "1-2"})
+
+    def at(ran_ns: int) -> dict[str, str]:
+        one = {**_WATCHING, **process(901, "bench", 2, ran_ns, parent=900)}
+        return {**one, **process(910, "noisewatch", 0, 0), **process(911, "other", 2, ran_ns, parent=910)}
+
+    interval = interval_of(at(0), at(SECOND_NS) | {"/proc/stat": stat_file({2: 200}, 300)}, runs=[_TOLD, other])
+    assert sorted(_culprits(interval, 2)) == ["bench", "other"]
+    assert not interval.commands_on(2)
+
+
 def test_time_that_nobody_had_stays_noise() -> None:
     """No more is taken for the command than it had."""
     after = {**_WATCHING, **process(901, "bench", 2, SECOND_NS, parent=900)} | {"/proc/stat": stat_file({2: 250}, 300)}
     before = {**_WATCHING, **process(901, "bench", 2, 0, parent=900)}
-    interval = interval_of(before, after, runs=[json.dumps(_RUN)])
+    interval = interval_of(before, after, runs=[_TOLD])
     assert _culprits(interval, 2) == ["unattributed time"]
     assert round((interval.unexplained_ns(2) or 0) / SECOND_NS, 1) == 1.5
