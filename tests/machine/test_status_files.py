@@ -153,6 +153,12 @@ def test_a_file_of_another_user_is_not_trusted(tmp_path: Path) -> None:
     path.write_bytes(_framed(b"told"))
     os.chown(path, _NOBODY, _NOBODY)
     assert _texts(folder) == []
+    with subprocess.Popen(["sleep", "60"], user=_NOBODY) as theirs:
+        path.rename(folder / str(theirs.pid))
+        assert _texts(folder) == []
+        os.chown(folder / str(theirs.pid), 0, 0)
+        assert _texts(folder) == ["told"]
+        theirs.kill()
 
 
 @needs_root

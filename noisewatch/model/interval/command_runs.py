@@ -32,7 +32,7 @@ NO_COMMANDS = CommandsSeen({}, {})
 
 
 def commands_seen(snapshots: Iterable[Snapshot]) -> CommandsSeen:
-    """By all of them together: a process may have ended before the last, and shared a CPU with another command before."""
+    """By all of them together: a process may have ended before the last, or shared a CPU with another command."""
     cpus_by_pid: dict[int, CpuSet] = {}
     watchers: dict[int, CpuSet] = {}
     for snapshot in snapshots:

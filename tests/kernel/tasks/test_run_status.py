@@ -20,6 +20,7 @@ from noisewatch.kernel.tasks.run_status import (
     RunStage,
     RunStatus,
     commands_in,
+    cpus_by_watcher,
     parse_run_status,
     read_run_statuses,
 )
@@ -137,6 +138,7 @@ def test_of_a_process_that_is_gone_only_its_end_is_told() -> None:
     assert _read([json.dumps(_said())], started=1) == ()
     (ended,) = _read([json.dumps(_said(stage="ended"))], started=1)
     assert ended.is_alive is False
+    assert cpus_by_watcher([ended]) == {}
 
 
 def test_a_number_that_was_given_to_another_process_is_not_its() -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,8 @@ def test_a_replay_knows_the_command_and_what_became_of_each_repetition(tmp_path:
         series = run_series(machine, options, _Listener(), recorder)
     frames = _replayed(path)
     told = {each.number: each for frame in frames for run in frame.runs for each in run.repetitions}
+    times_told = Counter(each for frame in frames for run in frame.runs for each in run.repetitions)
+    assert max(times_told.values()) == 1
     for judged in series.repetitions:
         at = max(number for number in told if number <= judged.repetition.number)
         assert told[at].outcome == judged.verdict.outcome

@@ -110,6 +110,15 @@ def test_what_is_not_undisturbed_is_an_event_when_it_began() -> None:
     assert any(f"r run       run 2 disturbed: {_WHY}" in line for line in lines)
 
 
+def test_what_more_is_told_of_short_ones_is_no_event_again() -> None:
+    first = _repetition(1, 1.1, 1.2, "disturbed")
+    model = _model(None, _run(), _run(first), _run(replace(first, last=9, ended_ns=3 * SECOND_NS)))
+    assert [event.text for event in model.log.events if event.kind == "run"][1:] == [f"run 1 disturbed: {_WHY}"]
+    assert _lane(model) == "  1!"
+    model.go_to_number(3)
+    assert f"runs 1-9 disturbed: {_WHY}" in "\n".join(screen(model, 140, 40))
+
+
 def test_its_end_is_told_once() -> None:
     ended = _run(_repetition(1, 1.1, 2.0), _repetition(2, 2.1, 3.0, "disturbed"), stage="ended")
     model = _model(None, _run(), _run(), ended, replace(ended, repetitions=()), None)
