@@ -65,7 +65,7 @@ def _judged() -> ScreenModel:
 
 
 def test_each_repetition_is_marked_by_its_verdict_for_as_long_as_it_took() -> None:
-    assert _lane(_judged()) == "   1··2!!3??>>"
+    assert _lane(_judged()) == "   1••2!!3??>>"
 
 
 def test_without_a_run_there_is_no_lane_and_no_row_for_it() -> None:
@@ -88,7 +88,7 @@ def test_short_repetitions_share_a_column_that_shows_the_worst() -> None:
 
 def test_a_number_gives_way_to_the_sign() -> None:
     model = _model(None, _run(), _run(_repetition(12, 1.1, 2.0)), _run(_repetition(13, 2.1, 3.0), stage="ended"))
-    assert _lane(model) == "  ··"
+    assert _lane(model) == "  ••"
 
 
 def test_the_cursor_says_what_was_then_with_the_culprit() -> None:
