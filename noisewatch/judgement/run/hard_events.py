@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
 from noisewatch.kernel.memory.counters import VMSTAT
@@ -13,16 +14,22 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.slowed import slowed_between
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import clean
+from noisewatch.units import describe_ns
 
 _STEP_NS = 1_000_000  # the two clocks are not read at once
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
+_HELD_UP_NS = 100_000_000  # ticks tell it from what they miss anyway: 20 ms in seconds on this kernel
+_SEEN_LATE_NS = 200_000  # to be woken takes some 50 µs on an idle CPU; each repetition has that in it
+_STOOD_STILL = "the whole machine stood still: its hypervisor had paused it, or firmware had it"
+_HELD_UP = "noisewatch did not run for {}, though its CPU was free: whether the machine stood still is not known"
+_LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
 _NO_LOOK = "the machine was not looked at before and after it"
 
 
 def hard_reasons(repetition: Repetition) -> list[RunReason]:
     """The events, one reason each; of a window that covers more than the repetition as well: it may have been hit."""
     found: dict[tuple[ReasonKind, str, int | None], RunReason] = {}
-    for reason in [*_of_clocks(repetition), *_of_windows(repetition)]:
+    for reason in [*_of_clocks(repetition), *_of_pauses(repetition), *_of_windows(repetition)]:
         key = reason.kind, reason.name, reason.cpu
         found[key] = _together(found[key], reason) if key in found else reason
     return list(found.values())
@@ -30,6 +37,8 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
 
 def why_events_unknown(repetition: Repetition) -> str | None:
     """Why nobody can say that none came; None where that is known."""
+    if _has_stood_still(repetition) is None:
+        return _HELD_UP.format(describe_ns(_held_up_ns(repetition)))
     if sum(repetition.within(window) for window in repetition.windows) < repetition.length_ns:
         return _NO_LOOK
     for window in repetition.windows:
@@ -42,6 +51,51 @@ def why_events_unknown(repetition: Repetition) -> str | None:
         if uncounted is not None:
             return f"whether the CPU quota of {clean(uncounted.folder)} stopped it is not known"
     return None
+
+
+def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
+    """Why nobody can say when it ended: noisewatch itself had to wait for a CPU; None where that is known."""
+    if repetition.seen_late_ns <= max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS):
+        return None
+    return _LATE.format(describe_ns(repetition.seen_late_ns))
+
+
+def _held_up_ns(repetition: Repetition) -> int:
+    """For no reason that is known; the hypervisor may have run something else on noisewatch's own CPU."""
+    before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
+    others = (before.keys() & after.keys()) - repetition.target
+    steals = [(after[cpu].steal_ns or 0) - (before[cpu].steal_ns or 0) for cpu in others]
+    return repetition.held_up_ns - repetition.use.stopped_ns - max(steals, default=0)
+
+
+def _has_stood_still(repetition: Repetition) -> bool | None:
+    """Whether the whole machine did while noisewatch was held up; None is unknown.
+
+    The kernel misses the ticks of a CPU that was busy then, and takes the time for idle of one that was idle: a CPU
+    that neither misses time nor was idle for so long ran on, and noisewatch alone was stopped. CPUs without a tick miss
+    none, and tell nothing.
+    """
+    held_up_ns = _held_up_ns(repetition)
+    if held_up_ns < _HELD_UP_NS:
+        return False
+    ran_on = False
+    tickless = repetition.span.after.isolation.nohz_full or frozenset()
+    before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
+    for cpu in (before.keys() & after.keys()) - tickless:
+        first, last = before[cpu], after[cpu]
+        if repetition.span.length_ns - (last.total_ns - first.total_ns) >= held_up_ns / 2:
+            return True
+        idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
+        ran_on = ran_on or idle_ns < held_up_ns / 2
+    return False if ran_on else None
+
+
+def _of_pauses(repetition: Repetition) -> Iterator[RunReason]:
+    if _has_stood_still(repetition):
+        ns = _held_up_ns(repetition)
+        yield RunReason(
+            kind=ReasonKind.PAUSED, name=_STOOD_STILL, ns=ns, share=repetition.share_of(ns), is_estimate=True
+        )
 
 
 def _is_uncounted(level: CgroupLevel) -> bool:

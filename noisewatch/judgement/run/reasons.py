@@ -24,6 +24,7 @@ class ReasonKind(StrEnum):
     CLOCK_LOWERED = "clock-lowered"  # below that of the opening calibration
     CLOCK_STEPPED = "clock-stepped"
     SUSPENDED = "suspended"
+    PAUSED = "paused"  # the whole machine stood still
     STOPPED = "stopped"  # by a signal, as with Ctrl-Z
     NODE_CHANGED = "node-changed"  # a thread of the command moved to another memory node
     CORES_CHANGED = "cores-changed"  # and to another kind of core

@@ -8,7 +8,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.clock_speed import clock_reasons
 from noisewatch.judgement.run.foreign_time import find_foreign_time
-from noisewatch.judgement.run.hard_events import hard_reasons, why_events_unknown
+from noisewatch.judgement.run.hard_events import hard_reasons, why_end_unknown, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
 from noisewatch.judgement.run.own_io import OwnIo
 from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
@@ -46,6 +46,7 @@ def judge_repetition(
         why_interruptions_unknown(repetition),
         why_steal_unknown(repetition, allowance),
         why_events_unknown(repetition),
+        why_end_unknown(repetition, allowance),
     )
     unknowns = tuple(reason for reason in questions if reason is not None)
     return RepetitionVerdict(

@@ -21,6 +21,7 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.CLOCK_LOWERED: "Set the clock to one that it holds under this load (governor, turbo, power limits).",
     ReasonKind.CLOCK_STEPPED: "Stop what sets the clock: a daemon that slews it (chrony) disturbs nothing.",
     ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
+    ReasonKind.PAUSED: "Ask whoever runs the virtual machine what pauses it: snapshots, backups, live migration.",
     ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",
     ReasonKind.NODE_CHANGED: "Keep it on one memory node (--cpus, or numactl).",
     ReasonKind.CORES_CHANGED: "Keep it on one kind of core (--cpus).",

@@ -140,7 +140,7 @@ class StartedCommand:
         self.earlier_pids = earlier_pids
         self.began_ns = launched.began_ns or monotonic_ns()  # killed before it began
         self.launch_cpu_ns = launched.launch.cpu_ns  # before that, on our CPUs: not in what the command used
-        self.scheduling_at_begin = _scheduling(self.pid)
+        self.scheduling_at_begin = scheduling_of(self.pid)
         self._scheduling = self.scheduling_at_begin
         self._launch = launched.launch
         self._commands = commands
@@ -183,7 +183,7 @@ class StartedCommand:
     def look(self, stopped_since_ns: int | None = None) -> None:
         """Takes in what has become of it; `stopped_since_ns` where it may have been stopped while we were."""
         while self._ended is None:
-            self._scheduling = _scheduling(self.pid) or self._scheduling
+            self._scheduling = scheduling_of(self.pid) or self._scheduling
             pid, status, used = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             now_ns = monotonic_ns()
             if pid == 0:
@@ -224,7 +224,7 @@ class StartedCommand:
         )
 
 
-def _scheduling(pid: int) -> str:
+def scheduling_of(pid: int) -> str:
     """The /proc/PID/schedstat of its first thread, which is there until somebody has waited for it."""
     try:
         with open(f"/proc/{pid}/schedstat", "rb", buffering=0) as file:

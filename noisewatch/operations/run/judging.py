@@ -21,6 +21,7 @@ from noisewatch.model.run.books import balance
 from noisewatch.model.run.placement import Placement, idle_shares
 from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
+from noisewatch.operations.run.wakeups import WakeUps
 from noisewatch.operations.run.watch import Mark, shift_between
 from noisewatch.records import dataclass
 
@@ -47,6 +48,7 @@ class PendingRepetition:
     started: StartedCommand
     windows: list[Interval] = field(default_factory=list)
     left_ns: int = 0
+    wakeups: WakeUps = field(default_factory=WakeUps)
     ended: Mark = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
@@ -79,6 +81,8 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         left_pids=pending.end.left_pids,
         earlier_pids=pending.started.earlier_pids,
         trace=pending.trace,
+        held_up_ns=pending.wakeups.held_up_ns,
+        seen_late_ns=pending.wakeups.seen_late_ns,
     )
     allowance, siblings = allowance_for(repetition.length_ns, floors_of(opening)), Case(after).siblings
     unsettled = why_not_settled(repetition, siblings, allowance)

@@ -254,7 +254,7 @@ class _Series:
                 self.watch.next_look_ns(began_ns, self.options.looks_often),
                 sampled_ns + SAMPLE_EVERY_NS,
             )
-            end = pending.started.wait(min(look_ns, sample_ns))
+            end = pending.wakeups.wait(pending.started, min(look_ns, sample_ns))
             if end is not None:
                 return end
             sampled_ns = time.monotonic_ns()

@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome
 from noisewatch.model.run.repetition import ClockShift, Repetition
-from tests.written.quiet_machine import CPUS, quiet_files
+from tests.written.quiet_machine import CPUS, quiet_files, stat_file
 from tests.written.repetitions import MS, judge, ran, repeat
 
 _CORE = f"{CPUS}/cpu2/thermal_throttle/core_throttle_count"
@@ -125,3 +125,44 @@ def test_a_machine_that_was_not_looked_at_all_the_time_is_unknown() -> None:
     for windows in ((), quiet.windows[:0]):
         assert judge(replace(quiet, windows=windows)).outcome == RunOutcome.UNKNOWN
     assert judge(replace(quiet, ended_ns=quiet.ended_ns + MS)).outcome == RunOutcome.UNKNOWN
+
+
+def _held_up(busy_ms: float, counted_s: float, held_up_ms: int = 500) -> Repetition:
+    """Of two seconds, of which the CPUs count so many; CPUs 0 and 2 (which has no tick) were busy for so long."""
+    counted = ran({2: busy_ms}, counted_s)
+    others = {"/proc/stat": stat_file(dict.fromkeys((0, 2), round(busy_ms / 10)), 200)} if counted_s == 2.0 else {}
+    quiet = repeat(ran(), counted | others, seconds=2.0, own_ms=busy_ms)
+    return replace(quiet, held_up_ns=held_up_ms * MS)
+
+
+def test_a_machine_that_stood_still_misses_the_ticks_of_that_time() -> None:
+    (reason,) = (each for each in judge(_held_up(1400, 1.5)).reasons if each.kind == ReasonKind.PAUSED)
+    assert (reason.ns, reason.share) == (500 * MS, 0.25)
+
+
+def test_a_cpu_that_ran_on_shows_that_noisewatch_alone_was_stopped() -> None:
+    assert judge(_held_up(1900, 2.0)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_where_all_cpus_were_idle_nobody_knows() -> None:
+    verdict = judge(_held_up(100, 2.0))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "stood still" in verdict.unknowns[0]
+
+
+def test_a_short_delay_a_stop_and_what_the_hypervisor_took_are_no_pause() -> None:
+    assert judge(_held_up(100, 2.0, held_up_ms=90)).outcome == RunOutcome.UNDISTURBED
+    stopped = _held_up(100, 2.0)
+    stopped = replace(stopped, use=replace(stopped.use, stopped_ns=450 * MS))
+    assert ReasonKind.PAUSED not in _kinds(stopped)
+    assert judge(stopped).unknowns == ()
+
+
+def test_an_end_that_was_seen_late_is_unknown() -> None:
+    quiet = _quiet()
+    assert judge(replace(quiet, seen_late_ns=4 * MS)).outcome == RunOutcome.UNDISTURBED
+    verdict = judge(replace(quiet, seen_late_ns=6 * MS))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "up to 6" in verdict.unknowns[0]
+    short = repeat(ran(), ran({2: 9}, 0.01), seconds=0.01, own_ms=9)
+    assert judge(replace(short, seen_late_ns=MS // 10)).outcome == RunOutcome.UNDISTURBED

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.noise import CPU
+from tests.machine.command.wrapped import state_of
 from tests.plumbing.waiting import children_of, wait_until
 from tests.surfaces.reports.run.running import lines_of, ran, words
 
@@ -114,3 +115,19 @@ def test_a_disk_that_fills_keeps_whole_lines_and_the_series(tmp_path: Path) -> N
     assert "30 runs" in said.stdout
     assert said.stderr.count("the receipt ends there") == 1
     assert kinds == ["header"] + ["repetition"] * (len(kinds) - 1)
+
+
+def test_an_end_that_nobody_could_see_in_time_is_not_called_undisturbed(tmp_path: Path) -> None:
+    """Somebody stops noisewatch alone, and lets it go on when the command has long ended."""
+    receipt, begun = tmp_path / "receipt.jsonl", tmp_path / "begun"
+    command = words("--output", receipt, "--", "sh", "-c", f"echo $$ > {begun}; sleep 0.3")
+    with subprocess.Popen(command) as process:
+        wait_until(lambda: begun.exists() and begun.read_text().endswith("\n"))
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: state_of(int(begun.read_text())) == "Z")
+        time.sleep(0.4)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(30) == 0
+    _, repetition, _ = lines_of(receipt)
+    assert repetition["verdict"] != "undisturbed"
+    assert [each for each in repetition["unknowns"] if "its end was seen up to" in each]
