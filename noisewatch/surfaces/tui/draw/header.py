@@ -79,7 +79,8 @@ def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> R
         return []
     row: Row = [(f"{frame.remark}  ", "doubt")] if frame.remark else []
     if not model.is_stale or model.cursor is not None:
-        row += [(f"{told}  ", "strong") for told in map(describe_run, frame.runs) if told]
+        told = [describe_run(run, frame.target) for run in frame.runs]
+        row += [(f"{each}  ", "strong") for each in told if each]
     if not model.is_stale:  # without the sampler there is no idle probe
         row += [*words, ("  ", "plain")] if (words := header_words(frame)) else []
     if model.baseline is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 
+from noisewatch.cpus import name_cpus
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.runs import RepetitionLine, RunLine
 from noisewatch.records import dataclass
@@ -110,9 +111,10 @@ def describe_counts(line: RunLine) -> str:
     return ", ".join(f"{count} {name}" for count, name in named if count) or "no verdict"
 
 
-def describe_run(line: RunLine) -> str:
-    """What it does, as it says: `run 7/10 of bench`; of one that is over nothing."""
+def describe_run(line: RunLine, target: Collection[int]) -> str:
+    """What it does, as it says: `run 7/10 of bench`, with its CPUs if not all are targets; nothing where it is over."""
     program = line.programs[0] if line.programs else "a command"
+    program += "" if set(line.cpus) <= set(target) else f" on {name_cpus(line.cpus)}"
     if line.stage == RUNNING and line.number is not None:
         of = f"/{line.wanted}" if line.wanted > 1 else ""
         return f"run {line.number}{of} of {program}"

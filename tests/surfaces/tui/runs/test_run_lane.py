@@ -145,6 +145,8 @@ def test_many_disturbed_repetitions_do_not_fill_the_log() -> None:
 def test_what_runs_is_told_beside_the_verdict_and_claims_nothing() -> None:
     lines = screen(_judged(), 100, 30)
     assert lines[2].startswith("run 4/10 of bench ")
+    elsewhere = screen(_model(replace(_run(), cpus=(0, 1))))
+    assert elsewhere[2].startswith("run 1/10 of bench on CPUs 0-1 ")
     loud = frame(second=20, runs=(_run(number=4),), verdict="unstable")
     assert "UNSTABLE" in screen(model_of(frame(second=19), loud))[1]
     assert screen(_model(None, _run(stage="waiting")))[2].startswith("run of bench: waiting ")
