@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.run.not_watched import not_watched
@@ -44,7 +45,7 @@ def letter_of(series: RunSeries, command: int) -> str:
 def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
     """How many runs count, and who took most time from the others; of one command also whether there is a result."""
     selected = [command.selected for command in conclusion.commands]
-    counts = selection_words(selected[0]) if len(selected) == 1 else counts_of(series)
+    counts = selection_words(selected[0]) if len(selected) == 1 else ", ".join([counts_of(series), *_others(series)])
     if not conclusion.culprits:
         return counts
     first = conclusion.culprits[0]
@@ -52,6 +53,11 @@ def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
         f", {time_of_culprit(first)} in {len(first.numbers)}" if first.ns is not None else f", in {len(first.numbers)}"
     )
     return f"{counts}; mostly by {name_of_culprit(first)}{took} run{'s' * (len(first.numbers) != 1)}"
+
+
+def _others(series: RunSeries) -> list[str]:
+    outcomes = Counter(each.verdict.outcome for each in series.repetitions)
+    return [f"{outcomes[each]} {each}" for each in (RunOutcome.DISTURBED, RunOutcome.UNKNOWN) if outcomes[each]]
 
 
 def command_sentences(command: CommandConclusion, is_alone: bool = False) -> list[str]:

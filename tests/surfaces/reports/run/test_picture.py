@@ -10,6 +10,7 @@ from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.surfaces.reports.parts.colours import plain_row
 from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
+from noisewatch.surfaces.reports.run.drawing.time_scale import TimeScale
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import length
 from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, disturbed_by, timed, written_series
@@ -52,7 +53,7 @@ def test_each_run_is_in_its_place_at_the_height_of_its_time() -> None:
     assert (plot[0], plot[-1]) == ("    !", "•           •")
     assert [row for row in plot if "?" in row] == ["        ?"]
     labels = [line.split("│")[0].split() for line in lines if "│" in line]
-    assert (labels[0], labels[-1]) == (["4.0", "s"], ["1.0", "s"])
+    assert (labels[0], labels[-1]) == (["4", "s"], ["1", "s"])
 
 
 def test_beneath_a_disturbed_run_is_who_it_was() -> None:
@@ -119,3 +120,10 @@ def test_in_a_narrow_terminal_the_histogram_is_below_the_timeline() -> None:
     runs = [*[(UNDISTURBED, 1.0)] * 5, (_HOG, 2.0)]
     plot = _plot(_drawn(runs, 40))
     assert plot[len(plot) // 2 :: len(plot) // 2 - 1] == ["! 1", "█████ 5"]
+
+
+@pytest.mark.parametrize(("least", "most"), [(1.0, 1.0001), (0.001, 0.0012), (0.0005, 0.12), (9.9, 100.0)])
+def test_no_two_rows_have_the_same_label_and_each_is_short(least: float, most: float) -> None:
+    labels = TimeScale.of([least, most], 8).labels
+    assert len(set(labels)) == 8
+    assert max(map(len, labels)) <= 9

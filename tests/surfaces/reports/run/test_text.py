@@ -11,6 +11,9 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
+from tests.judgement.run.test_placement_reasons import placed
+from tests.kernel.tasks.commands import thread_look
+from tests.model.run.places import ONE_NODE
 from tests.surfaces.reports.run.running import ran, words
 from tests.surfaces.reports.run.written_series import (
     UNDISTURBED,
@@ -112,3 +115,16 @@ def test_of_one_run_there_is_no_picture() -> None:
     assert (
         "time of each run" not in ran("--runs", "1", "--format", "text", "--output", "/dev/stdout", "--", "true").stdout
     )
+
+
+def test_what_would_have_placed_its_threads_better_is_a_line_to_be_copied() -> None:
+    threads = [thread_look(tid, 2, 5, state="R", waited_ns=10**9) for tid in (8, 9)]
+    placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}))
+    judged = tuple(replace(each, placement=placement) for each in _SERIES.repetitions)
+    report = render_series("text", replace(_SERIES, repetitions=judged), SeriesOptions(width=40))
+    assert "    instead: noisewatch run --cpus 2-3 --spread -- /opt/secret/sort --key" in report.splitlines()
+
+
+def test_of_two_commands_the_second_line_counts_the_runs_of_both() -> None:
+    report = rendered("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN, UNDISTURBED, has_two=True))
+    assert report.splitlines()[1].startswith("2 of 4 runs undisturbed, 1 disturbed, 1 unknown; mostly by thread hog")

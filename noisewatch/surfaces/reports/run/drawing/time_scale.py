@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.run.words import times_text
+from noisewatch.units import NS_PER_S, describe_ns
+
+_TOLD_APART = 1.02  # from row to row: three digits do
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +35,11 @@ class TimeScale:
 
     @property
     def labels(self) -> list[str]:
-        """The time of each row, in one unit, told apart; those of the first and the last were measured."""
+        """The time of each row, told apart; those of the first and the last were measured."""
         if self.rows == 1:
-            return [times_text([self.least_s], None)]
-        ratio = self.most_s / self.least_s
-        times_s = [self.least_s * ratio ** (row / (self.rows - 1)) for row in range(self.rows)]
+            return [describe_ns(self.least_s * NS_PER_S)]
+        ratio = (self.most_s / self.least_s) ** (1 / (self.rows - 1))
+        times_s = [self.least_s * ratio**row for row in range(self.rows)]
+        if ratio > _TOLD_APART:
+            return [describe_ns(each * NS_PER_S) for each in times_s]
         return [times_text([each], (times_s[1] - times_s[0]) * 10, self.least_s) for each in times_s]
