@@ -1,17 +1,35 @@
-"""A test that fails says who else was at work meanwhile: on a busy host the failure may be theirs."""
+"""The kernel's trace; and a test that fails says who else was at work meanwhile: on a busy host it may be theirs."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
+from noisewatch.machine.tracefs.watcher import MOUNTS, find_tracefs
+
 _BEFORE = pytest.StashKey[tuple[float, dict[psutil.Process, float]]]()
 _MOST = 5
 _LEAST_SHARE = 0.02
+
+
+@pytest.fixture(scope="module")
+def tracefs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where it is mounted, or has been for the tests of a module."""
+    if os.geteuid() != 0:
+        pytest.skip("tracing is for root")
+    found = find_tracefs(Path(MOUNTS).read_text())
+    place = found or tmp_path_factory.mktemp("tracefs")
+    if found is None and subprocess.run(["mount", "-t", "tracefs", "tracefs", place], check=False).returncode:
+        pytest.skip("this kernel has no tracefs")
+    yield place
+    if found is None:
+        subprocess.run(["umount", "--lazy", place], check=True)  # another noisewatch may have found it, and be using it
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

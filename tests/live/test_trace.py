@@ -8,17 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from noisewatch.machine.live import LiveMachine
-from noisewatch.machine.tracefs.watcher import MOUNTS, find_tracefs
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.trace import KeptTrace, TraceOptions, follow
 from tests.live.noise import CHILDREN, CPU, LOOP, noise
+from tests.live.tracing import instances_of
 from tests.operations.listening import SilentListener
 from tests.plumbing.waiting import children_of, wait_until
 
@@ -44,24 +43,6 @@ while True:
     while time.monotonic() < until:
         pass
 """
-
-
-@pytest.fixture(scope="module")
-def tracefs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        pytest.skip("tracing is for root")
-    found = find_tracefs(Path(MOUNTS).read_text())
-    place = found or tmp_path_factory.mktemp("tracefs")
-    if found is None and subprocess.run(["mount", "-t", "tracefs", "tracefs", place], check=False).returncode:
-        pytest.skip("this kernel has no tracefs")
-    yield place
-    if found is None:
-        subprocess.run(["umount", "--lazy", place], check=True)  # another noisewatch may have found it, and be using it
-
-
-def _instances(tracefs: Path, pid: int) -> list[str]:
-    """That process's: somebody else may trace as well."""
-    return [name for name in os.listdir(tracefs / "instances") if name.startswith("noisewatch-") and f"-{pid}-" in name]
 
 
 def _followed(seconds: float) -> dict[str, Any]:
@@ -139,7 +120,7 @@ def test_whatever_else_is_traced_is_left_as_it_was_and_no_instance_stays(tracefs
     finally:
         (other / "events/sched/sched_switch/enable").write_text("0")
         other.rmdir()
-    assert _instances(tracefs, pid) == []
+    assert instances_of(tracefs, pid) == []
 
 
 def test_one_stretch_follows_the_other_without_switching_anything_on_or_off(tracefs: Path) -> None:
@@ -149,7 +130,7 @@ def test_one_stretch_follows_the_other_without_switching_anything_on_or_off(trac
         for _ in range(2):
             found = follow(LiveMachine(), options, SilentListener(), kept)
             traces.append(found.trace)
-            names = _instances(tracefs, os.getpid())
+            names = instances_of(tracefs, os.getpid())
             made.append({name: (tracefs / "instances" / name).stat().st_ino for name in names})
         kept.close()
     first, second = (each for each in traces if each is not None)
@@ -158,7 +139,7 @@ def test_one_stretch_follows_the_other_without_switching_anything_on_or_off(trac
     assert second.length_ns == pytest.approx(1_000_000_000, rel=0.3)
     assert made[0] == made[1]
     assert len(made[0]) == 2
-    assert _instances(tracefs, os.getpid()) == []
+    assert instances_of(tracefs, os.getpid()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
@@ -169,7 +150,7 @@ def test_a_tracer_that_is_ended_leaves_nothing(tracefs: Path, command: list[str]
     said = process.communicate()[1]
     assert "Traceback" not in said
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    wait_until(lambda: _instances(tracefs, process.pid) == [], 0.0 if number != signal.SIGKILL else 5.0)
+    wait_until(lambda: instances_of(tracefs, process.pid) == [], 0.0 if number != signal.SIGKILL else 5.0)
 
 
 def test_what_was_killed_with_its_watcher_is_cleared_away_by_the_next_one(tracefs: Path) -> None:
@@ -177,17 +158,17 @@ def test_what_was_killed_with_its_watcher_is_cleared_away_by_the_next_one(tracef
     for pid in (*children_of(process.pid), process.pid):
         os.kill(pid, signal.SIGKILL)
     process.communicate()
-    assert len(_instances(tracefs, process.pid)) == 2
+    assert len(instances_of(tracefs, process.pid)) == 2
     command = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(CPU), "--sample", "0", "--no-calibration"]
     subprocess.run(command, capture_output=True, check=False)
-    assert _instances(tracefs, process.pid) == []
+    assert instances_of(tracefs, process.pid) == []
 
 
 def _tracer(tracefs: Path, command: list[str]) -> subprocess.Popen[str]:
     """One that will go on for long, and hears Ctrl-C: whoever tests in the background of a shell ignores it."""
     command = ["env", "--default-signal=INT", *command, "--duration", "30"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: len(_instances(tracefs, process.pid)) == 2, 30.0)
+    wait_until(lambda: len(instances_of(tracefs, process.pid)) == 2, 30.0)
     time.sleep(0.5)
     return process
 

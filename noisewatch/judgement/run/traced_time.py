@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.allowance import Allowance
@@ -43,11 +43,11 @@ def find_traced(repetition: Repetition, allowance: Allowance, io: OwnIo) -> Trac
     """Who ran on the target CPUs beside the command; None where no trace settles that."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
-    if isinstance(window, str) or window.doubt_ns > allowed_ns:
+    if isinstance(window, str):
         return None
     culprits = threads_in(window, repetition.target)
     foreign, own = io.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))
-    if _is_in_doubt(repetition, culprits, foreign, allowed_ns):
+    if not loud(foreign, allowed_ns) and _is_in_doubt(culprits, foreign, _hidden_ns(repetition, window), allowed_ns):
         return None
     return TracedForeign(loud(foreign, allowed_ns), own, _elsewhere_ns(repetition, window))
 
@@ -58,11 +58,12 @@ def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Al
     allowed_ns = allowance.ns(repetition.length_ns)
     online = repetition.span.after.online.online
     siblings = siblings if online is None else siblings & online
-    if isinstance(window, str) or window.doubt_ns > allowed_ns or not siblings <= window.own_ns_by_cpu.keys():
+    if isinstance(window, str) or not siblings <= window.own_ns_by_cpu.keys():
         return None
     culprits = threads_in(window, siblings)
     reasons = _reasons(repetition, culprits, ReasonKind.SIBLING)
-    return None if _is_in_doubt(repetition, culprits, reasons, allowed_ns) else loud(reasons, allowed_ns)
+    found = loud(reasons, allowed_ns)
+    return found if found or not _is_in_doubt(culprits, reasons, 0, allowed_ns) else None
 
 
 def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: ReasonKind) -> list[RunReason]:
@@ -86,23 +87,37 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
 
 
 def _is_in_doubt(
-    repetition: Repetition, culprits: Iterable[TracedCulprit], reasons: list[RunReason], allowed_ns: float
+    culprits: Iterable[TracedCulprit], reasons: Iterable[RunReason], hidden_ns: int, allowed_ns: float
 ) -> bool:
-    """Whether some CPU is quiet only if it was idle when that was not seen."""
-    doubt_by_cpu: dict[int, int] = {}
+    """Whether a CPU is quiet only if all of them had no more than what they had for sure.
+
+    `hidden_ns`: what they may have had of the command's time, on whatever CPU.
+    """
+    most_by_cpu: Counter[int | None] = Counter()
     for each in culprits:
-        doubt_by_cpu[each.cpu] = doubt_by_cpu.get(each.cpu, 0) + each.doubt_ns
-    certain = {reason.cpu for reason in loud(reasons, allowed_ns)}
-    most = [replace(reason, ns=(reason.ns or 0) + doubt_by_cpu.pop(reason.cpu or 0, 0)) for reason in reasons]
-    return not {reason.cpu for reason in loud(most, allowed_ns)} <= certain
+        most_by_cpu[each.cpu] += each.doubt_ns
+    for reason in reasons:
+        most_by_cpu[reason.cpu] += reason.ns or 0
+    return max(most_by_cpu.values(), default=0) + hidden_ns > allowed_ns
+
+
+def _hidden_ns(repetition: Repetition, window: TraceWindow) -> int:
+    """What others may have had of the time that is taken for the command's: no more than it did not use."""
+    there_ns = sum(window.own_ns_by_cpu.get(cpu, 0) for cpu in repetition.target)
+    unused_ns = there_ns + _interrupted_ns(repetition, window) - repetition.use.cpu_ns
+    return min(window.doubt_ns, max(unused_ns, 0))
+
+
+def _interrupted_ns(repetition: Repetition, window: TraceWindow) -> int:
+    """The kernel may have counted it as the command's time."""
+    return sum(time.ns for time in window.times if time.source.kind not in THREADS and time.cpu in repetition.target)
 
 
 def _elsewhere_ns(repetition: Repetition, window: TraceWindow) -> int:
     """What it used and did not have there; its time may hold interruptions."""
     there_ns = sum(window.own_ns_by_cpu.get(cpu, 0) for cpu in repetition.target)
-    interrupted_ns = sum(
-        time.ns for time in window.times if time.source.kind not in THREADS and time.cpu in repetition.target
-    )
     used_ns = repetition.use.cpu_ns
-    hidden_ns = used_ns - there_ns - interrupted_ns - _USE_DOUBT_NS - round(used_ns * _CLOCKS_SHARE)
+    hidden_ns = (
+        used_ns - there_ns - _interrupted_ns(repetition, window) - _USE_DOUBT_NS - round(used_ns * _CLOCKS_SHARE)
+    )
     return max(hidden_ns, time_elsewhere_ns(repetition), 0)

@@ -27,10 +27,9 @@ class _Total:
     doubt_ns: int = 0
     count: int = 0
 
-    def add(self, start_ns: int, end_ns: int, sure_ns: int) -> None:
-        """It may have begun as late as `sure_ns`."""
+    def add(self, start_ns: int, end_ns: int, doubt_ns: int) -> None:
         self.count += 1
-        self.doubt_ns += max(min(sure_ns, end_ns) - start_ns, 0)
+        self.doubt_ns += doubt_ns
         self.ns += end_ns - start_ns
         self.end_ns = end_ns
 
@@ -44,7 +43,7 @@ class CommandTimes:
         self.cut_cpus: frozenset[int] = frozenset()  # of which more happened than could be kept
         self._functions = functions
         self._own_ns: Counter[int] = Counter()
-        self._unseen_ns = 0
+        self._doubt_ns = 0
         self._totals: dict[_Key, _Total] = {}
         self._threads: dict[int, Thread] = {}
 
@@ -58,14 +57,25 @@ class CommandTimes:
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
-        self._unseen_ns += trace.unseen_ns - sum(end - start for start, end in trace.after_idle.items())
         self._own_ns[trace.cpu] += 0
         for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
             begin_ns = max(start_ns, self.began_ns)
             stop_ns = end_ns if until_ns is None else min(end_ns, until_ns)
-            if begin_ns < stop_ns:
-                sure_ns = trace.after_idle.get(start_ns, begin_ns)
-                self._add(trace.cpu, sources[number], (begin_ns, stop_ns, sure_ns), sends)
+            if begin_ns >= stop_ns:
+                continue
+            source = sources[number]
+            is_own = source.kind in (Kind.THREAD, Kind.IPI) and self.own.had(source.number, begin_ns)
+            doubt_ns = 0
+            if start_ns in trace.unseen:
+                sure_ns, before = trace.unseen[start_ns]
+                if self._is_other(sources[before], is_own, start_ns):
+                    doubt_ns = max(min(sure_ns, stop_ns) - begin_ns, 0)
+            if is_own and source.kind == Kind.THREAD:
+                self._own_ns[trace.cpu] += stop_ns - begin_ns
+                self._doubt_ns += doubt_ns
+            else:
+                key = trace.cpu, replace(source, number=0) if is_own else source, is_own
+                self._total_of(key, begin_ns, sends).add(begin_ns, stop_ns, doubt_ns)
 
     def window(self, ended_ns: int, untold: tuple[str, ...]) -> TraceWindow:
         """All of it."""
@@ -88,22 +98,22 @@ class CommandTimes:
                 for (cpu, source, is_own), total in self._totals.items()
             ),
             untold=untold,
-            doubt_ns=self._unseen_ns,
+            doubt_ns=self._doubt_ns,
         )
 
-    def _add(self, cpu: int, source: Source, when: tuple[int, int, int], sends: Sends) -> None:
-        start_ns, end_ns, _ = when
-        is_own = source.kind in (Kind.THREAD, Kind.IPI) and self.own.had(source.number, start_ns)
-        if is_own and source.kind == Kind.THREAD:
-            self._own_ns[cpu] += end_ns - start_ns
-            return
-        key = cpu, replace(source, number=0) if is_own else source, is_own
+    def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
+        """Whether it matters who of the two had the CPU; after idleness a stranger may have come and gone."""
+        was_own = before.kind == Kind.THREAD and self.own.had(before.number, at_ns)
+        return not was_own if is_own else was_own or before.kind == Kind.IDLE
+
+    def _total_of(self, key: _Key, begin_ns: int, sends: Sends) -> _Total:
         total = self._totals.get(key)
         if total is None:
-            total = self._totals[key] = _Total(start_ns, end_ns)
+            _, source, is_own = key
+            total = self._totals[key] = _Total(begin_ns, begin_ns)
             if source.kind in (Kind.THREAD, Kind.IPI) and not is_own:
                 self._know(source.number, source.name if source.kind == Kind.THREAD else "", sends)
-        total.add(*when)
+        return total
 
     def _know(self, tid: int, name: str, sends: Sends) -> None:
         if not tid or tid in self._threads:

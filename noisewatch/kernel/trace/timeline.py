@@ -83,7 +83,7 @@ class CpuTrace:
         self.lost_pieces = 0  # that found no room; the stats know of them
         self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
         self.unseen_ns = 0  # since the event before each of them: so much may have been another's
-        self.after_idle: dict[int, int] = {}  # of them, begin and end of those in which nobody else but idleness was
+        self.unseen: dict[int, tuple[int, int]] = {}  # by when it began, until when, and who had the CPU before
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
         self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
         self._events = events
@@ -159,7 +159,7 @@ class CpuTrace:
         sources, thread = self.sources, self._thread
         self.sources, self.stats, self.pieces = [sources[IDLE]], [RunCounter()], []
         self._number_by_source, self._number_by_word, self._named = {sources[IDLE]: IDLE}, {}, {}
-        self.after_idle = {}
+        self.unseen = {}
         self._stack = [self._number(sources[number]) for number in self._stack]
         self._thread = self._number(sources[thread]) if thread is not None else None
         self.lost_pages = self.lost_pieces = self.unseen_switches = self.unseen_ns = 0
@@ -252,8 +252,7 @@ class CpuTrace:
             self.unseen_switches += 1
             if self.last_ns is not None and now > self.last_ns:
                 self.unseen_ns += now - self.last_ns
-                if self._thread == IDLE:
-                    self.after_idle[self.last_ns] = now
+                self.unseen[self.last_ns] = now, self._thread
         elif self._known_since_ns is None:
             self._known_since_ns = now
         self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)

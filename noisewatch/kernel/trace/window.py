@@ -13,8 +13,8 @@ from noisewatch.records import dataclass
 class TracedTime:
     """What one source had of a CPU, interruptions of its own left out, so many times, from the first to the last.
 
-    Times are on CLOCK_MONOTONIC, in ns. Of `ns`, the CPU may have been idle for `doubt_ns`. `is_own`: an interrupt that
-    a thread of the command has sent.
+    Times are on CLOCK_MONOTONIC, in ns. For `doubt_ns` of `ns` the CPU may have been idle, or the command's. `is_own`:
+    an interrupt that a thread of the command has sent.
     """
 
     cpu: int
@@ -29,9 +29,10 @@ class TracedTime:
 
 @dataclass(frozen=True, slots=True)
 class TraceWindow:
-    """Nothing was lost of it. `own_ns_by_cpu` is what the command's threads had, `times` is what others had.
+    """Nothing was lost of it. `times` is what others had, `own_ns_by_cpu` what the command's threads had.
 
-    For `doubt_ns` it may have been another than who is said. `untold` is what this kernel has no events for.
+    For `doubt_ns` of the latter it may have been others: some kernels do not tell of all switches. `untold` is what
+    this one has no events for.
     """
 
     begin_ns: int

@@ -127,10 +127,13 @@ def test_time_that_may_have_been_idle_is_neither_held_against_anybody_nor_overlo
     assert why_not_settled(trifle, _NOBODY, ALLOWED) is None
 
 
-def test_switches_that_were_not_seen_leave_it_to_the_counters() -> None:
-    repetition = traced(_busy(), own_ms=900, doubt_ms=6)
-    assert why_not_settled(repetition, _NOBODY, ALLOWED) is not None
-    assert why_not_settled(traced(_busy(), own_ms=900, doubt_ms=4), _NOBODY, ALLOWED) is None
+def test_time_of_the_command_that_may_have_been_anothers_leaves_it_to_the_counters_unless_it_used_all_of_it() -> None:
+    in_doubt = traced(_busy(), own_ms=910, doubt_ms=8)
+    assert why_not_settled(in_doubt, _NOBODY, ALLOWED) is not None
+    assert why_not_settled(traced(_busy(), own_ms=910, doubt_ms=4), _NOBODY, ALLOWED) is None
+    assert why_not_settled(traced(_busy(), own_ms=900, doubt_ms=8), _NOBODY, ALLOWED) is None
+    with_a_hog = traced(_busy(), thread_time("hog", 900, 20), own_ms=910, doubt_ms=8)
+    assert _named(judge(with_a_hog)) == [("hog", 900, 2, 20 * MS)]
 
 
 def test_without_a_trace_the_reason_is_told() -> None:

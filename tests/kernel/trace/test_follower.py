@@ -238,17 +238,29 @@ def test_a_call_that_the_command_sent_is_its_own() -> None:
     assert calls == {(True, 10), (False, 20)}
 
 
-def test_time_after_idleness_that_is_not_seen_to_end_is_in_doubt() -> None:
+def _in_doubt(first: int, second: int) -> tuple[int, list[tuple[int, int]]]:
+    """In µs, of a CPU that is next seen with another thread: what is the command's only perhaps, and what is whose."""
     with _followed() as followed:
         followed.on_others((10, _born(_COMMAND, _BEFORE)))
         followed.on_target(
             (20, switch("run", _COMMAND)),
-            (300, switch("idle", 0, _COMMAND)),
-            (500, switch("run", _COMMAND, _HOG)),
+            (300, switch("first", first, _COMMAND)),
+            (500, switch("run", _COMMAND, second)),
             (900, switch("idle", 0, _COMMAND)),
         )
         followed.begin(100)
         window = followed.end(1000)
     assert isinstance(window, TraceWindow)
-    assert [(time.ns // _US, time.doubt_ns // _US) for time in window.times] == [(200, 200)]
-    assert window.doubt_ns == 0
+    return window.doubt_ns // _US, [(time.ns // _US, time.doubt_ns // _US) for time in window.times]
+
+
+def test_time_of_a_stranger_whose_begin_was_not_seen_may_have_been_idle_or_the_commands() -> None:
+    assert _in_doubt(0, _HOG) == (0, [(200, 200)])
+    assert _in_doubt(_COMMAND, _HOG) == (0, [(200, 200)])
+    assert _in_doubt(_CHILD, _HOG) == (0, [(200, 0)])  # whose it was of two strangers does not matter
+
+
+def test_time_of_the_command_whose_begin_was_not_seen_may_have_been_a_strangers() -> None:
+    assert _in_doubt(0, _COMMAND) == (200, [])
+    assert _in_doubt(_HOG, _COMMAND) == (200, [])
+    assert _in_doubt(_COMMAND, _COMMAND) == (0, [])

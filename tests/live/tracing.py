@@ -1,0 +1,11 @@
+"""What is left of the kernel's trace."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def instances_of(tracefs: Path, pid: int) -> list[str]:
+    """That process's: somebody else may trace as well."""
+    return [name for name in os.listdir(tracefs / "instances") if name.startswith("noisewatch-") and f"-{pid}-" in name]
