@@ -8,11 +8,14 @@ the watch costs it); costs (a repetition beside one of hyperfine, where that is 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 
 from tests.benchmark.run.costs import print_costs, print_share
 from tests.benchmark.run.hogs import print_hogs
 from tests.benchmark.run.many import print_quiet, print_short
 from tests.benchmark.run.work import FixedWork
+from tests.plumbing.privileges import WITH_TRACEFS
 from tests.truth.workloads import compiled
 
 
@@ -24,17 +27,21 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=500, help="of quiet (default 500)")
     parser.add_argument("--short", type=int, default=10_000, help="repetitions of short (default 10000)")
     parser.add_argument("--pairs", type=int, default=30, help="of share (default 30)")
-    parser.add_argument("--tracer", help="handed on to run, as root with tracefs")
+    parser.add_argument("--tracer", help="handed on to run")
+    parser.add_argument("--tracefs", action="store_true", help="with tracefs mounted for this program alone (root)")
     asked = parser.parse_args()
-    traced = ("--tracer", asked.tracer) if asked.tracer else ()
+    if asked.tracefs:
+        words = [word for word in sys.argv[1:] if word != "--tracefs"]
+        os.execvp(WITH_TRACEFS[0], [*WITH_TRACEFS, sys.executable, "-m", "tests.benchmark.run", *words])
+    options = ("--tracer", asked.tracer) if asked.tracer else ()
     with compiled() as program:
         work = FixedWork.of(program)
         parts = {
-            "hogs": lambda: print_hogs(asked.trials, traced),
-            "quiet": lambda: print_quiet(work, asked.repetitions),
-            "short": lambda: print_short(work, asked.short),
-            "share": lambda: print_share(work, asked.pairs),
-            "costs": print_costs,
+            "hogs": lambda: print_hogs(asked.trials, options),
+            "quiet": lambda: print_quiet(work, asked.repetitions, options),
+            "short": lambda: print_short(work, asked.short, options),
+            "share": lambda: print_share(work, asked.pairs, options),
+            "costs": lambda: print_costs(options),
         }
         unknown = set(asked.part) - parts.keys()
         if unknown:

@@ -18,10 +18,10 @@ _RESAMPLED = 2_000
 _CONFIDENCE = 0.95
 
 
-def print_costs() -> None:
+def print_costs(options: Sequence[str]) -> None:
     """Each in turn, round after round."""
     ways: dict[str, Callable[[int], Sequence[str]]] = {
-        "noisewatch run": lambda runs: [*NOISEWATCH, "--calibration", "0", "--runs", str(runs), "--", "true"],
+        "noisewatch run": lambda runs: [*NOISEWATCH, *options, "--calibration", "0", "--runs", str(runs), "--", "true"],
     }
     if shutil.which("hyperfine"):
         ways["hyperfine"] = lambda runs: [*PINNED, "hyperfine", "-N", "--style", "none", "--runs", str(runs), "true"]
@@ -34,9 +34,9 @@ def print_costs() -> None:
         print(f"{way}: {statistics.median(found):.2f} ms a repetition of `true` ({min(found):.2f} to {max(found):.2f})")
 
 
-def print_share(work: FixedWork, pairs: int) -> None:
+def print_share(work: FixedWork, pairs: int, options: Sequence[str]) -> None:
     """Fixed work of a second, which tells its own time, in pairs whose order changes."""
-    plain, watched = [*PINNED, *work.telling(_WORK_NS)], [*NOISEWATCH, "--", *work.telling(_WORK_NS)]
+    plain, watched = [*PINNED, *work.telling(_WORK_NS)], [*NOISEWATCH, *options, "--", *work.telling(_WORK_NS)]
     found: list[tuple[int, int]] = []
     for number in range(pairs):
         if number % 2:

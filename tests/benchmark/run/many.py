@@ -22,17 +22,17 @@ _MOST_REASONS = 5
 _MB, _KB = 1e6, 1e3
 
 
-def print_quiet(work: FixedWork, repetitions: int) -> None:
+def print_quiet(work: FixedWork, repetitions: int, options: Sequence[str]) -> None:
     """How many are called disturbed or unknown, which on a busy host they may have been."""
     print(f"{repetitions} repetitions of {_QUIET_NS / 1e6:g} ms with nobody on purpose:")
-    lines, _ = _run(repetitions, work.command(_QUIET_NS), "--calibration", "2")
+    lines, _ = _run(repetitions, work.command(_QUIET_NS), "--calibration", "2", *options)
     _print_verdicts(lines)
 
 
-def print_short(work: FixedWork, repetitions: int) -> None:
+def print_short(work: FixedWork, repetitions: int, options: Sequence[str]) -> None:
     """What each takes and leaves behind, in time, in memory and in the receipt."""
     print(f"{repetitions} repetitions of {_SHORT_NS / 1e6:g} ms:")
-    lines, used = _run(repetitions, work.command(_SHORT_NS))
+    lines, used = _run(repetitions, work.command(_SHORT_NS), *options)
     length_ns = (lines[-1]["ended_ns"] - lines[0]["began_ns"]) / len(lines)
     command_ns = sum(line["wall_ns"] for line in lines) / len(lines)
     print(f"  {length_ns / 1e6:.2f} ms from one to the next, of which the command {command_ns / 1e6:.2f} ms")
@@ -87,6 +87,8 @@ class _LineCount:
 
 
 def _print_verdicts(lines: Sequence[Mapping[str, Any]]) -> None:
+    by = Counter(line["attributed_by"] for line in lines)
+    print("  attributed by " + ", ".join(f"{name} {count}" for name, count in by.most_common()))
     counts = Counter(line["verdict"] for line in lines)
     for verdict, count in counts.most_common():
         print(f"  {verdict} {describe_trials(count, len(lines))}")

@@ -20,19 +20,19 @@ PRIVILEGES: dict[str, Sequence[str]] = {
 _WORK = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
 _LONG, _SHORT = _WORK.format(50_000), _WORK.format(1_000)  # a second, and some 35 ms
 _HOG_S = 0.6
-# Starts the hog when the seventh repetition has begun, and says its pid. Everybody may write to the folder, and to
-# its files: on 9p also what is open to be written may be refused.
+# Starts the hog when the seventh repetition has begun, and says its pid. Everybody may write to the folder; what
+# root has opened, others may write to as well, but not on 9p.
 _WITH_A_HOG = """
-folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; : > told; chmod 666 begun told
-{noisewatch} > told 2>&1 & run=$!
+folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; chmod 666 begun; told=/run/told
+{noisewatch} > $told 2>&1 & run=$!
 until [ $(wc -c < begun) -ge {seventh} ]; do
-    [ -d /proc/$run ] || {{ cat told >&2; exit 1; }}
+    [ -d /proc/$run ] || {{ cat $told >&2; exit 1; }}
     sleep 0.05
 done
 taskset -c {cpu} sh -c "while :; do :; done" & hog=$!
 sleep {hog_s}
 kill $hog
-wait $run || {{ cat told >&2; exit 1; }}
+wait $run || {{ cat $told >&2; exit 1; }}
 echo $folder $hog
 """
 
@@ -42,7 +42,10 @@ def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFoun
     noisewatch = ["noisewatch", "run", "--cpus", str(CPU), "--runs", "10", "--calibration", "0"]
     noisewatch += ["--output", "receipt.jsonl", *options, "--", "sh", "-c", f"echo >> begun; {_LONG}"]
     script = _WITH_A_HOG.format(
-        noisewatch=shlex.join([*privilege, *noisewatch]), seventh=SEVENTH, cpu=CPU, hog_s=_HOG_S
+        noisewatch=shlex.join([*privilege, *noisewatch]),
+        seventh=SEVENTH,
+        cpu=CPU,
+        hog_s=_HOG_S,
     )
     folder, pid = lab.do(script).split()
     return HogFound(int(pid), lines_of(lab.scratch / folder / "receipt.jsonl"))
