@@ -77,7 +77,10 @@ def remove_all_of(tracefs: Path, owner: str) -> bool:
 
 
 def remove(instance: Path) -> bool:
-    """Switches off what is on, then takes the folder away, which is busy until then; whether it is gone."""
+    """Switches off what is on, then takes the folder away, which is busy until then; whether it is gone.
+
+    Who may not even look has made none.
+    """
     _try(write_setting, instance / "tracing_on", "0")
     _try(write_setting, instance / "events/enable", "0")
     if instance.name.endswith(f"-{WORKLOAD_OFF}"):
@@ -85,7 +88,7 @@ def remove(instance: Path) -> bool:
         if tracer_of(instance) == _NO_TRACER:  # else the load would begin to run
             _try(write_setting, instance.parents[1] / "osnoise/options", _WITH_WORKLOAD)
     _try(os.rmdir, instance)
-    return not instance.exists()
+    return not os.path.exists(instance)
 
 
 def _try(change: Callable[..., None], *arguments: Path | str) -> None:
