@@ -58,6 +58,24 @@ def describe_reasons(verdict: RepetitionVerdict, most: int = _MOST_NAMED) -> str
     return "; ".join(told) + (f"; and {rest} more" if rest else "")
 
 
+def unmeasured_words(repetition: Repetition) -> str | None:
+    """Why its time counts in no statistics; None where it does."""
+    if repetition.is_cut_short:
+        return "cut short, so not counted"
+    return f"{failure_words(repetition.status)}, so not counted" if repetition.status else None
+
+
+def failure_words(status: int) -> str:
+    """`failed (status 3)`, `failed (signal 9)`; the status is negative for a signal."""
+    return f"failed ({f'signal {-status}' if status < 0 else f'status {status}'})"
+
+
+def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int = _MOST_NAMED) -> str:
+    """Why it does not count, and what it met."""
+    told = (unmeasured_words(repetition), describe_reasons(verdict, most))
+    return "; ".join(each for each in told if each)
+
+
 def left_words(repetition: Repetition) -> str | None:
     """`run 3 left running: sleep (pid 812)`; None where it left nothing that is known of."""
     left = repetition.name_by_left_pid.items()

@@ -84,6 +84,12 @@ class Repetition:
     seen_late_ns: int = 0  # by so much, at most, its end was seen late
     earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
     trace: TraceWindow | str = NOT_TRACED
+    is_cut_short: bool = False  # the series was asked to end meanwhile
+
+    @property
+    def is_measurement(self) -> bool:
+        """Whether its time tells anything: it succeeded, and nobody cut it short."""
+        return self.status == 0 and not self.is_cut_short
 
     @property
     def length_ns(self) -> int:

@@ -12,20 +12,28 @@ from noisewatch.records import dataclass
 class SelectedByCause:
     """Both statistics; `of_undisturbed` is None where there is no undisturbed run.
 
-    A run of which nobody knows whether it was disturbed counts as neither. `is_refused` says that fewer than
-    `min_undisturbed` (a share) of all runs were undisturbed: then no figure stands for the command alone.
+    A run of which nobody knows whether it was disturbed counts as neither. Runs that failed or were cut short are no
+    measurements, and in neither statistics; `of_all` is None where there are only such. `is_refused` says that fewer
+    than `min_undisturbed` (a share) of all runs were undisturbed: then no figure stands for the command alone.
     """
 
-    of_all: SeriesStatistics
+    of_all: SeriesStatistics | None
     of_undisturbed: SeriesStatistics | None
     disturbed: int
     unknown: int
     min_undisturbed: float
     is_refused: bool
+    failed_statuses: tuple[int, ...] = ()  # negative for the signal that ended it
+    cut_short: int = 0
+
+    @property
+    def count(self) -> int:
+        """All runs, measurements or not."""
+        return self.undisturbed + self.disturbed + self.unknown + len(self.failed_statuses) + self.cut_short
 
     @property
     def undisturbed(self) -> int:
-        return self.of_all.count - self.disturbed - self.unknown
+        return 0 if self.of_undisturbed is None else self.of_undisturbed.count
 
     @property
     def headline(self) -> SeriesStatistics | None:
@@ -34,15 +42,27 @@ class SelectedByCause:
 
 
 def select_by_cause(
-    times_s: Sequence[float], are_undisturbed: Sequence[bool | None], min_undisturbed: float
+    times_s: Sequence[float],
+    are_undisturbed: Sequence[bool | None],
+    min_undisturbed: float,
+    failed_statuses: Sequence[int] = (),
+    cut_short: int = 0,
 ) -> SelectedByCause:
-    """`are_undisturbed` has an entry for each time, in order; None where nobody knows. No times: ValueError."""
+    """`are_undisturbed` has an entry for each time, in order; None where nobody knows. No runs at all: ValueError.
+
+    The times are those of measurements alone: not of those that failed with a status, or were cut short.
+    """
     kept = [time for time, is_undisturbed in zip(times_s, are_undisturbed, strict=True) if is_undisturbed]
+    total = len(times_s) + len(failed_statuses) + cut_short
+    if not total:
+        raise ValueError("a series without runs has no statistics")
     return SelectedByCause(
-        of_all=statistics_of(times_s),
+        of_all=statistics_of(times_s) if times_s else None,
         of_undisturbed=statistics_of(kept) if kept else None,
         disturbed=sum(each is False for each in are_undisturbed),
         unknown=sum(each is None for each in are_undisturbed),
         min_undisturbed=min_undisturbed,
-        is_refused=not kept or len(kept) / len(times_s) < min_undisturbed,
+        is_refused=not kept or len(kept) / total < min_undisturbed,
+        failed_statuses=tuple(failed_statuses),
+        cut_short=cut_short,
     )

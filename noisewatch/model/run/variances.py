@@ -36,11 +36,14 @@ class VarianceParts:
     of_program: Bounds | None
 
 
-def parts_of(series: SeriesStatistics, of_machine: Bounds | None) -> VarianceParts:
-    """`of_machine` is the CV that the machine alone gives runs of this length: a noise floor's; None if unknown.
+def parts_of(series: SeriesStatistics | None, of_machine: Bounds | None) -> VarianceParts:
+    """`of_machine` is the CV that the machine alone gives runs of this length: a noise floor's;
+    None if unknown. A series of None: no run counts.
 
     What the machine does and what the program does are taken as independent, so that their variances add up.
     """
+    if series is None:
+        return VarianceParts(Explained.UNKNOWN_RUNS, 0, None, None, of_machine, None)
     between = series.cv_interval
     of_program = None
     if between is not None and of_machine is not None:

@@ -37,7 +37,8 @@ class CommandConclusion:
 
 @dataclass(frozen=True, slots=True)
 class RunConclusion:
-    """`difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all; None where there are none.
+    """`difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all measured
+    ones; None where there are none.
 
     `speed_change` is that of the CPU that changed most between the two calibrations; None is unknown. The `culprits`
     that cost most are first.
@@ -73,13 +74,17 @@ def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
 
 
 def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandConclusion:
+    measured = [each for each in judged if each.repetition.is_measurement]
+    cut_short = [each for each in judged if each.repetition.is_cut_short]
     selected = select_by_cause(
-        [each.repetition.seconds for each in judged],
-        [_IS_UNDISTURBED[each.verdict.outcome] for each in judged],
+        [each.repetition.seconds for each in measured],
+        [_IS_UNDISTURBED[each.verdict.outcome] for each in measured],
         series.options.min_undisturbed,
+        [each.repetition.status for each in judged if each.repetition.status and not each.repetition.is_cut_short],
+        len(cut_short),
     )
     statistics = selected.of_undisturbed or selected.of_all
-    longest = max(judged, key=lambda each: each.repetition.length_ns)
+    longest = max(measured or judged, key=lambda each: each.repetition.length_ns)
     advice = placement_advice(
         longest.placement,
         longest.repetition.length_ns,
@@ -91,7 +96,7 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
         command=judged[0].repetition.command,
         numbers=tuple(each.repetition.number for each in judged),
         selected=selected,
-        variances=parts_of(statistics, _machine_cv(series.opening, statistics.mean_s)),
+        variances=parts_of(statistics, None if statistics is None else _machine_cv(series.opening, statistics.mean_s)),
         placement=longest.placement,
         advice=tuple(advice),
     )
@@ -109,7 +114,9 @@ def _difference(series: RunSeries, undisturbed_only: bool) -> MeanDifference | N
     judged = series.repetitions
     order = [each.repetition.command == 0 for each in judged[::2]]
     times = [
-        each.repetition.seconds if not undisturbed_only or each.verdict.outcome == RunOutcome.UNDISTURBED else None
+        each.repetition.seconds
+        if (each.is_undisturbed if undisturbed_only else each.repetition.is_measurement)
+        else None
         for each in judged
     ]
     pairs = paired(order, times)

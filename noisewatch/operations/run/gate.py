@@ -10,13 +10,18 @@ from noisewatch.operations.run.series import RunSeries
 
 
 def gate_of_series(series: RunSeries) -> RunOutcome:
-    """Undisturbed where as many repetitions as were wanted, of each command, were; disturbed where it is incomplete."""
-    outcomes = Counter((each.repetition.command, each.verdict.outcome) for each in series.repetitions)
+    """Undisturbed where as many repetitions as were wanted, of each command, were; disturbed where it is incomplete.
+
+    A repetition that failed or was cut short is no measurement, so that the series is incomplete.
+    """
+    measured = [each for each in series.repetitions if each.repetition.is_measurement]
+    outcomes = Counter((each.repetition.command, each.verdict.outcome) for each in measured)
     commands = range(len(series.options.commands))
     if all(outcomes[command, RunOutcome.UNDISTURBED] >= series.options.runs for command in commands):
         return RunOutcome.UNDISTURBED
     is_disturbed = any(outcomes[command, RunOutcome.DISTURBED] for command in commands)
-    return RunOutcome.DISTURBED if is_disturbed or series.has_ended_early else RunOutcome.UNKNOWN
+    is_incomplete = series.has_ended_early or len(measured) < len(series.repetitions)
+    return RunOutcome.DISTURBED if is_disturbed or is_incomplete else RunOutcome.UNKNOWN
 
 
 def gate_of_results(results: MarkedResults) -> RunOutcome:

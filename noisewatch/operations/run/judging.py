@@ -9,7 +9,7 @@ from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
-from noisewatch.judgement.run.reasons import RepetitionVerdict
+from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
 from noisewatch.judgement.run.traced_time import why_not_settled
 from noisewatch.kernel.tasks.files import parse_schedstat
@@ -37,6 +37,11 @@ class JudgedRepetition:
     verdict: RepetitionVerdict
     placement: Placement
 
+    @property
+    def is_undisturbed(self) -> bool:
+        """A measurement that nothing disturbed: a run that failed or was cut short measures nothing."""
+        return self.repetition.is_measurement and self.verdict.outcome == RunOutcome.UNDISTURBED
+
 
 @dataclass(slots=True)
 class PendingRepetition:
@@ -48,6 +53,7 @@ class PendingRepetition:
     started: StartedCommand
     windows: list[Interval] = field(default_factory=list)
     left_ns: int = 0
+    is_cut_short: bool = False
     wakeups: WakeUps = field(default_factory=WakeUps)
     ended: Mark = field(init=False)
     end: EndedCommand = field(init=False)
@@ -82,6 +88,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         earlier_pids=pending.started.earlier_pids,
         trace=pending.trace,
         held_up_ns=pending.wakeups.held_up_ns,
+        is_cut_short=pending.is_cut_short,
         seen_late_ns=pending.wakeups.seen_late_ns,
     )
     allowance, siblings = allowance_for(repetition.length_ns, floors_of(opening)), Case(after).siblings

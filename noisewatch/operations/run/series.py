@@ -12,7 +12,6 @@ from dataclasses import field, replace
 from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.process_time import read_processes_ns
@@ -218,7 +217,7 @@ class _Series:
     def _undisturbed_count(self) -> int:
         """Of the repetitions, or of the pairs of two."""
         count = len(self.options.commands)
-        are_undisturbed = [each.verdict.outcome == RunOutcome.UNDISTURBED for each in self._judged]
+        are_undisturbed = [each.is_undisturbed for each in self._judged]
         return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))
 
     def _run_once(self, number: int, command: int) -> None:
@@ -240,6 +239,7 @@ class _Series:
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
         pending.finish(end, self.watch.mark(), self._placement, self.trace.end(end.ended_ns))
+        pending.is_cut_short = self.commands.asked_to_end is not None
         self._pending.append(pending)
         if status_of(end) != 0 and self.options.stops_at_failure and self.options.runs > 1:
             self._failed = number

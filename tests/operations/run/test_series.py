@@ -148,7 +148,7 @@ def test_nobody_is_who_called_without_sudo(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_series_comes_to_both_statistics() -> None:
     series = _ran(RunOptions(argv=("true",), against=("sleep", "0.3"), machine=_MACHINE, runs=4))
     conclusion = conclude(series)
-    assert [command.selected.of_all.count for command in conclusion.commands] == [4, 4]
+    assert [command.selected.of_all and command.selected.of_all.count for command in conclusion.commands] == [4, 4]
     assert conclusion.of_all_pairs is not None
     assert conclusion.of_all_pairs.share > 0
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.run.reason_words import conclude_repetition
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reason_words import conclude_repetition, unmeasured_words
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
@@ -35,7 +34,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
         if each.selected.is_refused
     ]
     lines += annotation_lines("error", [("run", each) for each in wrong])
-    judged = [each for each in series.repetitions if each.verdict.outcome != RunOutcome.UNDISTURBED]
+    judged = [each for each in series.repetitions if not each.is_undisturbed]
     lines += annotation_lines("warning", [_annotation(each) for each in judged])
     return "".join(f"{line}\n" for line in lines)
 
@@ -50,4 +49,5 @@ def _told(series: RunSeries, options: SeriesOptions, command: CommandConclusion)
 
 def _annotation(judged: JudgedRepetition) -> tuple[str, str]:
     said = conclude_repetition(judged.verdict, judged.repetition.length_ns)
-    return f"run {judged.repetition.number}", printable(said)
+    why = unmeasured_words(judged.repetition)
+    return f"run {judged.repetition.number}", printable(said if why is None else f"{why}; {said}")

@@ -15,6 +15,7 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.run.reason_words import describe_reason, describe_reasons
 from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
@@ -58,7 +59,7 @@ def _case(judged: JudgedRepetition, suite: str) -> Element:
     repetition, verdict = judged.repetition, judged.verdict
     name = f"repetition {repetition.number}"
     case = Element("testcase", name=name, classname=suite, time=f"{repetition.seconds:.6f}")
-    failed = _failure_of(repetition.status)
+    failed = _failure_of(repetition)
     if verdict.outcome in _RESULTS:
         said = printable(describe_reasons(verdict))
         result = SubElement(case, _RESULTS[verdict.outcome], message=said, type=verdict.outcome)
@@ -71,12 +72,15 @@ def _case(judged: JudgedRepetition, suite: str) -> Element:
 def _details(judged: JudgedRepetition) -> Iterator[str]:
     yield from map(describe_reason, judged.verdict.reasons)
     yield from judged.verdict.unknowns
-    failed = _failure_of(judged.repetition.status)
+    failed = _failure_of(judged.repetition)
     if failed:
         yield failed
 
 
-def _failure_of(status: int) -> str:
+def _failure_of(repetition: Repetition) -> str:
+    status = repetition.status
+    if repetition.is_cut_short:
+        return "cut short: the series was asked to end"
     return (
         f"the command ended by signal {-status}"
         if status < 0

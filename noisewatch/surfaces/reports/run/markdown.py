@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.finding_words import describe_host
-from noisewatch.judgement.run.reason_words import describe_reasons
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reason_words import describe_run
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
@@ -103,7 +102,7 @@ def _picture(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
 
 
 def _disturbed(series: RunSeries) -> Iterator[str]:
-    judged = [each for each in series.repetitions if each.verdict.outcome != RunOutcome.UNDISTURBED]
+    judged = [each for each in series.repetitions if not each.is_undisturbed]
     if judged:
         yield table(("run", "time", "verdict", "why"), [_row(series, each) for each in judged[:_MOST_ROWS]])
     if judged[_MOST_ROWS:]:
@@ -116,5 +115,5 @@ def _row(series: RunSeries, judged: JudgedRepetition) -> tuple[str, str, str, st
         f"{letter_of(series, repetition.command)}{repetition.number}",
         describe_ns(repetition.length_ns),
         judged.verdict.outcome,
-        cell(printable(describe_reasons(judged.verdict))),
+        cell(printable(describe_run(judged.verdict, repetition))),
     )

@@ -12,8 +12,7 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import CannotMeasure
-from noisewatch.judgement.run.reason_words import describe_reasons
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reason_words import describe_run
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, REASONS, VERDICT, VERSION
 from noisewatch.operations.run.series import RunSeries
@@ -28,7 +27,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     benchmarks = []
     for number, argv in enumerate(series.options.commands):
         judged = series.of_command(number)
-        if any(map(_is_undisturbed, judged)):
+        if any(each.is_undisturbed for each in judged):
             letter = f" ({COMMANDS[number]})" if len(series.options.commands) > 1 else ""
             name = command_words(argv, options.identifies) + letter
             benchmarks.append({"metadata": {"name": name}, "runs": [_run(each) for each in judged]})
@@ -39,13 +38,9 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     return encoded({"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}, indent=1)
 
 
-def _is_undisturbed(judged: JudgedRepetition) -> bool:
-    return judged.verdict.outcome == RunOutcome.UNDISTURBED
-
-
 def _run(judged: JudgedRepetition) -> dict[str, Any]:
     repetition, verdict = judged.repetition, judged.verdict
-    reasons = printable(describe_reasons(verdict))
+    reasons = printable(describe_run(verdict, repetition))
     metadata = {
         "date": datetime.fromtimestamp(repetition.began_wall_ns // 1000 / 1e6).isoformat(" "),  # local, as pyperf's
         "duration": repetition.seconds,
@@ -54,5 +49,5 @@ def _run(judged: JudgedRepetition) -> dict[str, Any]:
         ENDED: repetition.ended_ns,
         **({REASONS: reasons} if reasons else {}),
     }
-    times = {"values": [repetition.seconds]} if _is_undisturbed(judged) else {"warmups": [[1, repetition.seconds]]}
+    times = {"values": [repetition.seconds]} if judged.is_undisturbed else {"warmups": [[1, repetition.seconds]]}
     return {**times, "metadata": metadata}

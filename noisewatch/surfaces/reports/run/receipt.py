@@ -20,10 +20,10 @@ from noisewatch import __version__
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
 from noisewatch.judgement.run.not_watched import not_watched
-from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.run.mean_difference import MeanDifference
+from noisewatch.model.run.selection import SelectedByCause
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
@@ -150,6 +150,7 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "user_ns": use.user_ns,
         "system_ns": use.system_ns,
         "ended": _ending(repetition.status),
+        "is_cut_short": repetition.is_cut_short,
         **describe_verdict(verdict),
         "allowance": asdict(judged.allowance),
         "waited_ns": use.waited_ns,
@@ -190,12 +191,11 @@ def _signal(number: int) -> dict[str, Any]:
 def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
     """What the repetitions come to. A receipt without it was cut short: the series was killed, or the disk was full."""
     conclusion = conclude(series)
-    outcomes = [each.verdict.outcome for each in series.repetitions]
     change = conclusion.speed_change
     return {
         "kind": "footer",
         "ended": _end_of(series),
-        "counts": {outcome: outcomes.count(outcome) for outcome in RunOutcome},
+        "counts": _counts([each.selected for each in conclusion.commands]),
         "commands": [_conclusion(each, series.options.commands[each.command]) for each in conclusion.commands],
         **describe_culprits(conclusion.culprits),
         "difference": _difference(conclusion.difference),
@@ -217,16 +217,23 @@ def _conclusion(command: CommandConclusion, argv: Sequence[str]) -> dict[str, An
     selected = command.selected
     return {
         "command": COMMANDS[command.command],
-        "all": asdict(selected.of_all),
+        "all": None if selected.of_all is None else asdict(selected.of_all),
         "undisturbed": None if selected.of_undisturbed is None else asdict(selected.of_undisturbed),
-        "counts": {
-            "undisturbed": selected.undisturbed,
-            "disturbed": selected.disturbed,
-            "unknown": selected.unknown,
-        },
+        "counts": _counts([selected]),
         "is_refused": selected.is_refused,
         "variances": asdict(command.variances),
         "placement_advice": [describe_advice(each, len(argv)) for each in command.advice],
+    }
+
+
+def _counts(selected: Sequence[SelectedByCause]) -> dict[str, int]:
+    """Each repetition counts once: one that failed or was cut short is no measurement, whatever it met."""
+    return {
+        "undisturbed": sum(each.undisturbed for each in selected),
+        "disturbed": sum(each.disturbed for each in selected),
+        "unknown": sum(each.unknown for each in selected),
+        "failed": sum(len(each.failed_statuses) for each in selected),
+        "cut_short": sum(each.cut_short for each in selected),
     }
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections import Counter
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement_reasons import weighty_threads
 from noisewatch.judgement.run.reason_words import left_words
-from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.culprit_words import name_of_culprit, time_of_culprit
@@ -17,6 +15,7 @@ from noisewatch.surfaces.reports.run.placement_words import advice_line, placeme
 from noisewatch.surfaces.reports.run.words import (
     SAME_LAYOUT,
     against_itself_words,
+    count_words,
     difference_words,
     doubt_words,
     range_words,
@@ -33,8 +32,8 @@ _MOST_LEFT = 3  # runs
 
 def counts_of(series: RunSeries) -> str:
     """`18 of 25 runs undisturbed`."""
-    outcomes = [each.verdict.outcome for each in series.repetitions]
-    return f"{outcomes.count(RunOutcome.UNDISTURBED)} of {len(outcomes)} runs undisturbed"
+    undisturbed = sum(each.is_undisturbed for each in series.repetitions)
+    return f"{undisturbed} of {len(series.repetitions)} runs undisturbed"
 
 
 def letter_of(series: RunSeries, command: int) -> str:
@@ -45,7 +44,7 @@ def letter_of(series: RunSeries, command: int) -> str:
 def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
     """How many runs count, and who took most time from the others; of one command also whether there is a result."""
     selected = [command.selected for command in conclusion.commands]
-    counts = selection_words(selected[0]) if len(selected) == 1 else ", ".join([counts_of(series), *_others(series)])
+    counts = selection_words(selected[0]) if len(selected) == 1 else count_words(selected)
     if not conclusion.culprits:
         return counts
     first = conclusion.culprits[0]
@@ -55,16 +54,14 @@ def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
     return f"{counts}; mostly by {name_of_culprit(first)}{took} run{'s' * (len(first.numbers) != 1)}"
 
 
-def _others(series: RunSeries) -> list[str]:
-    outcomes = Counter(each.verdict.outcome for each in series.repetitions)
-    return [f"{outcomes[each]} {each}" for each in (RunOutcome.DISTURBED, RunOutcome.UNKNOWN) if outcomes[each]]
-
-
 def command_sentences(command: CommandConclusion, is_alone: bool = False) -> list[str]:
     """Why its runs vary, how many of them count (unless it `is_alone`: the headline says it), and what they were."""
     statistics = command.selected.of_undisturbed or command.selected.of_all
+    counts = [] if is_alone else [selection_words(command.selected)]
+    if statistics is None:
+        return counts
     return [
-        *([] if is_alone else [selection_words(command.selected)]),
+        *counts,
         variance_words(command.variances),
         range_words(statistics),
         *doubt_words(statistics),

@@ -7,8 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.run.reason_words import describe_reasons
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reason_words import describe_run
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_row, plain_row
@@ -69,7 +68,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
 def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
     if any(command.selected.is_refused for command in conclusion.commands):
         return "bad"
-    are_undisturbed = (each.verdict.outcome == RunOutcome.UNDISTURBED for each in series.repetitions)
+    are_undisturbed = (each.is_undisturbed for each in series.repetitions)
     is_good = all(are_undisturbed) and not (*machine_sentences(conclusion), *ending_sentences(series))
     return "good" if is_good else "doubt"
 
@@ -111,7 +110,7 @@ def _culprit_lines(series: RunSeries, conclusion: RunConclusion, width: int) -> 
 
 def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
     """A row for each of them, with its reasons below each other behind it."""
-    judged = [each for each in series.repetitions if each.verdict.outcome != RunOutcome.UNDISTURBED]
+    judged = [each for each in series.repetitions if not each.is_undisturbed]
     if not judged:
         return []
     shown = judged[:_MOST_ROWS]
@@ -124,7 +123,7 @@ def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
     is_below = width - begin < _LEAST_WHY
     lines = ["", head if is_below else f"{head:<{begin}}why"]
     for row, each in zip(table, shown, strict=True):
-        told = describe_reasons(each.verdict, most=1)
+        told = describe_run(each.verdict, each.repetition, most=1)
         if is_below:
             lines += [row, *textwrap.wrap(told, width, initial_indent="    ", subsequent_indent="    ")]
         else:

@@ -27,7 +27,8 @@ def mean_words(series: SeriesStatistics) -> str:
     if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
         return f"{times_text([series.mean_s], None)} (1 run: how much it varies is unknown)"
     mean, sd = times_text([series.mean_s], series.sd_s), times_text([series.sd_s], series.sd_s, series.mean_s)
-    within = times_text(series.mean_interval_s, series.sd_s, series.mean_s)
+    bounds = [max(each, 0.0) for each in series.mean_interval_s]  # Student's t knows not that times are positive
+    within = times_text(bounds, series.sd_s, series.mean_s)
     cv = share_text(series.cv)
     return f"{mean} ± {sd} ({series.count} runs, CV {cv}, {CONFIDENCE:.0%} interval of the mean {within})"
 
@@ -110,21 +111,38 @@ def variance_words(parts: VarianceParts) -> str:
 
 def selection_words(selected: SelectedByCause) -> str:
     """`18 of 25 runs undisturbed, 5 disturbed, 2 unknown`, and the refusal where these are too few."""
-    rest = [(selected.disturbed, "disturbed"), (selected.unknown, "unknown")]
-    counts = [f"{selected.undisturbed} of {selected.of_all.count} runs undisturbed"]
-    counts += [f"{count} {which}" for count, which in rest if count]
-    said = ", ".join(counts)
+    said = count_words([selected])
     if not selected.is_refused:
         return said
-    share = selected.undisturbed / selected.of_all.count
+    share = selected.undisturbed / selected.count
     return f"{said}: no result, as {share_text(share)} is too few (minimum {share_text(selected.min_undisturbed)})"
+
+
+def count_words(selected: Sequence[SelectedByCause]) -> str:
+    """`18 of 25 runs undisturbed, 2 disturbed, 1 unknown, 3 failed (status 3), 1 cut short`, of one command or two."""
+    statuses = [status for each in selected for status in each.failed_statuses]
+    kinds = "/".join(f"signal {-each}" if each < 0 else f"status {each}" for each in sorted(set(statuses)))
+    rest = [
+        (sum(each.disturbed for each in selected), "disturbed"),
+        (sum(each.unknown for each in selected), "unknown"),
+        (len(statuses), f"failed ({kinds})"),
+        (sum(each.cut_short for each in selected), "cut short"),
+    ]
+    undisturbed, count = sum(each.undisturbed for each in selected), sum(each.count for each in selected)
+    return ", ".join([f"{undisturbed} of {count} runs undisturbed", *(f"{n} {which}" for n, which in rest if n)])
 
 
 def selection_rows(selected: SelectedByCause) -> list[tuple[str, str]]:
     """Both statistics with their names; the undisturbed runs first."""
     kept = selected.of_undisturbed
     rows = [] if kept is None else [("undisturbed runs", mean_words(kept))]
-    return [*rows, ("all runs", mean_words(selected.of_all))]
+    if selected.of_all is not None:
+        rows.append((_all_name(selected), mean_words(selected.of_all)))
+    return rows
+
+
+def _all_name(selected: SelectedByCause) -> str:
+    return "all measured" if selected.failed_statuses or selected.cut_short else "all runs"
 
 
 def _pairs(found: MeanDifference) -> str:

@@ -55,6 +55,8 @@ def test_a_signal_in_a_repetition_is_handed_on_and_ends_the_series(tmp_path: Pat
         assert process.wait(30) == 128 + number
     _, first, second, footer = lines_of(receipt)
     assert (first["ended"]["by"], second["ended"]) == ("exit", {"by": "signal", "number": number, "name": number.name})
+    assert (first["is_cut_short"], second["is_cut_short"]) == (False, True)
+    assert (footer["commands"][0]["all"]["count"], footer["counts"]["cut_short"]) == (1, 1)
     assert footer["ended"] == {"by": "signal", "number": number, "name": number.name}
 
 

@@ -39,7 +39,7 @@ _FOUR = [1.22, 1.23, 1.24, 1.25]
         ),
         (
             [100.0, 300.0],
-            "200 s ± 141 s (2 runs, CV 70.7%, 95% interval of the mean -1071 to 1471 s)",
+            "200 s ± 141 s (2 runs, CV 70.7%, 95% interval of the mean 0 to 1471 s)",
             "median 200 s, runs from 100 to 300 s",
         ),
         ([0.5], "500.0 ms (1 run: how much it varies is unknown)", "median 500.0 ms, runs from 500.0 to 500.0 ms"),

@@ -1,0 +1,78 @@
+"""Runs that failed or were cut short, in every format: they are told, and in no statistics."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.operations.run.conclusion import conclude
+from noisewatch.operations.run.gate import gate_of_series
+from noisewatch.operations.run.series import RunSeries
+from tests.surfaces.reports.run.running import read
+from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, rendered, timed, written_series
+
+
+def _with_failures() -> RunSeries:
+    """Two of a second, two of a millisecond that failed."""
+    return timed(written_series(*[UNDISTURBED] * 4, statuses=(0, 3, 0, 3)), (1.0, 0.001, 1.0, 0.001))
+
+
+def _cut_short() -> RunSeries:
+    """The third of three: it caught the signal, and ended with status 0."""
+    series = timed(written_series(*[UNDISTURBED] * 3, ended_by=2), (1.0, 1.0, 0.1))
+    *whole, last = series.repetitions
+    cut = replace(last, repetition=replace(last.repetition, is_cut_short=True))
+    return replace(series, repetitions=(*whole, cut))
+
+
+@pytest.mark.parametrize(
+    ("series", "counts"),
+    [
+        (_with_failures(), "2 of 4 runs undisturbed, 2 failed (status 3)"),
+        (_cut_short(), "2 of 3 runs undisturbed, 1 cut short"),
+    ],
+    ids=["failed", "cut-short"],
+)
+def test_what_is_no_measurement_is_in_no_statistics(series: RunSeries, counts: str) -> None:
+    [command] = conclude(series).commands
+    assert command.selected.of_all is not None
+    assert (command.selected.of_all.count, command.selected.of_all.mean_s) == (2, 1.0)
+    assert gate_of_series(replace(series, ended_by=None)) == RunOutcome.DISTURBED
+    for form in ("text", "markdown", "github"):
+        assert "so not counted" in rendered(form, series), form
+        assert counts in rendered(form, series), form
+    footer = read(rendered("json", series))["footer"]
+    assert footer["commands"][0]["all"]["mean_s"] == 1.0
+    assert footer["counts"] == footer["commands"][0]["counts"]
+    assert footer["counts"]["undisturbed"] == 2
+    runs = json.loads(rendered("pyperf", series))["benchmarks"][0]["runs"]
+    assert [run["values"] for run in runs if "values" in run] == [[1.0], [1.0]]
+    root = ElementTree.fromstring(rendered("junit", series))
+    errors = [case for case in root.iter("testcase") if case.find("error") is not None and case.get("name") != "series"]
+    assert len(errors) == len(series.repetitions) - 2
+
+
+def test_a_pair_of_which_one_failed_is_left_out() -> None:
+    series = written_series(*[UNDISTURBED] * 6, statuses=(0, 0, 0, 1, 0, 0), has_two=True)
+    conclusion = conclude(series)
+    assert [found.pairs for found in (conclusion.difference, conclusion.of_all_pairs) if found is not None] == [2, 2]
+    assert "5 of 6 runs undisturbed, 1 failed (status 1)" in rendered("text", series)
+
+
+def test_where_all_failed_there_is_nothing_to_tell_of_times() -> None:
+    series = written_series(disturbed_by("hog"), UNDISTURBED, statuses=(1, -9))
+    for form in ("text", "markdown", "github", "junit"):
+        assert "median" not in rendered(form, series), form
+    assert "0 of 2 runs undisturbed, 2 failed (signal 9/status 1): no result" in rendered("text", series)
+    footer = read(rendered("json", series))["footer"]
+    assert footer["commands"][0]["all"] is None
+    assert footer["counts"] == {"undisturbed": 0, "disturbed": 0, "unknown": 0, "failed": 2, "cut_short": 0}
+
+
+def test_no_interval_of_times_begins_below_zero() -> None:
+    series = timed(written_series(*[UNDISTURBED] * 4), (0.001, 0.03, 0.001, 0.03))
+    assert "interval of the mean 0 to " in rendered("text", series).replace("0.0 to", "0 to").replace("\n    ", " ")
