@@ -31,6 +31,10 @@ class UsageError(NoisewatchError):
     """A request that cannot be met; the text says what and where."""
 
 
+class NothingUndisturbed(NoisewatchError):
+    """No run was undisturbed, and the format that was wanted holds no others. It says who disturbed them."""
+
+
 class CannotMeasure(NoisewatchError):
     """A measurement that could not be made at all."""
 

@@ -6,7 +6,7 @@ import signal
 import sys
 from argparse import Namespace
 
-from noisewatch.errors import CannotStart, NoisewatchError, UsageError
+from noisewatch.errors import CannotStart, NoisewatchError, NothingUndisturbed, UsageError
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
@@ -18,7 +18,7 @@ from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
-from noisewatch.surfaces.cli.run_options import CALIBRATION_S
+from noisewatch.surfaces.cli.run_options import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.run_progress import OneRun, RunProgress
 from noisewatch.surfaces.cli.run_results import check_results, read_results, tell_results
 from noisewatch.surfaces.output import width
@@ -38,11 +38,12 @@ def run(arguments: Namespace) -> int:
     if not argv:
         raise UsageError("run: no command (noisewatch run -- COMMAND)")
     check_results(arguments)
-    is_series = arguments.runs > 1 or arguments.against is not None or arguments.aa
+    runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None)
+    is_series = runs > 1 or arguments.against is not None or arguments.aa
     options = RunOptions(
         argv=argv,
         machine=machine_options(arguments),
-        runs=arguments.runs,
+        runs=runs,
         against=arguments.against,
         is_aa=arguments.aa,
         wait_s=arguments.wait,
@@ -62,7 +63,8 @@ def run(arguments: Namespace) -> int:
         return _ended_early(ran.series)
     if not is_series and ran.series.end.exit_status != 0:
         return end_as(ran.series.end)
-    status = _gate(ran, is_series, arguments.results is not None) if arguments.gate else 0
+    is_gated = arguments.gate or ran.is_empty
+    status = _gate(ran, is_series, arguments.results is not None) if is_gated else 0
     return status or (0 if ran.is_told else CannotStart.OURS)
 
 
@@ -73,11 +75,12 @@ class _Ran:
     series: RunSeries
     results: MarkedResults | None
     is_told: bool
+    is_empty: bool = False  # nothing was written, as the format that was wanted holds undisturbed runs only
 
 
 def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _Ran:
     """What cannot be reported once the command has run is said, and changes nothing in what it came to."""
-    series, results, is_told = None, None, True
+    series, results, is_told, is_empty = None, None, True, False
     wish = ReportWish(arguments.format, arguments.output, not is_series, arguments.identify)
     shown = RunProgress(options.runs * len(options.commands)) if is_series else OneRun()
     try:
@@ -95,13 +98,14 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
             raise
         print(f"noisewatch: {error}", file=sys.stderr)
         is_told = False
+        is_empty = isinstance(error, NothingUndisturbed)
     except KeyboardInterrupt:
         if series is None:
             print("noisewatch: interrupted before the first run: nothing was measured", file=sys.stderr)
         raise
     if arguments.results is not None:
         is_told = results is not None and tell_results(results, arguments.filtered) and is_told
-    return _Ran(series, results, is_told)
+    return _Ran(series, results, is_told, is_empty)
 
 
 def _gate(ran: _Ran, is_series: bool, has_results: bool) -> int:

@@ -28,9 +28,15 @@ examples:
   noisewatch run --runs 25 --retry 10 --wait 60 --gate -- ./benchmark
 
 exit status: that of a command that failed (128 and the signal's number where it ends a series); then, with --gate,
-5 disturbed or incomplete, 3 unknown; 125 for an error of noisewatch's own, and where a report, a recording or the
---results could not be written or read; 126 and 127 for a command that cannot be run, or is not there
+5 disturbed or incomplete, 3 unknown (without --gate too where --format pyperf has no undisturbed run to write); 125
+for an error of noisewatch's own, and where a report, a recording or the --results could not be written or read; 126 and
+127 for a command that cannot be run, or is not there
 """
+
+
+def default_runs(is_aa: bool, has_other: bool) -> int:
+    """Without --runs: one alone is as if noisewatch were not there, two commands are not compared by one pair."""
+    return 30 if is_aa else 25 if has_other else 1
 
 
 def fill_run(parser: ArgumentParser) -> None:
@@ -41,7 +47,10 @@ def fill_run(parser: ArgumentParser) -> None:
     parser.set_defaults(format=None)  # the name of the file may tell it
     add_record(parser)
     parser.add_argument(
-        "--runs", metavar="N", type=_count(1), default=1, help="repetitions, each a process of its own (default 1)"
+        "--runs",
+        metavar="N",
+        type=_count(1),
+        help="repetitions, each a process of its own (default 1; with --against 25, with --aa 30)",
     )
     parser.add_argument(
         "--retry",

@@ -43,7 +43,7 @@ RUN_FORMATS = tuple(_MODULES)
 
 
 def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
-    """The whole report. Raises CannotMeasure where a format has no way to say what was measured."""
+    """The whole report. Raises NothingUndisturbed where a format has no way to say what was measured."""
     module = import_module(f"noisewatch.surfaces.reports.run.{_MODULES[form]}")
     render: Callable[[RunSeries, SeriesOptions], str] = module.render
     return render(series, options)

@@ -11,19 +11,23 @@ from typing import Any
 
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
-from noisewatch.errors import CannotMeasure
+from noisewatch.errors import NothingUndisturbed
 from noisewatch.judgement.run.reason_words import describe_run
+from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, REASONS, VERDICT, VERSION
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import FORMAT_VERSION
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.receipt import COMMANDS, command_words, encoded
+from noisewatch.surfaces.reports.run.sentences import headline_of
 from noisewatch.text import printable
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
-    """All of `run --format pyperf`. Raises CannotMeasure without an undisturbed run: pyperf reads no empty file."""
+    """All of `run --format pyperf`. Raises NothingUndisturbed without an undisturbed run: pyperf reads
+    no empty file.
+    """
     benchmarks = []
     for number, argv in enumerate(series.options.commands):
         judged = series.of_command(number)
@@ -32,7 +36,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
             name = command_words(argv, options.identifies) + letter
             benchmarks.append({"metadata": {"name": name}, "runs": [_run(each) for each in judged]})
     if not benchmarks:
-        raise CannotMeasure("pyperf: no run was undisturbed, so there is no value to write")
+        raise NothingUndisturbed(f"pyperf: {headline_of(series, conclude(series))}; without a value nothing is written")
     cpus = format_cpu_list(series.machine.target.cpus)
     metadata = {"unit": "second", "loops": 1, "cpu_affinity": cpus, VERSION: __version__}
     return encoded({"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}, indent=1)

@@ -106,3 +106,20 @@ def test_a_recording_that_fills_the_disk_costs_neither_the_command_nor_its_repor
 def test_json_tells_of_no_results_where_none_were_wanted(tmp_path: Path) -> None:
     ran("--format", "json", "--output", tmp_path / "series.json", "--", "true")
     assert read((tmp_path / "series.json").read_text())["footer"]["results"] is None
+
+
+def test_where_pyperf_has_nothing_to_write_the_status_is_that_of_the_verdict(tmp_path: Path) -> None:
+    output = tmp_path / "here.json"
+    said = ran("--runs", "2", "--ignore-failure", "--format", "pyperf", "--output", output, "--", "false")
+    assert said.returncode == 5
+    assert "pyperf: 0 of 2 runs undisturbed, 2 failed (status 1)" in said.stderr
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "runs"), [(["--aa"], 30), (["--against", "true"], 25), (["--aa", "--runs", "2"], 2)]
+)
+def test_a_comparison_has_enough_pairs_by_default(tmp_path: Path, options: list[str], runs: int) -> None:
+    ran(*options, "--tracer", "none", "--output", tmp_path / "receipt.jsonl", "--", "true")
+    header, *rest = lines_of(tmp_path / "receipt.jsonl")
+    assert (header["options"]["runs"], len(rest)) == (runs, 2 * runs + 1)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pyperf
 import pytest
 
-from noisewatch.errors import CannotMeasure
+from noisewatch.errors import NothingUndisturbed
 from noisewatch.operations.run.series import RunSeries
 from tests.surfaces.reports.consumers import (
     read_github,
@@ -150,7 +150,7 @@ def test_pyperf_tells_two_commands_apart_by_name(tmp_path: Path) -> None:
 
 
 def test_without_a_value_there_is_no_file_for_pyperf() -> None:
-    with pytest.raises(CannotMeasure, match="no run was undisturbed"):
+    with pytest.raises(NothingUndisturbed, match=r"^pyperf: 0 of .* runs undisturbed"):
         rendered("pyperf", written_series(disturbed_by("hog"), UNKNOWN))
 
 
