@@ -47,7 +47,6 @@ static PyObject *result_of(pid_t pid, const struct outcome *outcome) {
 static PyObject *run_plan(struct plan *plan) {
     struct outcome outcome = {0};
     int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
-    plan->parent = getpid();
     pid_t pid = launch(plan, &outcome);
     if (pid < 0)
         return PyErr_SetFromErrno(PyExc_OSError);

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,13 +69,6 @@ static int become_user(const struct plan *plan) {
     return (int)syscall(SET_UID, plan->uid, plan->uid, plan->uid);
 }
 
-static int die_with_parent(pid_t parent) {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
-        return -1;
-    errno = ESRCH;
-    return getppid() == parent ? 0 : -1; /* else it was gone before */
-}
-
 static int pin(struct plan *plan) {
     if (syscall(SYS_sched_setaffinity, 0, sizeof plan->cpus, plan->cpus) != 0)
         return -1;
@@ -119,9 +111,6 @@ static int prepare(struct plan *plan, volatile struct outcome *outcome) {
         return errno;
     outcome->stage = USER;
     if (plan->has_user && become_user(plan) != 0)
-        return errno;
-    outcome->stage = PARENT; /* behind the change of the user, which forgets the signal */
-    if (die_with_parent(plan->parent) != 0)
         return errno;
     outcome->stage = AFFINITY; /* from here on it is on the target CPUs */
     return plan->cpu_count > 0 && pin(plan) != 0 ? errno : 0;

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-enum { STARTED, CGROUP, MEMORY, USER, PARENT, AFFINITY, QUIET, EXEC }; /* python_launching.py describes them */
+enum { STARTED, CGROUP, MEMORY, USER, AFFINITY, QUIET, EXEC }; /* python_launching.py describes them */
 enum { MOST_CPUS = 1 << 13, MOST_NODES = 1 << 10, MOST_GROUPS = 1 << 16, WORD_BITS = 8 * sizeof(unsigned long) };
 
 struct plan {
@@ -17,7 +17,6 @@ struct plan {
     int must_have_all, cgroup, is_quiet, has_user;
     unsigned int uid, gid;
     unsigned long long blocked, ignored;
-    pid_t parent;
 };
 
 struct outcome {

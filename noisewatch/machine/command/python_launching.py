@@ -18,9 +18,8 @@ from collections.abc import Callable
 from time import monotonic_ns
 from typing import NoReturn
 
-STARTED, CGROUP, MEMORY, USER, PARENT, AFFINITY, QUIET, EXEC = range(8)  # where it is, or where it failed
+STARTED, CGROUP, MEMORY, USER, AFFINITY, QUIET, EXEC = range(7)  # where it is, or where it failed
 USAGE_FIELDS = 8
-_PR_SET_PDEATHSIG = 1
 _BIND_MEMORY = 2  # MPOL_BIND
 _MOST_NODES = 1 << 10
 _SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}  # system calls have a number a machine
@@ -62,7 +61,6 @@ def launch(
         (CGROUP, (lambda: _join(cgroup)) if cgroup >= 0 else _leave),
         (MEMORY, _memory_binder(nodes) if nodes else _leave),
         (USER, (lambda: _become(uid, gid, groups)) if has_user else _leave),
-        (PARENT, _parental(os.getpid())),
         (AFFINITY, (lambda: _pin(set(cpus), must_have_all)) if cpus else _leave),
     )
     child.set_signals = _signal_setter(ignored)
@@ -228,17 +226,6 @@ def _become(uid: int, gid: int, groups: tuple[int, ...]) -> None:
     os.setgroups(groups)
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
-
-
-def _parental(parent: int) -> Callable[[], None]:
-    libc, arguments = _libc(), [ctypes.c_int(_PR_SET_PDEATHSIG), *_longs(signal.SIGKILL, 0, 0, 0)]
-
-    def die_with_parent() -> None:
-        _checked(libc.prctl(*arguments))
-        if os.getppid() != parent:
-            raise _failed(errno.ESRCH)
-
-    return die_with_parent
 
 
 def _pin(cpus: set[int], must_have_all: bool) -> None:

@@ -15,6 +15,7 @@ from typing import Self
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.adopted import AdoptedProcesses
 from noisewatch.machine.command.ending import EndedCommand
+from noisewatch.machine.command.guard import CommandGuard
 from noisewatch.machine.command.plan import CommandPlan, InheritedState, inherited_state
 from noisewatch.machine.command.start import LaunchedProcess, launch_command
 from noisewatch.machine.command.taken_signals import ENDING, FROM_KERNEL, TakenSignal, TakenSignals, stop_as_by_terminal
@@ -31,7 +32,7 @@ class Commands:
     """A context manager, of the main thread: starts commands, and takes the signals that come meanwhile.
 
     Threads and processes of ours that are started meanwhile have these signals blocked, so a sampler's process is to be
-    started before. When it is left, a command that still runs goes on, until this process ends.
+    started before. When it is left, a command that still runs goes on, until this process ends (guard.py).
     """
 
     def __init__(self, inherited: InheritedState | None = None, core: ModuleType | None = None) -> None:
@@ -39,18 +40,22 @@ class Commands:
         self._core = core or load_launching()
         self._signals = TakenSignals()
         self._adopted = AdoptedProcesses()
+        self._guard = CommandGuard()
         self._running: StartedCommand | None = None
         self._asked_to_end: signal.Signals | None = None
 
     def __enter__(self) -> Self:
         self._core.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._signals.begin(self._core)
+        self._guard.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.take_signals()
+        if self._running is None:
+            self._guard.end()
         self._signals.end()
         self._core.prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
@@ -64,6 +69,7 @@ class Commands:
         """Starts it; the one before has ended. Raises CannotStart."""
         earlier = self._adopted.begin_command()
         launched = launch_command(self._core, plan, self._inherited)
+        self._guard.watch(launched.pid)
         self._running = StartedCommand(launched, self, earlier)
         return self._running
 
@@ -101,6 +107,7 @@ class Commands:
     def end_command(self, pid: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
         """What the command has left, and what those used that have ended."""
         self._running = None
+        self._guard.rest()
         return self._adopted.end_command(pid)
 
     def _take(self, taken: TakenSignal) -> None:

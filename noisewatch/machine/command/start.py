@@ -9,7 +9,7 @@ from types import ModuleType
 from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import CannotStart
 from noisewatch.machine.command.plan import CommandPlan, InheritedState
-from noisewatch.machine.command.python_launching import AFFINITY, CGROUP, EXEC, MEMORY, PARENT, QUIET, USER
+from noisewatch.machine.command.python_launching import AFFINITY, CGROUP, EXEC, MEMORY, QUIET, USER
 from noisewatch.machine.command.usage import ResourceUsage
 from noisewatch.records import dataclass
 from noisewatch.text import clean
@@ -122,7 +122,6 @@ def _not_prepared(plan: CommandPlan, stage: int, number: int) -> CannotStart:
         CGROUP: f"move it to the cgroup {clean(plan.cgroup or '')}",
         MEMORY: f"bind its memory to node {format_cpu_list(plan.memory_nodes or frozenset())}",
         USER: f"run it as user {user.uid}, group {user.gid}" if user is not None else "",
-        PARENT: "have it end with noisewatch",
         AFFINITY: f"pin it to CPU {format_cpu_list(plan.cpus or frozenset())}",
     }[stage]
     is_pinning = stage == AFFINITY and number == errno.EINVAL

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.machine.command.adopted import children_of
+from noisewatch.machine.command.adopted import children_of, with_descendants
 from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
 from tests.plumbing.waiting import is_alive, wait_until
 
@@ -99,6 +99,28 @@ def test_a_killed_wrapper_takes_the_command_with_it(core: str, tmp_path: Path) -
         wrapper.process.kill()
         wrapper.process.wait()
         wait_until(lambda: not is_alive(command), limit_s=5)
+
+
+@each_core
+def test_a_killed_wrapper_takes_all_with_it_that_the_command_started(core: str, tmp_path: Path) -> None:
+    script = "(setsid sleep 60 & exec sleep 60) & trap '' HUP TERM; echo ready; wait"
+    with RunningWrapper(core, tmp_path, script) as wrapper:
+        (command,) = wrapper.pids
+        wait_until(lambda: len(with_descendants([command])) == 3)
+        started = with_descendants([command])
+        wrapper.process.kill()
+        wrapper.process.wait()
+        wait_until(lambda: not any(is_alive(pid) for pid in started), limit_s=5)
+
+
+@each_core
+def test_nobody_guards_a_wrapper_that_has_ended(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
+        guards = (children_of(wrapper.process.pid) or frozenset()) - set(wrapper.pids)
+        wrapper.signal(signal.SIGUSR1)
+        wrapper.end()
+    assert len(guards) == 1
+    assert not any(is_alive(pid) for pid in guards)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user is for root")

@@ -33,7 +33,8 @@ def test_usages_add_up() -> None:
 
 
 def test_starting_it_is_not_counted() -> None:
-    faults = [_run(core, "true")[1].usage.minor_faults for core in CORES]
+    tries = range(5)  # the kernel may take pages away at any time, which only adds to them
+    faults = [min(_run(core, "true")[1].usage.minor_faults for _ in tries) for core in CORES]
     assert max(faults) < min(faults) + _NOTHING_TO_RUN
 
 
