@@ -68,6 +68,7 @@ def test_where_all_failed_there_is_nothing_to_tell_of_times() -> None:
     for form in ("text", "markdown", "github", "junit"):
         assert "median" not in rendered(form, series), form
     assert "0 of 2 runs undisturbed, 2 failed (signal 9/status 1): no result" in rendered("text", series)
+    assert "not watched" not in rendered("text", series)
     footer = read(rendered("json", series))["footer"]
     assert footer["commands"][0]["all"] is None
     assert footer["counts"] == {"undisturbed": 0, "disturbed": 0, "unknown": 0, "failed": 2, "cut_short": 0}
