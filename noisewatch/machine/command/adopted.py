@@ -51,6 +51,7 @@ class AdoptedProcesses:
         self._known: frozenset[int] = frozenset()  # of earlier commands
         self._helpers: frozenset[int] | None = None  # that we had before the first of them
         self._ours: frozenset[int] | None = frozenset()
+        self.may_be_others = False  # whoever comes to us now: one that was there before the command may have started it
         self._usage = ResourceUsage()
 
     def begin_command(self) -> frozenset[int]:
@@ -60,6 +61,7 @@ class AdoptedProcesses:
         self._helpers = children if self._helpers is None else self._helpers
         self._known = (children or frozenset()) - (self._helpers or frozenset())
         earlier = with_descendants(self._known)
+        self.may_be_others = bool(children)
         self._ours = None if children is None else children | earlier
         self._usage = ResourceUsage()
         return earlier

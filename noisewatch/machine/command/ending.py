@@ -23,7 +23,8 @@ class EndedCommand:
     Exactly one of `exit_status` and `signal_number` is known. `max_rss_bytes` is None where no part of it grew larger
     than noisewatch, whose size the kernel counts as the child's. `left_pids` are its descendants that live on, and
     `adopted_usage` is of those that it did not wait for, and that ended before it did; None where the kernel does not
-    tell them. `stopped_ns` is as exact as the caller waits.
+    tell them. `may_be_others`: both may be of processes that lived before the command: they can start some too, which
+    come to us like its own. `stopped_ns` is as exact as the caller waits.
     """
 
     exit_status: int | None
@@ -35,6 +36,7 @@ class EndedCommand:
     stop_count: int
     stopped_ns: int
     left_pids: frozenset[int] | None
+    may_be_others: bool
     adopted_usage: ResourceUsage | None
     scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty where there is none
 

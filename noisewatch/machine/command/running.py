@@ -104,6 +104,11 @@ class Commands:
         for each in self._signals.pending():
             self._take(each)
 
+    @property
+    def may_be_others(self) -> bool:
+        """Whether one that lived before the command may have started what it seems to have left."""
+        return self._adopted.may_be_others
+
     def end_command(self, pid: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
         """What the command has left, and what those used that have ended."""
         self._running = None
@@ -226,6 +231,7 @@ class StartedCommand:
             stop_count=self._stop_count,
             stopped_ns=self._stopped_ns,
             left_pids=left,
+            may_be_others=self._commands.may_be_others,
             adopted_usage=adopted,
             scheduling=self._scheduling,
         )

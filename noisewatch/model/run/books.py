@@ -57,8 +57,11 @@ class RanTime:
     is_late: bool
 
 
-def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int) -> Books:
-    """The books of the CPUs between two snapshots, in which a command began and ended that had `own_ns` itself."""
+def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure_ns: int = 0) -> Books:
+    """The books of the CPUs between two snapshots, in which a command began and ended that had `own_ns` itself.
+
+    For `unsure_ns` more nobody knows whether it was the command's.
+    """
     ran = {cpu: ran_between(before, after, cpu) for cpu in cpus}
     unknown = [cpu for cpu, found in ran.items() if found is None]
     if unknown or not cpus:
@@ -66,7 +69,7 @@ def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int) -> Boo
     known = [found for found in ran.values() if found is not None]
     tasks_ns = sum(found.ns for found in known)
     is_exact = all(found.is_exact for found in known)
-    doubt_ns = sum(found.doubt_ns for found in known) + (_EXACT_DOUBT_NS if is_exact else 0)
+    doubt_ns = sum(found.doubt_ns for found in known) + (_EXACT_DOUBT_NS if is_exact else 0) + unsure_ns
     if own_ns > tasks_ns + doubt_ns:
         return Books(own_ns, tasks_ns, None, doubt_ns, is_exact, _HAS_LEFT.format(describe_ns(own_ns - tasks_ns)))
     return Books(own_ns, tasks_ns, max(tasks_ns - own_ns, 0), doubt_ns, is_exact)

@@ -30,7 +30,8 @@ class ClockShift:
 class CommandUse:
     """What the kernel says of one command that has ended: it, and its descendants that were waited for.
 
-    `left_ns` is the CPU time that those had which it has left running.
+    `left_ns` is the CPU time that those had which it has left running. `unsure_ns` is in none of the others: what
+    orphans had that it may have started, or another that lived before it.
 
     `waited_ns`: its first thread was ready to run and had to wait for a CPU (/proc/PID/schedstat); None is unknown.
     `ran_alone`: no other thread or process of it had a part worth mentioning in its CPU time.
@@ -48,6 +49,7 @@ class CommandUse:
     preemptions: int  # involuntary switches
     most_resident_bytes: int | None
     left_ns: int = 0
+    unsure_ns: int = 0
 
     @property
     def cpu_ns(self) -> int:

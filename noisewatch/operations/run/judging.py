@@ -16,6 +16,7 @@ from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import StartedCommand
+from noisewatch.machine.command.usage import ResourceUsage
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance
 from noisewatch.model.run.placement import Placement, idle_shares
@@ -64,7 +65,7 @@ class PendingRepetition:
     def finish(self, end: EndedCommand, ended: Mark, watch: PlacementWatch, trace: TraceWindow | str) -> None:
         """The command has ended."""
         self.end, self.ended, self.trace = end, ended, trace
-        self.use = replace(_use_of(self.started, end), left_ns=self.left_ns)
+        self.use = _use_of(self.started, end, self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
 
@@ -82,7 +83,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         use=pending.use,
         shift=shift_between(pending.began, pending.ended),
         span=interval_between(before, after),
-        books=balance(before, after, before.target.cpus, pending.use.cpu_ns),
+        books=balance(before, after, before.target.cpus, pending.use.cpu_ns, pending.use.unsure_ns),
         windows=tuple(pending.windows),
         left_pids=pending.end.left_pids,
         earlier_pids=pending.started.earlier_pids,
@@ -125,9 +126,10 @@ def status_of(end: EndedCommand) -> int:
     return end.exit_status if end.exit_status is not None else -(end.signal_number or 0)
 
 
-def _use_of(started: StartedCommand, end: EndedCommand) -> CommandUse:
-    """With what its descendants used that it did not wait for, and that have ended."""
-    usage = end.usage if end.adopted_usage is None else end.usage.plus(end.adopted_usage)
+def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> CommandUse:
+    """With what its descendants used that it did not wait for, where nobody else can have started them."""
+    adopted = end.adopted_usage or ResourceUsage()
+    usage = end.usage if end.may_be_others else end.usage.plus(adopted)
     waited_ns, first_thread_ns = _first_thread(started, end)
     return CommandUse(
         user_ns=usage.user_ns,
@@ -141,6 +143,8 @@ def _use_of(started: StartedCommand, end: EndedCommand) -> CommandUse:
         switches=usage.voluntary_switches,
         preemptions=usage.involuntary_switches,
         most_resident_bytes=end.max_rss_bytes,
+        left_ns=0 if end.may_be_others else left_ns,
+        unsure_ns=adopted.cpu_ns + left_ns if end.may_be_others else 0,
     )
 
 

@@ -93,6 +93,25 @@ def test_what_one_command_left_is_not_the_next_ones(core: str, tmp_path: Path) -
 
 
 @each_core
+def test_whose_orphans_are_is_not_known_while_one_lives_that_an_earlier_command_has_left(
+    core: str, tmp_path: Path
+) -> None:
+    """A daemon starts them, as the command might."""
+    busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
+    again = f"while :; do ({busy} &); echo >> {tmp_path}/orphans; sleep 0.02; done"
+    first_time = f"setsid sh -c 'echo $$ > {tmp_path}/left; {again}' & until [ -s {tmp_path}/left ]; do :; done"
+    more = f"n=$(wc -l < {tmp_path}/orphans); until [ $(wc -l < {tmp_path}/orphans) -gt $((n+5)) ]; do sleep 0.02; done"
+    script = f"echo ready; if [ -e {tmp_path}/left ]; then {more}; else {first_time}; fi"
+    with RunningWrapper(core, tmp_path, script, runs=2) as wrapper:
+        last = wrapper.end()
+        first = wrapper.reports[0]
+    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+    adopted = last["adopted_usage"]
+    assert adopted["user_ns"] + adopted["system_ns"] > 0
+    assert (first["may_be_others"], last["may_be_others"]) == (False, True)
+
+
+@each_core
 def test_a_killed_wrapper_takes_the_command_with_it(core: str, tmp_path: Path) -> None:
     with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
         (command,) = wrapper.pids

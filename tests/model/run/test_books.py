@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.model.run.books import Books, RanTime, ran_between
+from noisewatch.model.run.books import Books, RanTime, balance, ran_between
 from noisewatch.model.run.repetition import Repetition
 from tests.written.quiet_machine import quiet_files, stat_file
 from tests.written.repetitions import CPUACCT, MS, late, ran, repeat
@@ -28,6 +28,15 @@ def test_a_command_that_had_more_than_its_cpus_ran_has_left_them() -> None:
     books = _books(ran(), ran({2: 600}, 1.0), own_ms=850)
     assert books.foreign_ns is None
     assert "250 ms of CPU time more" in str(books.reason)
+
+
+def test_time_of_which_nobody_knows_whose_it_was_is_in_doubt_and_hides_nobody() -> None:
+    repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=600)
+    before, after = repetition.span.before, repetition.span.after
+    sure = balance(before, after, repetition.target, 600 * MS)
+    unsure = balance(before, after, repetition.target, 600 * MS, 300 * MS)
+    assert (unsure.own_ns, unsure.foreign_ns) == (600 * MS, 300 * MS)
+    assert unsure.doubt_ns == sure.doubt_ns + 300 * MS
 
 
 def test_a_few_microseconds_too_much_are_within_the_doubt() -> None:

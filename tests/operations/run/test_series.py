@@ -202,6 +202,25 @@ def test_what_a_repetition_leaves_running_is_its_own_and_disturbs_the_next(tmp_p
     assert (daemon, True) in [(reason.pid, "earlier" in reason.name) for reason in second.verdict.reasons]
 
 
+def test_what_a_daemon_starts_that_an_earlier_repetition_left_is_not_the_next_ones_own(tmp_path: Path) -> None:
+    """Orphans of both come to us: their time is none that the command had."""
+    busy = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
+    again = f"echo $$ > {tmp_path}/pid; while :; do ({busy} &); sleep 0.1; done"
+    daemonise = f"(setsid sh -c '{again}' < /dev/null > /dev/null 2>&1 &)"
+    script = f"[ -e {tmp_path}/pid ] || {daemonise}; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 0.5"
+    try:
+        series = _ran(RunOptions(argv=("sh", "-c", script), machine=_MACHINE, runs=2))
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    second = series.repetitions[1]
+    use = second.repetition.use
+    assert use.unsure_ns > 1_000_000
+    assert (use.left_ns, use.ran_alone) == (0, True)
+    assert second.repetition.books.own_ns == use.cpu_ns
+    assert second.repetition.books.doubt_ns >= use.unsure_ns
+    assert second.verdict.outcome != "undisturbed"
+
+
 def test_what_was_seen_of_the_last_repetitions_is_kept_and_of_earlier_ones_let_go() -> None:
     repetitions = [each.repetition for each in _ran(RunOptions(argv=("true",), machine=_MACHINE, runs=60)).repetitions]
     assert [each.number for each in repetitions if each.windows] == list(range(11, 61))

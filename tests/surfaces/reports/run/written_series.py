@@ -32,6 +32,7 @@ _END = EndedCommand(
     stopped_ns=0,
     left_pids=frozenset(),
     adopted_usage=None,
+    may_be_others=False,
     scheduling="",
 )
 
