@@ -47,7 +47,9 @@ def with_descendants(pids: Iterable[int]) -> frozenset[int]:
 class AdoptedProcesses:
     """The children that we have not started ourselves, of one command after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, inherited: frozenset[int] = frozenset()) -> None:
+        """Processes that we have started to help us leave none behind; those that were `inherited` may."""
+        self._inherited = inherited
         self._known: frozenset[int] = frozenset()  # of earlier commands
         self._helpers: frozenset[int] | None = None  # that we had before the first of them
         self._ours: frozenset[int] | None = frozenset()
@@ -61,7 +63,7 @@ class AdoptedProcesses:
         self._helpers = children if self._helpers is None else self._helpers
         self._known = (children or frozenset()) - (self._helpers or frozenset())
         earlier = with_descendants(self._known)
-        self.may_be_others = bool(children)
+        self.may_be_others = bool(self._known or self._inherited & (children or frozenset()))
         self._ours = None if children is None else children | earlier
         self._usage = ResourceUsage()
         return earlier

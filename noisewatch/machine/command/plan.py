@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet
+from noisewatch.machine.command.adopted import children_of
 from noisewatch.records import dataclass
 
 _SET_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # ignored, before any of our lines runs
@@ -49,6 +50,7 @@ class InheritedState:
     environment: tuple[bytes, ...]
     blocked_signals: int
     ignored_signals: int
+    children: frozenset[int] = frozenset()  # a shell's, for which this process was put
 
 
 def inherited_state() -> InheritedState:
@@ -60,6 +62,7 @@ def inherited_state() -> InheritedState:
         environment=_environment(),
         blocked_signals=signal_bits(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
         ignored_signals=signal_bits(ignored - _SET_BY_PYTHON),
+        children=children_of("self") or frozenset(),
     )
 
 

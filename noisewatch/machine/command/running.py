@@ -39,7 +39,7 @@ class Commands:
         self._inherited = inherited or inherited_state()
         self._core = core or load_launching()
         self._signals = TakenSignals()
-        self._adopted = AdoptedProcesses()
+        self._adopted = AdoptedProcesses(self._inherited.children)
         self._guard = CommandGuard()
         self._running: StartedCommand | None = None
         self._asked_to_end: signal.Signals | None = None

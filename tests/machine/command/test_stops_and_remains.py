@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from noisewatch.machine.command.adopted import children_of, with_descendants
+from noisewatch.machine.command.adopted import AdoptedProcesses, children_of, with_descendants
+from noisewatch.machine.command.plan import inherited_state
 from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
 from tests.plumbing.waiting import is_alive, wait_until
 
@@ -109,6 +111,15 @@ def test_whose_orphans_are_is_not_known_while_one_lives_that_an_earlier_command_
     adopted = last["adopted_usage"]
     assert adopted["user_ns"] + adopted["system_ns"] > 0
     assert (first["may_be_others"], last["may_be_others"]) == (False, True)
+
+
+def test_what_a_child_starts_that_this_process_was_begun_with_may_not_be_the_commands() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        inherited, helped = AdoptedProcesses(inherited_state().children), AdoptedProcesses()
+        inherited.begin_command()
+        helped.begin_command()
+        child.kill()
+    assert (inherited.may_be_others, helped.may_be_others) == (True, False)
 
 
 @each_core
