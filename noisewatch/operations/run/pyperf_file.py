@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
-from noisewatch.errors import Malformed, NoisewatchError, Unreadable
+from noisewatch.errors import NO_SUCH_FILE, Malformed, NoisewatchError, Unreadable
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
 from noisewatch.operations.run import pyperf_hook
 from noisewatch.records import dataclass
@@ -92,6 +92,8 @@ def _bytes_of(path: str) -> bytes:
             with gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file as reader:  # as pyperf does
                 content = reader.read(_LARGEST + 1)
     except (OSError, EOFError, zlib.error, ValueError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise Unreadable(path, f"{NO_SUCH_FILE}: the command did not write it (see what it said)") from error
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise Unreadable(path, reason) from error
     if len(content) > _LARGEST:

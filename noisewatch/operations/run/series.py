@@ -88,7 +88,7 @@ def run_series(
     Raises UsageError, CannotMeasure where there is no target CPU, and CannotStart.
     """
     if not machine.is_live:
-        raise UsageError("run: a command runs on this host only, not in a copied tree or a recording")
+        raise UsageError("a command runs on this host only, not in a copied tree or a recording")
     inherited = inherited_state()  # before this process is pinned
     watch = RunWatch(recorder or machine, snapshot_options(options.machine, machine), machine)
     first = watch.last

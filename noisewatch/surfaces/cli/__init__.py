@@ -33,11 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = arguments.command
         return command_of(arguments)(arguments)
     except CannotStart as error:
-        print(f"noisewatch: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"noisewatch run: {' '.join(str(error).split())}", file=sys.stderr)
         return error.status
     except NoisewatchError as error:
         message = " ".join(str(error).split())
-        print(f"noisewatch: {message}", file=sys.stderr)
+        print(f"noisewatch{' run' * (command == RUN)}: {message}", file=sys.stderr)
         if command == RUN:
             return CannotStart.OURS
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR

@@ -262,7 +262,9 @@ def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
 def parse_arguments(argv: Sequence[str]) -> Namespace:
     """The parsed command line, on top of what a file says. Raises UsageError."""
     parser, commands = build_parsers()
-    arguments = parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:  # argparse itself would have them be of the whole command line
+        commands.get(arguments.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     if arguments.command == PREFLIGHT and not arguments.no_config:
         return _configured(parser, commands[PREFLIGHT], arguments, argv)
     return arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, _ArgumentGroup
 from collections.abc import Callable
 
 from noisewatch.kinds import Tracer, Work
@@ -23,15 +23,20 @@ _MOST_PROCESSES = 4096
 _SHORTEST_INTERVAL_S = 0.1
 
 
-def add_machine_options(parser: ArgumentParser, default: object) -> None:
-    """Which machine, and which of its CPUs."""
-    group = parser.add_argument_group("machine")
-    group.add_argument(
+def add_cpus(parser: ArgumentParser | _ArgumentGroup, default: object) -> None:
+    """Which CPUs of the machine."""
+    parser.add_argument(
         "--cpus",
         metavar="LIST",
         default=default,
         help="target CPUs, such as 2-7 or 1,3 (kernel list syntax)",
     )
+
+
+def add_machine_options(parser: ArgumentParser, default: object) -> None:
+    """Which machine, and which of its CPUs."""
+    group = parser.add_argument_group("machine")
+    add_cpus(group, default)
     machine = group.add_mutually_exclusive_group()
     machine.add_argument(
         "--sysroot",
@@ -62,11 +67,13 @@ def add_idle_probe(parser: ArgumentParser) -> None:
     )
 
 
-def add_output(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
+def add_output(
+    parser: ArgumentParser, formats: tuple[str, ...], told_of_file: str = "write to FILE instead of standard output"
+) -> None:
     """In which format, and where to."""
     told = f"output format: {', '.join(formats)} (default {formats[0]})"
     parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=told)
-    parser.add_argument("--output", metavar="FILE", default=None, help="write to FILE instead of standard output")
+    parser.add_argument("--output", metavar="FILE", default=None, help=told_of_file)
 
 
 def add_budget(parser: ArgumentParser) -> None:

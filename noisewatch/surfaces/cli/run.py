@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import sys
 from argparse import Namespace
@@ -27,6 +28,7 @@ from noisewatch.surfaces.reports.run.report import ReportWish, opened_report
 DISTURBED, UNKNOWN = 5, 3
 _GATE = {RunOutcome.UNDISTURBED: 0, RunOutcome.DISTURBED: DISTURBED, RunOutcome.UNKNOWN: UNKNOWN}
 _BY_SIGNAL = 128
+_FEWEST_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
 
 
 def run(arguments: Namespace) -> int:
@@ -36,7 +38,8 @@ def run(arguments: Namespace) -> int:
     """
     argv = tuple(arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv)
     if not argv:
-        raise UsageError("run: no command (noisewatch run -- COMMAND)")
+        raise UsageError("no command (noisewatch run -- COMMAND)")
+    _check_open_files()
     check_results(arguments)
     runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None)
     is_series = runs > 1 or arguments.against is not None or arguments.aa
@@ -96,16 +99,23 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
     except (NoisewatchError, BrokenPipeError) as error:
         if series is None or (is_series and isinstance(error, BrokenPipeError)):
             raise
-        print(f"noisewatch: {error}", file=sys.stderr)
+        print(f"noisewatch run: {error}", file=sys.stderr)
         is_told = False
         is_empty = isinstance(error, NothingUndisturbed)
     except KeyboardInterrupt:
         if series is None:
-            print("noisewatch: interrupted before the first run: nothing was measured", file=sys.stderr)
+            print("noisewatch run: interrupted before the first run: nothing was measured", file=sys.stderr)
         raise
     if arguments.results is not None:
         is_told = results is not None and tell_results(results, arguments.filtered) and is_told
     return _Ran(series, results, is_told, is_empty)
+
+
+def _check_open_files() -> None:
+    """Raises UsageError where too few files may be open to look at the machine."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= most < _FEWEST_OPEN_FILES:
+        raise UsageError(f"only {most} files may be open at once: wanted at least {_FEWEST_OPEN_FILES} (ulimit -n)")
 
 
 def _gate(ran: _Ran, is_series: bool, has_results: bool) -> int:
@@ -120,12 +130,14 @@ def _ended_early(series: RunSeries) -> int:
     """Says why; as the command ended, or as a shell reports the signal."""
     if series.failed is None or series.ended_by is not None:  # the signal is why the run failed
         number = series.ended_by or signal.SIGINT
-        print(f"noisewatch: interrupted by {signal.Signals(number).name}: what was measured is above", file=sys.stderr)
+        print(
+            f"noisewatch run: interrupted by {signal.Signals(number).name}: what was measured is above", file=sys.stderr
+        )
         return _BY_SIGNAL + number
     status = series.end.exit_status
     how = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
     hints = "--show-output shows what it says, --ignore-failure goes on"
-    print(f"noisewatch: run {series.failed} ended {how}: {hints}", file=sys.stderr)
+    print(f"noisewatch run: run {series.failed} ended {how}: {hints}", file=sys.stderr)
     return status if status is not None else _BY_SIGNAL + (series.end.signal_number or 0)
 
 

@@ -7,7 +7,7 @@ from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
 from noisewatch.surfaces.cli.options import (
-    add_machine_options,
+    add_cpus,
     add_output,
     add_record,
     add_tracer,
@@ -20,6 +20,10 @@ from noisewatch.surfaces.reports.run.formats import RUN_FORMATS
 
 _MOST_RUNS = 1_000_000
 CALIBRATION_S = 1.0
+_OUTPUT = (
+    "write the --format to FILE (without one: a receipt in JSON Lines where FILE ends in .jsonl, else the text); "
+    "of a series, the text then still goes to standard output unless it is what FILE gets"
+)
 _EPILOG = """\
 examples:
   noisewatch run -- ./benchmark
@@ -42,8 +46,8 @@ def default_runs(is_aa: bool, has_other: bool) -> int:
 def fill_run(parser: ArgumentParser) -> None:
     """Options first; what follows `--`, or the first word that is no option, is the command."""
     parser.epilog = _EPILOG
-    add_machine_options(parser, SUPPRESS)
-    add_output(parser, RUN_FORMATS)
+    add_cpus(parser, SUPPRESS)
+    add_output(parser, RUN_FORMATS, _OUTPUT)
     parser.set_defaults(format=None)  # the name of the file may tell it
     add_record(parser)
     parser.add_argument(

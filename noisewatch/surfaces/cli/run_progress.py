@@ -14,6 +14,7 @@ from noisewatch.surfaces.reports.parts.colours import painted_row
 from noisewatch.text import printable
 
 if TYPE_CHECKING:
+    from noisewatch.machine.spinning.calibration.run import Progress
     from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.progress import RunBeginning
     from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
@@ -37,6 +38,7 @@ class RunProgress(TerminalListener):
         self._progress: SeriesProgress | None = None
         self._drawn_ns: int | None = None  # when the run ended that was drawn last
         self._is_between_output = False
+        self._is_calibrating = False
 
     def on_begin(self, beginning: RunBeginning) -> None:
         self._is_between_output = beginning.options.shows_output
@@ -56,6 +58,13 @@ class RunProgress(TerminalListener):
         elif self._shows and verdict.outcome != RunOutcome.UNDISTURBED:
             self.on_remark(f"run {repetition.number} {conclude_repetition(verdict, repetition.length_ns)}")
 
+    def on_calibrating(self, progress: Progress) -> None:
+        """One line: a picture of the gaps would leave its frames above the report."""
+        if self._shows:
+            text = f"calibrating {min(progress.done_s, progress.total_s):.1f} of {progress.total_s:.1f} s"
+            print(f"\r\x1b[K{text[: max(_columns() - _MARGIN, 1)]}", end="", file=sys.stderr, flush=True)
+            self._is_calibrating = True
+
     def on_waiting(self, reasons: str, left_s: float) -> None:
         if self._progress is not None:
             self._draw(f"{reasons} ({left_s:.0f} s at most)")
@@ -64,12 +73,12 @@ class RunProgress(TerminalListener):
 
     def on_remark(self, text: str) -> None:
         self._clear()
-        super().on_remark(text)
+        print(f"noisewatch run: {text}", file=sys.stderr, flush=True)
 
     def on_done(self) -> None:
         super().on_done()
         self._clear()
-        self._progress = None
+        self._progress, self._is_calibrating = None, False
 
     def _draw(self, waits_for: str = "") -> None:
         if self._progress is not None:
@@ -79,7 +88,7 @@ class RunProgress(TerminalListener):
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     def _clear(self) -> None:
-        if self._progress is not None:
+        if self._progress is not None or self._is_calibrating:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 

@@ -21,7 +21,7 @@ def check_results(arguments: Namespace) -> None:
     if arguments.filtered is None:
         return
     if arguments.results is None:
-        raise UsageError("run: --filtered needs --results FILE")
+        raise UsageError("--filtered needs --results FILE")
     refuse_same_file(arguments.results, arguments.filtered)
 
 
@@ -30,7 +30,7 @@ def read_results(path: str, series: RunSeries) -> MarkedResults | None:
     try:
         return mark_results(path, series)
     except NoisewatchError as error:
-        print(f"noisewatch: {error}", file=sys.stderr)
+        print(f"noisewatch run: {error}", file=sys.stderr)
         return None
 
 
@@ -44,7 +44,7 @@ def tell_results(marked: MarkedResults, filtered: str | None) -> bool:
         with _opened(filtered) as output:
             marked.write_undisturbed(output)
     except NoisewatchError as error:
-        print(f"noisewatch: {error}", file=sys.stderr)
+        print(f"noisewatch run: {error}", file=sys.stderr)
         return False
     return True
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_refused_without_waiting_for_it(tmp_path: Path) -
     bomb.write_bytes(gzip.compress(b" " * (65 << 20)))
     cut.write_bytes(gzip.compress(json.dumps(_content()).encode())[:-20])
     expected = {
-        tmp_path / "none": "No such file",
+        tmp_path / "none": "no such file: the command did not write it",
         pipe: "not a regular file",
         folder: "[Dd]irectory|not a regular file",
         bomb: "larger than 64 MiB",

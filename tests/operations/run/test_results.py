@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_read_is_said_and_the_status_is_not_0(tmp_path: Pa
         results.write_text(content)
     ran = _ran("--results", results, "--", "true")
     assert ran.returncode == 125
-    assert f"noisewatch: {results}: " in ran.stderr
+    assert f"noisewatch run: {results}: " in ran.stderr
     assert "Traceback" not in ran.stderr
 
 

@@ -110,7 +110,7 @@ def opened_report(wish: ReportWish, shown: RunListener) -> Iterator[RunReport]:
     """With all files open. Raises UsageError, before a command runs, where one cannot be written."""
     form = wish.wanted_form
     if wish.is_silent and form != TEXT:
-        raise UsageError(f"run: standard output is the command's: where to write the {form}? Add --output FILE")
+        raise UsageError(f"standard output is the command's: where to write the {form}? Add --output FILE")
     with ExitStack() as stack:
         summary = stack.enter_context(opened_output(None)) if wish.wants_summary else None
         if form == LINES:

@@ -26,7 +26,7 @@ def test_a_signal_in_the_opening_calibration_runs_nothing_and_says_so(tmp_path: 
         process.send_signal(number)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 128 + number
-    assert said == "noisewatch: interrupted before the first run: nothing was measured\n"
+    assert said == "noisewatch run: interrupted before the first run: nothing was measured\n"
     assert not (tmp_path / "ran").exists()
     assert (tmp_path / "receipt.jsonl").read_text() == ""
 

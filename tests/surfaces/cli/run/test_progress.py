@@ -53,7 +53,7 @@ def test_many_short_runs_are_drawn_now_and_then() -> None:
 
 def test_what_goes_wrong_is_told_in_a_line_of_its_own() -> None:
     written = _at_a_terminal(["--runs", "3", "--", "/nonexistent"])
-    assert written.rpartition("\r\x1b[K")[2].startswith("noisewatch: cannot run")
+    assert written.rpartition("\r\x1b[K")[2].startswith("noisewatch run: cannot run")
 
 
 def test_elsewhere_than_at_a_terminal_nothing_is_shown() -> None:

@@ -35,9 +35,21 @@ _STOPS_ITSELF = ("sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$; wait")
 def test_what_cannot_be_meant_is_an_error_of_its_own_and_runs_nothing(tmp_path: Path, options: list[str]) -> None:
     said = ran(*options, "--", "touch", tmp_path / "made")
     assert (said.returncode, said.stdout) == (125, "")
-    assert said.stderr.startswith("noisewatch: ")
+    assert said.stderr.startswith("noisewatch run: ")
     assert said.stderr.count("\n") == 1
     assert not (tmp_path / "made").exists()
+
+
+def test_an_option_that_does_not_exist_points_to_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, of in ((["run"], " run"), (["show"], " show"), ([], "")):
+        main([*words, "--bogus"])
+        assert f"(see noisewatch{of} --help)" in capsys.readouterr().err
+
+
+def test_too_few_open_files_are_refused() -> None:
+    command = ["sh", "-c", 'ulimit -n 8; exec "$@"', "sh", *NOISEWATCH, "run", "--", "true"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (said.returncode, "only 8 files may be open" in said.stderr) == (125, True)
 
 
 def test_so_is_an_option_before_it_and_no_command_at_all() -> None:
