@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.own_io import OwnIo
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
@@ -15,10 +15,14 @@ from noisewatch.kinds import THREADS
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.run.traced import TracedCulprit, threads_in
 from noisewatch.records import dataclass
+from noisewatch.units import describe_ns
 
 _USE_DOUBT_NS = 100_000  # what a process does before and after the kernel counts its time
 _EXACT_SHARE = 0.05  # less of a time in doubt is not worth a word
 _IN_DOUBT = "the trace has not seen all switches between threads"
+_NOT_ALL = "{} was not traced: it came online later"
+_WAITED = "the command waited {} for its CPU, of which the trace shows {}"
+_WAKE_NS = 100_000  # a CPU that is idle takes some time to begin
 _CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may run apart by half of that
 
 
@@ -35,6 +39,9 @@ def why_not_settled(repetition: Repetition, siblings: CpuSet, allowance: Allowan
     """Why the counters have to judge it; None where the trace can."""
     if isinstance(repetition.trace, str):
         return repetition.trace
+    doubt = _why_not_believed(repetition, repetition.trace, allowance)
+    if doubt is not None:
+        return doubt
     is_settled = find_traced(repetition, allowance, OwnIo.of(repetition)) is not None
     return None if is_settled and find_traced_siblings(repetition, siblings, allowance) is not None else _IN_DOUBT
 
@@ -43,7 +50,7 @@ def find_traced(repetition: Repetition, allowance: Allowance, io: OwnIo) -> Trac
     """Who ran on the target CPUs beside the command; None where no trace settles that."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
-    if isinstance(window, str):
+    if isinstance(window, str) or _why_not_believed(repetition, window, allowance) is not None:
         return None
     culprits = threads_in(window, repetition.target)
     foreign, own = io.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))
@@ -64,6 +71,22 @@ def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Al
     reasons = _reasons(repetition, culprits, ReasonKind.SIBLING)
     found = loud(reasons, allowed_ns)
     return found if found or not _is_in_doubt(culprits, reasons, 0, allowed_ns) else None
+
+
+def _why_not_believed(repetition: Repetition, window: TraceWindow, allowance: Allowance) -> str | None:
+    """What else is known of the repetition contradicts the trace, or the trace is not of all of its CPUs."""
+    online = [each.online.online for each in (repetition.span.before, repetition.span.after)]
+    there = repetition.target if None in online else repetition.target & frozenset().union(*(o or () for o in online))
+    untraced = there - window.own_ns_by_cpu.keys()
+    if untraced:
+        return _NOT_ALL.format(name_cpus(untraced))
+    use = repetition.use
+    waited_ns = use.waited_ns if use.ran_alone else None
+    others_ns = sum(time.ns for time in window.times if time.cpu in repetition.target)
+    unseen_ns = (waited_ns or 0) - others_ns - use.switches * _WAKE_NS
+    if waited_ns is not None and unseen_ns > allowance.ns(repetition.length_ns):
+        return _WAITED.format(describe_ns(waited_ns), describe_ns(others_ns))
+    return None
 
 
 def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: ReasonKind) -> list[RunReason]:

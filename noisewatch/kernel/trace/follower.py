@@ -6,6 +6,7 @@ before.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -27,6 +28,9 @@ from noisewatch.kinds import Tracer
 _MOST_PENDING = 500  # pages, of 4 kB as a rule
 _NOT_FOLLOWED = "no command was followed"
 _BIRTHS_LOST = "events were lost: who was started by whom is not known"
+_SWITCHED_OFF = "somebody has switched the trace off meanwhile"
+_SILENT = "{}: the trace has not seen a thread of the command end, so events are missing"
+_ENDS_WITHIN_NS = 20_000_000  # a thread that is waited for has yet to leave its CPU
 _NOT_BEGUN = "the trace has not seen the command begin"
 
 
@@ -91,17 +95,45 @@ class TraceFollower:
         """Takes in what has happened, while those who were seen are still there to be named."""
         self.drain()
         self._take_in(None)
+        self._lose_if_off()
 
     def end(self, ended_ns: int) -> TraceWindow | str:
         """What happened until the command ended, which it has; why that is not known."""
         self.drain()
         self._take_in(ended_ns)
-        times, self._times = self._times, None
+        times = self._times
         if times is None:
             return _NOT_FOLLOWED
-        trouble = self._trouble(times)
+        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._silence(times.own, ended_ns)
+        self._times = None
         self._sends.is_damaged = False
         return trouble if trouble is not None else times.window(ended_ns, tuple(self._buffers.untold))
+
+    def _lose_if_off(self) -> bool:
+        """Whoever had a CPU last need not have it any more: until the next event nobody knows."""
+        is_off = not (self._buffers.target.is_writing and self._buffers.senders.is_writing)
+        if is_off:
+            for trace in self._traces.values():
+                trace.lose()
+        return is_off
+
+    def _silence(self, own: OwnThreads, ended_ns: int) -> str | None:
+        """Where a thread of the command that is gone still has the CPU by the trace."""
+        until_ns = time.monotonic_ns() + _ENDS_WITHIN_NS
+        while (gone := self._gone_but_running(own, ended_ns)) and time.monotonic_ns() < until_ns:
+            time.sleep(0.001)
+            self.drain()
+            self._take_in(ended_ns)
+        for trace in gone:
+            trace.lose()
+        return _SILENT.format(name_cpus([trace.cpu for trace in gone])) if gone else None
+
+    def _gone_but_running(self, own: OwnThreads, ended_ns: int) -> list[CpuTrace]:
+        return [
+            trace
+            for trace in self._traces.values()
+            if own.had(trace.tid, ended_ns) and not os.path.exists(f"/proc/{trace.tid}")
+        ]
 
     def _take_in(self, ended_ns: int | None) -> None:
         births = self._births_until(self._read_ns)

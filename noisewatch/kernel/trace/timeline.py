@@ -95,7 +95,7 @@ class CpuTrace:
         self._frames: list[tuple[Kind, str]] = []  # kind and name of each of them
         self._own: list[int] = []
         self._thread: int | None = None  # None until an event tells
-        self._tid = 0
+        self.tid = 0  # of the thread that has the CPU; 0 where it is idle, or nobody knows
         self._thread_ns = 0
         self._since_ns = begin_ns  # it has the CPU
 
@@ -103,10 +103,10 @@ class CpuTrace:
         """Takes in the next page; what makes no sense in it counts as lost."""
         try:
             if is_after_loss(page):
-                self._lose()
+                self.lose()
             self._take_in(page)
         except (IndexError, struct.error):
-            self._lose()
+            self.lose()
 
     def _take_in(self, page: bytes) -> None:
         events = self._events
@@ -118,7 +118,7 @@ class CpuTrace:
             if action == NMI:
                 self._interrupt(event, words, at, now)
                 continue
-            if words[at + 1] != self._tid or self._thread is None:
+            if words[at + 1] != self.tid or self._thread is None:
                 self._correct(words[at + 1], now)
             self._step(now)
             if action == ENTER:
@@ -261,7 +261,7 @@ class CpuTrace:
         """From now on; the source's name is empty where only the thread's number was told."""
         if self._thread and self._thread_ns:
             self.stats[self._thread].add(self._thread_ns)
-        self._tid, self._thread, self._thread_ns = tid, number, 0
+        self.tid, self._thread, self._thread_ns = tid, number, 0
         self._since_ns = self.last_ns or 0
 
     def _unwind(self) -> None:
@@ -291,9 +291,9 @@ class CpuTrace:
             self.stats.append(RunCounter())
         return number
 
-    def _lose(self) -> None:
+    def lose(self) -> None:
         """Nobody knows what is running until the next switch says so."""
         self.lost_pages += 1
         self._stack, self._frames, self._own = [], [], []
-        self._thread, self._thread_ns = None, 0
+        self.tid, self._thread, self._thread_ns = 0, None, 0
         self.last_ns = self._known_since_ns = None

@@ -81,6 +81,7 @@ class Instance:
         self._prepare = prepare
         self.path = instance_path(tracefs, purpose)
         self._pipes: dict[int, int] = {}
+        self._enabled: list[str] = []
 
     def __enter__(self) -> Self:
         try:
@@ -115,7 +116,17 @@ class Instance:
             self._write(f"events/{event}/enable", "1")
         except OSError:
             return False
+        self._enabled.append(event)
         return True
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether it still is as `start` and `enable` have left it: root may switch off what is not its own."""
+        switches = ("tracing_on", *(f"events/{event}/enable" for event in self._enabled))
+        try:
+            return all((self.path / name).read_text().startswith("1") for name in switches)
+        except OSError:
+            return False
 
     def start(self) -> None:
         """From now on events are kept."""
@@ -133,8 +144,6 @@ class Instance:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                if error.errno in (errno.ENODEV, errno.EBUSY):
-                    return
                 raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
             if not page:
                 return

@@ -11,7 +11,7 @@ from noisewatch.judgement.run.traced_time import why_not_settled
 from noisewatch.kernel.trace.runs import Parent
 from noisewatch.model.run.repetition import Repetition
 from tests.written.quiet_machine import process
-from tests.written.repetitions import ALLOWED, MS, THREADED, judge, ran, repeat
+from tests.written.repetitions import ALLOWED, ALONE, MS, THREADED, judge, ran, repeat
 from tests.written.trace_windows import thread_time, traced
 
 _HOG = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 200)]
@@ -153,3 +153,25 @@ def test_a_sibling_is_judged_by_the_trace_where_it_was_traced() -> None:
     hog = replace(window, times=(thread_time("hog", 900, 30, cpu=1),))
     (reason,) = judge(replace(busy, trace=hog), siblings).reasons
     assert (reason.kind, reason.name, reason.cpu, reason.ns) == (ReasonKind.SIBLING, "hog", 1, 30 * MS)
+
+
+def test_a_trace_that_was_not_of_all_target_cpus_does_not_settle_it() -> None:
+    whole = traced(_busy(own_ms=800), own_ms=800)
+    assert not isinstance(whole.trace, str)
+    part = replace(whole, trace=replace(whole.trace, own_ns_by_cpu={2: 800 * MS}))
+    assert why_not_settled(whole, _NOBODY, ALLOWED) is None
+    assert "CPU 3 was not traced" in str(why_not_settled(part, _NOBODY, ALLOWED))
+    assert judge(part) == judge(_busy(own_ms=800))
+
+
+def test_a_trace_that_shows_less_than_the_command_had_to_wait_is_not_believed() -> None:
+    """5 ms are allowed, and 2 ms for the twenty times that it was woken up."""
+    use = replace(ALONE, waited_ns=28 * MS, switches=20)
+    repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=use)
+    silent = traced(repetition, thread_time("hog", 900, 4), own_ms=900)
+    assert "waited 28" in str(why_not_settled(silent, _NOBODY, ALLOWED))
+    assert judge(silent).outcome == RunOutcome.DISTURBED
+    explained = traced(repetition, thread_time("hog", 900, 22), own_ms=900)
+    assert why_not_settled(explained, _NOBODY, ALLOWED) is None
+    threaded = replace(silent, use=replace(silent.use, ran_alone=False))
+    assert why_not_settled(threaded, _NOBODY, ALLOWED) is None

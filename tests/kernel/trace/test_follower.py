@@ -27,6 +27,11 @@ class _WrittenInstance(Instance):
     def __init__(self) -> None:
         super().__init__(Path("/nowhere"), "target", (1,), 256)
         self.written: dict[int, list[bytes]] = {}
+        self.is_on = True
+
+    @property
+    def is_writing(self) -> bool:
+        return self.is_on
 
     def pages(self, cpu: int) -> Iterable[bytes]:
         return self.written.pop(cpu, [])
@@ -165,9 +170,7 @@ def test_events_that_were_lost_make_it_unknown_until_the_next_command() -> None:
         followed.on_target((20, switch("run", _COMMAND)))
         followed.on_target((500, switch("run", _COMMAND)), is_after_loss=True)
         followed.begin(100)
-        said = followed.end(1000)
-        assert isinstance(said, str)
-        assert "CPU 1 were lost" in said
+        assert "CPU 1 were lost" in str(followed.end(1000))
         followed.on_others((2000, _born(_COMMAND, _BEFORE)))
         followed.on_target((2500, switch("idle", 0, _COMMAND)))
         followed.begin(2100)
@@ -182,6 +185,7 @@ def test_births_that_were_lost_make_it_unknown_until_the_next_command() -> None:
         followed.begin(100)
         assert followed.end(1000) == "events were lost: who was started by whom is not known"
         followed.on_others((2000, _born(_COMMAND, _BEFORE)))
+        followed.on_target((3000, switch("idle", 0, _COMMAND)))
         followed.begin(2100)
         assert _own_us(followed.end(3000)) == 900
 
@@ -199,9 +203,7 @@ def test_of_a_cpu_on_which_nothing_was_seen_yet_nothing_is_known() -> None:
     with _followed() as followed:
         followed.on_others((10, _born(_COMMAND, _BEFORE)))
         followed.begin(100)
-        said = followed.end(1000)
-    assert isinstance(said, str)
-    assert "none was seen yet" in said
+        assert "none was seen yet" in str(followed.end(1000))
 
 
 def test_a_trace_that_does_not_show_the_command_is_not_believed() -> None:
@@ -230,6 +232,7 @@ def test_a_call_that_the_command_sent_is_its_own() -> None:
             (320, record(f"{call}_exit", _COMMAND)),
             (510, record(f"{call}_entry", _COMMAND)),
             (530, record(f"{call}_exit", _COMMAND)),
+            (900, switch("idle", 0, _COMMAND)),
         )
         followed.begin(100)
         window = followed.end(1000)
@@ -264,3 +267,33 @@ def test_time_of_the_command_whose_begin_was_not_seen_may_have_been_a_strangers(
     assert _in_doubt(0, _COMMAND) == (200, [])
     assert _in_doubt(_HOG, _COMMAND) == (200, [])
     assert _in_doubt(_COMMAND, _COMMAND) == (0, [])
+
+
+def test_a_trace_that_was_switched_off_is_not_believed_until_it_tells_who_has_the_cpu() -> None:
+    with _followed() as followed:
+        followed.on_others((10, _born(_COMMAND, _BEFORE)))
+        followed.on_target((20, switch("run", _COMMAND)), (500, switch("hog", _HOG, _COMMAND)))
+        followed.begin(100)
+        followed.buffers.started.is_on = False
+        assert followed.end(1000) == "somebody has switched the trace off meanwhile"
+        followed.buffers.started.is_on = True
+        followed.on_others((2000, _born(_COMMAND, _BEFORE)))
+        followed.on_target((2500, switch("run", _COMMAND, _HOG)), (2900, switch("idle", 0, _COMMAND)))
+        followed.begin(2100)
+        assert "CPU 1 were lost" in str(followed.end(3000))
+
+
+def test_a_thread_of_the_command_that_is_gone_and_has_the_cpu_all_the_same_shows_that_events_are_missing() -> None:
+    with _followed() as followed:
+        followed.on_others((10, _born(_COMMAND, _BEFORE)))
+        followed.on_target((20, switch("run", _COMMAND)))
+        followed.begin(100)
+        assert "CPU 1: the trace has not seen a thread of the command end" in str(followed.end(1000))
+
+
+def test_what_the_command_has_left_running_may_have_the_cpu() -> None:
+    with _followed() as followed:
+        followed.on_others((10, _born(_COMMAND, _BEFORE)), (15, _born(os.getpid(), _COMMAND)))
+        followed.on_target((20, switch("run", _COMMAND)), (300, switch("left", os.getpid(), _COMMAND)))
+        followed.begin(100)
+        assert _own_us(followed.end(1000)) == 900

@@ -39,3 +39,21 @@ def test_what_was_lost_or_left_unread_is_counted_and_otherwise_unknown(
         (instance.path / "per_cpu/cpu1").mkdir(parents=True)
         (instance.path / "per_cpu/cpu1/stats").write_text(text)
     assert instance.lost(1) == lost
+
+
+def test_what_somebody_else_has_switched_off_is_noticed(tmp_path: Path) -> None:
+    instance = Instance(tmp_path, "target", [1], 64)
+    (instance.path / "events/sched/sched_switch").mkdir(parents=True)
+    files = [instance.path / name for name in ("tracing_on", "events/sched/sched_switch/enable")]
+    for file in files:
+        file.write_text("1\n")
+    assert instance.enable("sched/sched_switch")
+    assert _is_writing(instance)
+    for file in files:
+        file.write_text("0\n")
+        assert not _is_writing(instance)
+        file.write_text("1*\n")
+
+
+def _is_writing(instance: Instance) -> bool:
+    return instance.is_writing
