@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from noisewatch.cpus import format_cpu_list
@@ -19,10 +20,11 @@ from noisewatch.surfaces.reports.run.words import (
     difference_words,
     doubt_words,
     range_words,
+    seen_from_the_second,
     selection_words,
     variance_words,
 )
-from noisewatch.text import printable
+from noisewatch.text import clean, printable
 from noisewatch.units import share_text
 
 _NAMES = ("A", "B")
@@ -87,10 +89,16 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     found = conclusion.difference or conclusion.of_all_pairs
     if found is None:
         return []
-    which = "" if conclusion.difference is not None else "of all pairs, as none was undisturbed: "
+    which = "" if conclusion.difference is not None else "; all pairs count here, as none was undisturbed"
     if series.options.is_aa:
-        return [which + against_itself_words(found), SAME_LAYOUT]
-    return [which + difference_words(found)]
+        return [against_itself_words(found) + which, SAME_LAYOUT]
+    return [difference_words(seen_from_the_second(found), *reversed(_names_of(series))) + which]
+
+
+def _names_of(series: RunSeries) -> tuple[str, str]:
+    """Of both programs; with their letters where these have one name."""
+    first, second = (clean(os.path.basename(argv[0])) for argv in series.options.commands)
+    return (first, second) if first != second else (f"A ({first})", f"B ({second})")
 
 
 def left_sentences(series: RunSeries) -> list[str]:

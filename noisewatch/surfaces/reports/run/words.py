@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
@@ -69,6 +70,21 @@ def difference_words(found: MeanDifference, a: str = "A", b: str = "B") -> str:
     return (
         f"no difference shown: {b} takes between {_from_to(found.interval, ' and ')} time than {a} ({at}); "
         f"one of less than {share_text(found.smallest_shown)} would often be missed"
+    )
+
+
+def seen_from_the_second(found: MeanDifference) -> MeanDifference:
+    """How much longer the first takes, as a share of the second: the second is what the first is held against."""
+
+    def turned(share: float) -> float:
+        return 1 / (1 + share) - 1 if share > -1 else math.inf
+
+    interval, smallest = found.interval, found.smallest_shown
+    return replace(
+        found,
+        share=turned(found.share),
+        interval=None if interval is None else Bounds(turned(interval.high), turned(interval.low)),
+        smallest_shown=None if smallest is None else smallest / (1 + found.share),
     )
 
 

@@ -16,6 +16,7 @@ from noisewatch.surfaces.reports.run.words import (
     doubt_words,
     mean_words,
     range_words,
+    seen_from_the_second,
     selection_rows,
     selection_words,
     variance_words,
@@ -165,3 +166,8 @@ def test_a_selection_tells_both_and_refuses_aloud() -> None:
     )
     none = select_by_cause(_FOUR, [None] * 4, 0.8)
     assert selection_rows(none) == [("all runs", mean_words(statistics_of(_FOUR)))]
+
+
+def test_the_first_command_is_held_against_the_second() -> None:
+    turned = seen_from_the_second(MeanDifference(25, 0.25, Bounds(0.0, 1.0), 0.5, 0.0))
+    assert (turned.share, turned.interval, turned.smallest_shown) == (pytest.approx(-0.2), Bounds(-0.5, 0.0), 0.4)
