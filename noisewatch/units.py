@@ -17,6 +17,7 @@ _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = regex(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
 _LEAST_SHARE = 0.0005  # what else would be rounded to none
 _LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # shares: what is beyond says nothing any more
+_FOUR_DIGITS_FROM = 9.995  # three digits of it would be written with an exponent
 _COUNTED = {"CPUs", "nodes", "caches", "users", "tasks", "periods", "times", "pages", "events"}
 _SHORT_UNITS = {"per second": "/s", "seconds": " s"}
 
@@ -66,9 +67,11 @@ def describe_share(share: float | None, digits: int = 2) -> str:
 
 
 def share_text(share: float) -> str:
-    """`0.21%`, `7.4%`, `132%`: three digits of it; what is next to nothing is no zero."""
+    """`0.21%`, `7.4%`, `132%`, `1140%`: three digits of it; what is next to nothing is no zero."""
     if 0 < share < _LEAST_TEXT:
         return f"<{_LEAST_TEXT:.2%}"
+    if _FOUR_DIGITS_FROM <= share < _MOST_TEXT:
+        return f"{share:.0%}"
     return f"{share * 100:.3g}%" if share < _MOST_TEXT else "none" if math.isinf(share) else f">{_MOST_TEXT:.0%}"
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
-from noisewatch.units import describe_ns, describe_share, short_duration
+from noisewatch.units import describe_ns, describe_share, share_text, short_duration
 
 _MARKS = {RunOutcome.UNDISTURBED: "•", RunOutcome.DISTURBED: "!", RunOutcome.UNKNOWN: "?"}
 _UNDISTURBED_IN_ASCII = "."
 _MOST_NAMED = 3
+_SUMMED = frozenset({ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL})
 _DEEDS = {
     ReasonKind.NODE_CHANGED: " moved to another memory node",
     ReasonKind.CORES_CHANGED: " moved to another kind of core",
@@ -22,14 +29,18 @@ def mark_of(outcome: RunOutcome, in_unicode: bool = True) -> str:
     return _UNDISTURBED_IN_ASCII if outcome == RunOutcome.UNDISTURBED and not in_unicode else _MARKS[outcome]
 
 
-def describe_reason(reason: RunReason) -> str:
-    """`stress-ng (pid 812) on CPU 3: 12 ms (1.2%), from 0.2 s to 1.1 s`."""
+def named(noise: Kind | None, name: str) -> str:
+    """`softirq RCU`; but the name alone where it says what it is: of a process, and `timer interrupts`."""
+    says_itself = noise is None or noise == Kind.THREAD or re.search(rf"\b(interrupts|{noise})\b", name)
+    return name if noise is None or says_itself else noise.with_name(name)
+
+
+def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
+    """`stress-ng (pid 812) on CPU 3: 12 ms (1.2%), between 0.2 s and 1.1 s`; when, unless that is all the length."""
     who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
-    if reason.noise is not None:
-        who = reason.noise.with_name(who)
-    who += _DEEDS.get(reason.kind, "")
+    who = named(reason.noise, who) + _DEEDS.get(reason.kind, "")
     where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
-    return f"{who}{where}{_cost(reason)}{_when(reason)}"
+    return f"{who}{where}{_cost(reason)}{_when(reason, length_ns)}"
 
 
 def _place(reason: RunReason) -> str:
@@ -43,8 +54,10 @@ def _cost(reason: RunReason) -> str:
     return f": {'~' if reason.is_estimate else ''}{describe_ns(reason.ns)}{share}"
 
 
-def _when(reason: RunReason) -> str:
+def _when(reason: RunReason, length_ns: int | None) -> str:
     if reason.begin_ns is None or reason.end_ns is None:
+        return ""
+    if length_ns is not None and reason.begin_ns <= 0 and reason.end_ns >= length_ns:
         return ""
     return f", between {short_duration(max(reason.begin_ns, 0))} and {short_duration(reason.end_ns)}"
 
@@ -72,7 +85,7 @@ def failure_words(status: int) -> str:
 
 def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int = _MOST_NAMED) -> str:
     """Why it does not count, and what it met."""
-    told = (unmeasured_words(repetition), describe_reasons(verdict, most))
+    told = (unmeasured_words(repetition), summarize_reasons(verdict, repetition.length_ns, most))
     return "; ".join(each for each in told if each)
 
 
@@ -86,7 +99,42 @@ def left_words(repetition: Repetition) -> str | None:
     return f"run {repetition.number} left running: {', '.join(told[:_MOST_NAMED])}{rest}"
 
 
+def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = _MOST_NAMED) -> str:
+    """`41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`; or why it is unknown.
+
+    What cannot be summed, as it has no time or is of a sibling, has a sentence of its own.
+    """
+    if verdict.outcome == RunOutcome.UNKNOWN:
+        return "; ".join(verdict.unknowns)
+    summed = [each for each in verdict.reasons if each.kind in _SUMMED and each.ns is not None]
+    if len(summed) < 2:
+        summed = []
+    alone = [each for each in verdict.reasons if each not in summed]
+    told = [describe_reason(each, length_ns) for each in alone[:most]]
+    told += [f"{len(alone) - most} more"] if len(alone) > most else []
+    return "; ".join([*([_sum_words(summed, length_ns, most)] if summed else []), *told])
+
+
+def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
+    """Who took time of the target CPUs, each once, the most first."""
+    ns_by_who: dict[str, int] = defaultdict(int)
+    name_by_pid: dict[int, str] = {}
+    for each in sorted(reasons, key=lambda each: -(each.ns or 0)):
+        who = named(each.noise, printable(each.name))
+        if each.pid is not None and each.noise in THREADS:
+            who = name_by_pid.setdefault(each.pid, f"{who} (pid {each.pid})")
+        ns_by_who[who] += each.ns or 0
+    total_ns, cpus = sum(ns_by_who.values()), {each.cpu for each in reasons if each.cpu is not None}
+    share = f" ({share_text(total_ns / length_ns)})" if len(cpus) == 1 and length_ns else ""
+    about = "~" if any(each.is_estimate for each in reasons) else ""
+    where = f" on {name_cpus(cpus)}" if cpus else ""
+    ordered = sorted(ns_by_who.items(), key=lambda each: -each[1])
+    told = ", ".join(f"{who} {describe_ns(ns)}" for who, ns in ordered[:most])
+    rest = f" and {len(ordered) - most} more" if len(ordered) > most else ""
+    return f"{about}{describe_ns(total_ns)}{share} of noise{where}, by {told}{rest}"
+
+
 def conclude_repetition(verdict: RepetitionVerdict, length_ns: int) -> str:
     """`undisturbed, 1.23 s`; `disturbed, 1.23 s: …`."""
-    reasons = describe_reasons(verdict)
+    reasons = summarize_reasons(verdict, length_ns)
     return f"{verdict.outcome}, {describe_ns(length_ns)}" + (f": {reasons}" if reasons else "")

@@ -8,6 +8,7 @@ from itertools import islice
 from noisewatch.cpus import fitting_cpu_list, name_cpus
 from noisewatch.judgement.finding_words import commands_of
 from noisewatch.judgement.remedies import Remedy
+from noisewatch.judgement.run.reason_words import named
 from noisewatch.judgement.run.reasons import ReasonKind
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.conclusion import remedy_in
@@ -22,12 +23,12 @@ _LIST_WIDTH = 24  # columns for a list of CPUs
 
 
 def name_of_culprit(culprit: RunCulprit) -> str:
-    """`thread stress-ng (pid 812)`, `thread cc1 (pid 812 and 41 more)`, `irq eth0-rx-3`."""
+    """`stress-ng (pid 812)`, `cc1 (pid 812 and 41 more)`, `irq eth0-rx-3`."""
     name = printable(culprit.name)
     if culprit.pids:
         rest = len(culprit.pids) - 1
         name += f" (pid {culprit.pids[0]}" + (f" and {rest} more)" if rest else ")")
-    return name if culprit.noise is None else culprit.noise.with_name(name)
+    return named(culprit.noise, name)
 
 
 def time_of_culprit(culprit: RunCulprit) -> str:

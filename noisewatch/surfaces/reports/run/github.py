@@ -26,7 +26,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     """All of `run --format github`: what it comes to, as a notice; errors where no result stands; then the runs."""
     conclusion = conclude(series)
     told = [_told(series, options, each) for each in conclusion.commands] + difference_sentences(series, conclusion)
-    lines = [workflow_command("notice", f"noisewatch run: {counts_of(series)}", "\n".join(told))]
+    lines = [workflow_command("notice", f"noisewatch: {counts_of(series)}", "\n".join(told))]
     wrong = [*machine_sentences(conclusion), *ending_sentences(series)]
     wrong += [
         letter_of(series, each.command) + selection_words(each.selected)

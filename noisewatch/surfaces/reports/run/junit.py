@@ -71,7 +71,8 @@ def _case(judged: JudgedRepetition, suite: str) -> Element:
 
 def _details(judged: JudgedRepetition) -> Iterator[str]:
     yield from map(describe_reason, judged.verdict.reasons)
-    yield from judged.verdict.unknowns
+    if judged.verdict.outcome == RunOutcome.UNKNOWN:
+        yield from judged.verdict.unknowns
     failed = _failure_of(judged.repetition)
     if failed:
         yield failed

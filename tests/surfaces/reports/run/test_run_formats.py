@@ -109,7 +109,7 @@ def test_github_is_told_what_it_comes_to_and_of_each_run_that_was_not_undisturbe
     series = written_series(UNDISTURBED, UNDISTURBED, disturbed_by("hog"), UNKNOWN)
     commands = [workflow_command(line) for line in rendered("github", series).splitlines()]
     assert [(level, properties["title"]) for level, properties, _ in commands] == [
-        ("notice", "noisewatch run: 2 of 4 runs undisturbed"),
+        ("notice", "noisewatch: 2 of 4 runs undisturbed"),
         ("warning", "noisewatch: run 3"),
         ("warning", "noisewatch: run 4"),
     ]

@@ -37,7 +37,7 @@ def test_it_says_in_this_order_whether_to_trust_it_the_figures_who_it_was_what_h
     report = rendered("text", _SERIES)
     places = _places(
         report,
-        "3 of 5 runs undisturbed, 1 disturbed, 1 unknown; mostly by thread hog (pid 900), 50 ms in 1 run",
+        "3 of 5 runs undisturbed, 1 disturbed, 1 unknown; mostly by hog (pid 900), 50 ms in 1 run",
         "undisturbed runs  1.10 s ± 0.10 s",
         "all runs",
         "varies",
@@ -105,7 +105,7 @@ def test_a_pipe_gets_no_colour_and_an_encoding_without_them_no_blocks() -> None:
 
 def test_markdown_has_the_culprits_what_helps_and_the_picture() -> None:
     report = rendered("markdown", _SERIES)
-    assert "| thread hog (pid 900) | 50 ms | 1 | CPU 2 |" in report
+    assert "| hog (pid 900) | 50 ms | 1 | CPU 2 |" in report
     picture = report[report.index("```text\ntime of each run") :]
     assert "▲" in picture
     assert picture.index("```", 5) > picture.index("after")
@@ -127,4 +127,4 @@ def test_what_would_have_placed_its_threads_better_is_a_line_to_be_copied() -> N
 
 def test_of_two_commands_the_second_line_counts_the_runs_of_both() -> None:
     report = rendered("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN, UNDISTURBED, has_two=True))
-    assert report.splitlines()[1].startswith("2 of 4 runs undisturbed, 1 disturbed, 1 unknown; mostly by thread hog")
+    assert report.splitlines()[1].startswith("2 of 4 runs undisturbed, 1 disturbed, 1 unknown; mostly by hog")
