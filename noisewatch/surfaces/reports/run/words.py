@@ -21,6 +21,7 @@ SAME_LAYOUT = (
     "A command against itself does not see the layout floor: both run the same file, and what linking it again, "
     "another path or a larger environment would change is in neither."
 )
+_BOUNDLESS = 1e9  # a share: where the runs vary so much that no time at all is within the interval
 
 
 def mean_words(series: SeriesStatistics) -> str:
@@ -77,7 +78,7 @@ def seen_from_the_second(found: MeanDifference) -> MeanDifference:
     """How much longer the first takes, as a share of the second: the second is what the first is held against."""
 
     def turned(share: float) -> float:
-        return 1 / (1 + share) - 1 if share > -1 else math.inf
+        return 1 / (1 + share) - 1 if share > -1 else _BOUNDLESS
 
     interval, smallest = found.interval, found.smallest_shown
     return replace(
