@@ -67,21 +67,25 @@ def test_it_is_found_by_who_may_see_no_process_of_others(open_folder: Path) -> N
     assert found.blamed == []
 
 
-def test_what_a_command_forks_does_not_disturb_it(tmp_path: Path) -> None:
-    """What the kernel's own threads do to free so many processes counts as theirs."""
+_FREED = "what ksoftirqd and rcu_preempt do to free so many processes is not told apart yet"
+
+
+@pytest.mark.parametrize("program", [pytest.param(_FORKS, marks=pytest.mark.xfail(reason=_FREED)), _WRITES])
+def test_what_a_command_brings_about_itself_does_not_disturb_it(program: str, tmp_path: Path) -> None:
+    """Again where others did so meanwhile."""
+    lines = _ran(
+        tmp_path, "--runs", "2", "--retry", "18", "--", sys.executable, "-S", "-c", program.format(folder=str(tmp_path))
+    )
+    assert [line["verdict"] for line in lines].count("undisturbed") == 2
+
+
+def test_no_process_that_a_command_forks_is_blamed(tmp_path: Path) -> None:
     forker = tmp_path / "forker"
     forker.write_text(f"#!{sys.executable} -S\n{_FORKS}")
     forker.chmod(0o755)
     lines = _ran(tmp_path, "--runs", "5", "--", str(forker))
     assert len(lines) == 5
     assert not [reason for line in lines for reason in line["reasons"] if "forker" in reason["name"]]
-
-
-def test_what_a_command_writes_does_not_disturb_it(tmp_path: Path) -> None:
-    """Again where others did so meanwhile."""
-    program = _WRITES.format(folder=str(tmp_path))
-    lines = _ran(tmp_path, "--runs", "2", "--retry", "18", "--", sys.executable, "-S", "-c", program)
-    assert [line["verdict"] for line in lines].count("undisturbed") == 2
 
 
 def test_a_noisewatch_that_is_killed_takes_the_command_with_it(tmp_path: Path) -> None:
