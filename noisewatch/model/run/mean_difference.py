@@ -14,12 +14,16 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from noisewatch.model.distributions import SIGNIFICANCE, detection_factor, t_quantile
+from noisewatch.model.distributions import SIGNIFICANCE, chi_square_quantile, detection_factor, t_quantile
 from noisewatch.model.run.series import Bounds
 from noisewatch.records import dataclass
 
-TEST_OF_PAIRS = "pairs of neighbours in drawn order, t-test without the effect of the order, two-sided 5 %, power 0.8"
+TEST_OF_PAIRS = (
+    "pairs of neighbours in drawn order, t-test without the effect of the order, two-sided 5 %, power 0.8, "
+    "for the most noise that is likely (one-sided 90 %)"
+)
 FEWEST_PAIRS = 3
+_NOISE_CONFIDENCE = 0.90
 
 
 class RunPair(NamedTuple):
@@ -35,10 +39,10 @@ class MeanDifference:
     """`share` is how much longer B takes than A, as a share of A's mean. 0.02: B takes 2 % more.
 
     `interval` holds it in 95 of 100 series. `smallest_shown` is the smallest difference that a series of so many pairs
-    shows in 4 of 5 cases (`TEST_OF_PAIRS`), if the noise is what it was in this one. As that is estimated, the next
-    series of 15 pairs shows it in 76 of 100 cases, where few runs take much longer in 66; and twice as much in 99, and
-    in 86 (tests.benchmark.run_statistics). Both are None of fewer than three pairs, or where one command always
-    ran first.
+    shows in 4 of 5 cases even with the most noise that this one lets expect (`TEST_OF_PAIRS`). So the next series of 15
+    pairs shows it in 94 of 100 cases, where few runs take much longer in 77 to 82; and twice as much in 100, and in 91
+    to 96 (tests.benchmark.run_statistics). Both are None of fewer than three pairs, or where one command always ran
+    first.
 
     `second_share` is how much longer a run takes as the second of its pair: drift, or what the first leaves behind.
     """
@@ -103,9 +107,18 @@ def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
         pairs=len(pairs),
         share=ratio - 1,
         interval=Bounds(ratio - 1 - half, ratio - 1 + half),
-        smallest_shown=detection_factor(freedom) * error,
+        smallest_shown=detection_factor(freedom) * error * _most_noise(freedom),
         second_share=_second_share(groups),
     )
+
+
+def _most_noise(freedom: int) -> float:
+    """The upper bound of a standard deviation, as a multiple of what was estimated.
+
+    Without it every other series of pairs would be noisier than the one that states the smallest difference.
+    NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.3.1.
+    """
+    return math.sqrt(freedom / chi_square_quantile(1 - _NOISE_CONFIDENCE, freedom))
 
 
 def _second_share(groups: Sequence[Sequence[RunPair]]) -> float:

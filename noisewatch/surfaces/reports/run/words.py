@@ -70,7 +70,7 @@ def difference_words(found: MeanDifference, a: str = "A", b: str = "B") -> str:
         return f"{b} takes {_more_or_less(found.share)} time than {a} ({_from_to(found.interval)}: {at})"
     return (
         f"no difference shown: {b} takes between {_from_to(found.interval, ' and ')} time than {a} ({at}); "
-        f"one of less than {share_text(found.smallest_shown)} would often be missed"
+        f"one of less than {share_text(found.smallest_shown)} may be missed"
     )
 
 

@@ -89,7 +89,7 @@ def _found(share: float, half: float) -> MeanDifference:
         (
             _found(0.002, 0.01),
             "no difference shown: new takes between 0.8% less and 1.2% more time than old (95% interval, 25 pairs); "
-            "one of less than 1.4% would often be missed",
+            "one of less than 1.4% may be missed",
         ),
         (
             difference_of([RunPair(1, 1.5, True)]),
