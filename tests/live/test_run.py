@@ -67,10 +67,7 @@ def test_it_is_found_by_who_may_see_no_process_of_others(open_folder: Path) -> N
     assert found.blamed == []
 
 
-_FREED = "what ksoftirqd and rcu_preempt do to free so many processes is not told apart yet"
-
-
-@pytest.mark.parametrize("program", [pytest.param(_FORKS, marks=pytest.mark.xfail(reason=_FREED)), _WRITES])
+@pytest.mark.parametrize("program", [_FORKS, _WRITES])
 def test_what_a_command_brings_about_itself_does_not_disturb_it(program: str, tmp_path: Path) -> None:
     """Again where others did so meanwhile."""
     lines = _ran(

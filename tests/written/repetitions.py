@@ -28,6 +28,7 @@ ALONE = CommandUse(
     waited_ns=0,
     ran_alone=True,
     stopped_ns=0,
+    minor_faults=0,
     major_faults=0,
     blocks_in=0,
     blocks_out=0,

@@ -9,7 +9,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.foreign_time import find_foreign_time
-from noisewatch.judgement.run.own_io import OwnIo
+from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
@@ -88,7 +88,7 @@ def _with_hooked(
         return replace(verdict, outcome=RunOutcome.DISTURBED, reasons=(*verdict.reasons, told))
     if hooked.verdict != RunOutcome.UNDISTURBED or verdict.outcome != RunOutcome.UNKNOWN:
         return verdict
-    settled = find_foreign_time(part, allowance, OwnIo.of(part)).unknown
+    settled = find_foreign_time(part, allowance, OwnWork.of(part)).unknown
     unknowns = tuple(unknown for unknown in verdict.unknowns if unknown != settled)
     return replace(verdict, outcome=RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED, unknowns=unknowns)
 

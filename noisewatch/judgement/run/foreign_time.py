@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.allowance import Allowance
-from noisewatch.judgement.run.own_io import OwnIo
+from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
 from noisewatch.judgement.run.threads_seen import (
     Sighting,
@@ -44,14 +44,14 @@ class ForeignTime:
     unknown: str | None
 
 
-def find_foreign_time(repetition: Repetition, allowance: Allowance, io: OwnIo) -> ForeignTime:
+def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> ForeignTime:
     """By CPU who ran there beside the command, and what nobody who was seen explains.
 
     The kernel's trace settles it. Without one the threads are known by looks, the sum by the books, and what a
     single-threaded command had to wait by itself.
     """
     allowed_ns = allowance.ns(repetition.length_ns)
-    traced = find_traced(repetition, allowance, io)
+    traced = find_traced(repetition, allowance, own_work)
     if traced is not None:
         is_elsewhere = traced.elsewhere_ns > allowed_ns
         unknown = _WAS_ELSEWHERE.format(describe_ns(traced.elsewhere_ns)) if is_elsewhere else None
@@ -59,10 +59,10 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, io: OwnIo) -
     seen = _seen(repetition)
     certain_ns = sum(each.certain_ns for each in seen)
     missing_ns = _least_foreign_ns(repetition) - certain_ns
-    known_foreign_ns = _sum(io.split(reasons_of(seen, repetition))[0])
+    known_foreign_ns = _sum(own_work.split(reasons_of(seen, repetition))[0])
     if missing_ns > allowed_ns:
         seen = share_out(seen, missing_ns)
-    foreign, own = io.split(reasons_of(seen, repetition))
+    foreign, own = own_work.split(reasons_of(seen, repetition))
     own_ns, named_ns = _sum(own), _sum(foreign) + _sum(own)
     reasons = loud(foreign, allowed_ns)
     if _sum(foreign) - known_foreign_ns > allowed_ns:  # on which CPU is not known

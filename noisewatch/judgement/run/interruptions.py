@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.allowance import Allowance
-from noisewatch.judgement.run.own_io import OwnIo
+from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
@@ -52,7 +52,7 @@ class MetInterruption:
 
 
 def interruption_reasons(
-    repetition: Repetition, allowance: Allowance, io: OwnIo
+    repetition: Repetition, allowance: Allowance, own_work: OwnWork
 ) -> tuple[list[RunReason], list[RunReason]]:
     """Those that disturbed it, and those that it brought about itself; the tick is in neither.
 
@@ -62,7 +62,7 @@ def interruption_reasons(
     reasons: list[RunReason] = []
     own: list[RunReason] = []
     sleeps = repetition.use.switches
-    budget = {Kind.IRQ: io.ios, Kind.SOFTIRQ: io.ios, Kind.IPI: sleeps, Kind.TIMER: sleeps}
+    budget = {Kind.IRQ: own_work.ios, Kind.SOFTIRQ: own_work.ios, Kind.IPI: sleeps, Kind.TIMER: sleeps}
     for cpu in sorted(repetition.target):
         foreign: list[RunReason] = []
         for each in _met(repetition, cpu):

@@ -10,7 +10,7 @@ from noisewatch.judgement.run.clock_speed import clock_reasons
 from noisewatch.judgement.run.foreign_time import find_foreign_time
 from noisewatch.judgement.run.hard_events import hard_reasons, why_end_unknown, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
-from noisewatch.judgement.run.own_io import OwnIo
+from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.judgement.run.siblings import sibling_reasons, why_siblings_unknown
@@ -28,9 +28,9 @@ def judge_repetition(
 
     `khz_by_cpu` are the clocks of the opening calibration.
     """
-    io = OwnIo.of(repetition)
-    foreign_time = find_foreign_time(repetition, allowance, io)
-    interruptions, own = interruption_reasons(repetition, allowance, io)
+    own_work = OwnWork.of(repetition)
+    foreign_time = find_foreign_time(repetition, allowance, own_work)
+    interruptions, own = interruption_reasons(repetition, allowance, own_work)
     slow, slow_by_itself = clock_reasons(repetition, khz_by_cpu or {})
     reasons = [
         *hard_reasons(repetition),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.run.allowance import Allowance
-from noisewatch.judgement.run.own_io import OwnIo
+from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
 from noisewatch.judgement.run.threads_seen import LEFT_RUNNING, time_elsewhere_ns
 from noisewatch.kernel.trace.window import TraceWindow
@@ -42,18 +42,18 @@ def why_not_settled(repetition: Repetition, siblings: CpuSet, allowance: Allowan
     doubt = _why_not_believed(repetition, repetition.trace, allowance)
     if doubt is not None:
         return doubt
-    is_settled = find_traced(repetition, allowance, OwnIo.of(repetition)) is not None
+    is_settled = find_traced(repetition, allowance, OwnWork.of(repetition)) is not None
     return None if is_settled and find_traced_siblings(repetition, siblings, allowance) is not None else _IN_DOUBT
 
 
-def find_traced(repetition: Repetition, allowance: Allowance, io: OwnIo) -> TracedForeign | None:
+def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> TracedForeign | None:
     """Who ran on the target CPUs beside the command; None where no trace settles that."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
     if isinstance(window, str) or _why_not_believed(repetition, window, allowance) is not None:
         return None
     culprits = threads_in(window, repetition.target)
-    foreign, own = io.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))
+    foreign, own = own_work.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))
     if not loud(foreign, allowed_ns) and _is_in_doubt(culprits, foreign, _hidden_ns(repetition, window), allowed_ns):
         return None
     return TracedForeign(loud(foreign, allowed_ns), own, _elsewhere_ns(repetition, window))

@@ -66,11 +66,12 @@ def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids:
 
 
 def _part_of_use(use: CommandUse, share: float) -> CommandUse:
-    """Reads and writes as if they came evenly; how long this part waited for a CPU is not known."""
+    """Reads, writes and memory as if they came evenly; how long this part waited for a CPU is not known."""
     return replace(
         use,
         waited_ns=None,
         ran_alone=False,
+        minor_faults=round(use.minor_faults * share),
         blocks_in=round(use.blocks_in * share),
         blocks_out=round(use.blocks_out * share),
     )

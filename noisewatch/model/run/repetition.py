@@ -42,6 +42,7 @@ class CommandUse:
     waited_ns: int | None
     ran_alone: bool
     stopped_ns: int
+    minor_faults: int  # pages that it touched first
     major_faults: int
     blocks_in: int  # reads from disk, as often as not in units of 512 bytes
     blocks_out: int

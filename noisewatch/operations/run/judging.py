@@ -137,6 +137,7 @@ def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> Command
         waited_ns=waited_ns,
         ran_alone=first_thread_ns is not None and first_thread_ns >= usage.cpu_ns * _MOSTLY,
         stopped_ns=end.stopped_ns,
+        minor_faults=usage.minor_faults,
         major_faults=usage.major_faults,
         blocks_in=usage.blocks_in,
         blocks_out=usage.blocks_out,

@@ -156,6 +156,7 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "waited_ns": use.waited_ns,
         "stopped_ns": use.stopped_ns,
         "rusage": {
+            "minor_faults": use.minor_faults,
             "major_faults": use.major_faults,
             "blocks_in": use.blocks_in,
             "blocks_out": use.blocks_out,
