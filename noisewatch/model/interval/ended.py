@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _Firsts = Sequence["tuple[Task, Task | None]"]
+_PROCESS_DOUBT_NS = 2 * TICK_NS  # user and system time of a process are told in whole ticks each
 
 
 @dataclass(slots=True)
@@ -214,7 +215,7 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
         if task.process_ns is not None and (known is None or known.process_ns is not None)
         if task.waited_ns is not None  # else the threads' own times are in ticks, too
     }
-    spent_ns = {pid: ns for pid, ns in spent_ns.items() if ns > TICK_NS}  # by which it may be off
+    spent_ns = {pid: ns for pid, ns in spent_ns.items() if ns > _PROCESS_DOUBT_NS}
     seen = ((tid, task) for tasks in looks[1:] for tid, task in tasks.by_tid.items() if task.pid in spent_ns)
     for task in dict(seen if spent_ns else ()).values():
         earlier = before.by_tid.get(task.tid)
@@ -222,7 +223,7 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
         spent_ns[task.pid] -= task.ran_ns - (earlier.ran_ns if earlier is not None and is_same else 0)
     claims = []
     for pid, ns in spent_ns.items():
-        if ns > TICK_NS:
+        if ns > _PROCESS_DOUBT_NS:
             task = looks[-1].by_tid[pid]
             run = replace(run_of(task, ns, own_pids), are_ended_threads=True, is_inferred=True)
             claims.append(_Claim(run, (task.cpu, *_where(looks, task)), task.allowed or frozenset(), is_certain=True))

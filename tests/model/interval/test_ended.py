@@ -55,8 +55,10 @@ def test_what_the_threads_that_live_on_have_had_is_not_told_twice() -> None:
 
 
 def test_what_a_process_had_by_steps_of_ten_milliseconds_is_no_thread() -> None:
-    interval = interval_of(_pool(0), _pool(31, 300_000_000) | {"/proc/stat": stat_file({2: 60}, 300)})
-    assert "ended threads of pool" not in _told(interval, 2)
+    """Each of user and system time may seem to have grown by one such step more than it has."""
+    stat = {"/proc/stat": stat_file({2: 60}, 300)}
+    assert "ended threads of pool" not in _told(interval_of(_pool(0), _pool(32, 300_000_000) | stat), 2)
+    assert "ended threads of pool" in _told(interval_of(_pool(0), _pool(33, 300_000_000) | stat), 2)
 
 
 def test_a_process_that_ended_did_not_have_the_time_of_its_ended_threads_as_its_parents_child() -> None:
