@@ -36,10 +36,11 @@ _ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more 
 
 @dataclass(frozen=True, slots=True)
 class ForeignTime:
-    """`own`: threads of the kernel that did the command's own disk I/O. `unknown`: why nobody can say that no other
-    task ran; None where that is known."""
+    """`slight`: who had no more than is allowed. `own`: threads of the kernel that worked for the command. `unknown`:
+    why nobody can say that no other task ran; None where that is known."""
 
     reasons: list[RunReason]
+    slight: list[RunReason]
     own: list[RunReason]
     unknown: str | None
 
@@ -55,7 +56,7 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
     if traced is not None:
         is_elsewhere = traced.elsewhere_ns > allowed_ns
         unknown = _WAS_ELSEWHERE.format(describe_ns(traced.elsewhere_ns)) if is_elsewhere else None
-        return ForeignTime(traced.reasons, traced.own, unknown)
+        return ForeignTime(traced.reasons, traced.slight, traced.own, unknown)
     seen = _seen(repetition)
     certain_ns = sum(each.certain_ns for each in seen)
     missing_ns = _least_foreign_ns(repetition) - certain_ns
@@ -75,7 +76,7 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
     waited_ns = (waited_ns_of(repetition) or 0) - own_ns
     if waited_ns > allowed_ns and not reasons:
         reasons = _waited_for(repetition, waited_ns, foreign)
-    return ForeignTime(reasons, own, unknown)
+    return ForeignTime(reasons, [each for each in foreign if each not in reasons], own, unknown)
 
 
 def _sum(reasons: Iterable[RunReason]) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.own_work import OwnWork
-from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS
@@ -51,10 +50,8 @@ class MetInterruption:
     pid: int | None = None  # of who sent them
 
 
-def interruption_reasons(
-    repetition: Repetition, allowance: Allowance, own_work: OwnWork
-) -> tuple[list[RunReason], list[RunReason]]:
-    """Those that disturbed it, and those that it brought about itself; the tick is in neither.
+def interruption_reasons(repetition: Repetition, own_work: OwnWork) -> tuple[list[RunReason], list[RunReason]]:
+    """Those that others brought about, however few, and those that it brought about itself; the tick is in neither.
 
     Own are the interrupts of disks, as many as it has done reads and writes, calls between its own threads, and those
     that woke it up, as often as it slept.
@@ -64,15 +61,13 @@ def interruption_reasons(
     sleeps = repetition.use.switches
     budget = {Kind.IRQ: own_work.ios, Kind.SOFTIRQ: own_work.ios, Kind.IPI: sleeps, Kind.TIMER: sleeps}
     for cpu in sorted(repetition.target):
-        foreign: list[RunReason] = []
         for each in _met(repetition, cpu):
             own_count = min(each.count, budget[each.own]) if isinstance(each.own, Kind) else each.count * each.own
             if isinstance(each.own, Kind):
                 budget[each.own] -= own_count
             own_ns = each.ns * own_count // max(each.count, 1)
             own += _reasons(repetition, each, own_ns)
-            foreign += _reasons(repetition, each, each.ns - own_ns)
-        reasons += loud(foreign, allowance.ns(repetition.length_ns))
+            reasons += _reasons(repetition, each, each.ns - own_ns)
     return reasons, own
 
 

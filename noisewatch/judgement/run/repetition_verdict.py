@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.clock_speed import clock_reasons
-from noisewatch.judgement.run.foreign_time import find_foreign_time
+from noisewatch.judgement.run.foreign_time import ForeignTime, find_foreign_time
 from noisewatch.judgement.run.hard_events import hard_reasons, why_end_unknown, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
 from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
-from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason, loud
 from noisewatch.judgement.run.siblings import sibling_reasons, why_siblings_unknown
 from noisewatch.judgement.run.steal import steal_reasons, why_steal_unknown
 from noisewatch.model.run.placement import Placement
@@ -30,15 +30,14 @@ def judge_repetition(
     """
     own_work = OwnWork.of(repetition)
     foreign_time = find_foreign_time(repetition, allowance, own_work)
-    interruptions, own = interruption_reasons(repetition, allowance, own_work)
+    interruptions, own = interruption_reasons(repetition, own_work)
     slow, slow_by_itself = clock_reasons(repetition, khz_by_cpu or {})
     reasons = [
         *hard_reasons(repetition),
         *slow,
         *foreign_time.reasons,
         *sibling_reasons(repetition, siblings, allowance),
-        *interruptions,
-        *steal_reasons(repetition, allowance),
+        *_together(repetition, allowance, foreign_time, [*interruptions, *steal_reasons(repetition)]),
     ]
     questions = (
         foreign_time.unknown,
@@ -64,6 +63,15 @@ def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: 
     unknowns = verdict.unknowns if unknown is None else (*verdict.unknowns, unknown)
     reasons = (*verdict.reasons, *moved)
     return RepetitionVerdict(_outcome(reasons, unknowns), reasons, (*verdict.own, *own), unknowns)
+
+
+def _together(
+    repetition: Repetition, allowance: Allowance, foreign_time: ForeignTime, others: Sequence[RunReason]
+) -> list[RunReason]:
+    """What else disturbed it on CPUs where tasks, interruptions and the hypervisor together took more than is allowed:
+    little of each may be much in all."""
+    met = [*foreign_time.reasons, *foreign_time.slight, *others]
+    return [each for each in loud(met, allowance.ns(repetition.length_ns)) if each not in foreign_time.reasons]
 
 
 def _outcome(reasons: Collection[RunReason], unknowns: Collection[str]) -> RunOutcome:

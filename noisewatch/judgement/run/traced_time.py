@@ -28,9 +28,11 @@ _CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may run 
 
 @dataclass(frozen=True, slots=True)
 class TracedForeign:
-    """`elsewhere_ns` is what the command had on other CPUs than the target's, for sure."""
+    """`slight`, `own` as in ForeignTime. `elsewhere_ns` is what the command had on other CPUs than the target's, for
+    sure."""
 
     reasons: list[RunReason]
+    slight: list[RunReason]
     own: list[RunReason]
     elsewhere_ns: int
 
@@ -54,9 +56,11 @@ def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork)
         return None
     culprits = threads_in(window, repetition.target)
     foreign, own = own_work.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))
-    if not loud(foreign, allowed_ns) and _is_in_doubt(culprits, foreign, _hidden_ns(repetition, window), allowed_ns):
+    disturbing = loud(foreign, allowed_ns)
+    if not disturbing and _is_in_doubt(culprits, foreign, _hidden_ns(repetition, window), allowed_ns):
         return None
-    return TracedForeign(loud(foreign, allowed_ns), own, _elsewhere_ns(repetition, window))
+    slight = [each for each in foreign if each not in disturbing]
+    return TracedForeign(disturbing, slight, own, _elsewhere_ns(repetition, window))
 
 
 def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason] | None:
