@@ -26,9 +26,13 @@ def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener:
     while commands.pause(watch.last.taken_at_ns + _LOOK_NS):
         loud = list(_loud(watch.look()))
         left_ns = until_ns - time.monotonic_ns()
-        if not loud or left_ns <= 0:
+        if not loud:
             return
-        listener.on_waiting(", ".join(loud[:_MOST_NAMED]), left_ns / NS_PER_S)
+        who = ", ".join(loud[:_MOST_NAMED])
+        if left_ns <= 0:
+            listener.on_remark(f"not quiet after {wait_s:g} s: {who}")
+            return
+        listener.on_waiting(who, left_ns / NS_PER_S)
 
 
 def _loud(window: Interval) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import field, replace
 
@@ -23,7 +22,6 @@ from noisewatch.machine.command.plan import InheritedState, inherited_state
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.status_files import StatusFile
 from noisewatch.model.interval.interval import Interval
-from noisewatch.model.run.mean_difference import drawn_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -43,6 +41,7 @@ from noisewatch.operations.run.quiet import wait_for_quiet
 from noisewatch.operations.run.spreading import ThreadSpreader
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
+from noisewatch.operations.run.turns import turns
 from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
 
@@ -176,11 +175,15 @@ class _Series:
             options=self.options, seed=self.seed, machine=first, opening=self.opening, level=self.trace.level
         )
         self.listener.on_begin(begun)
-        for number, command in enumerate(self._turns(), start=1):
-            self._run_once(number, command)
+        for number, command in enumerate(turns(self.options, self.seed, self._all_judged), start=1):
+            self._wait_for_quiet()
+            if not self._has_ended:
+                self._run_once(number, command)
             if self._has_ended:
                 break
         self._close_window()
+        if not self._judged:
+            raise KeyboardInterrupt(self.commands.asked_to_end)
         self.listener.on_done()
         return RunSeries(
             options=self.options,
@@ -199,32 +202,17 @@ class _Series:
     def _has_ended(self) -> bool:
         return self._failed is not None or self.commands.asked_to_end is not None
 
-    def _turns(self) -> Iterator[int]:
-        """The number of the command, turn after turn: the same of one, of two in pairs, whose order is drawn.
+    def _all_judged(self) -> list[JudgedRepetition]:
+        self._close_window()
+        return self._judged
 
-        Then again for those that were not undisturbed, as often as that is wanted; of two commands as pairs.
-        """
-        count = len(self.options.commands)
-        for is_first in drawn_order(self.options.runs, self.seed):
-            yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
-        for is_first in drawn_order(self.options.most_retries, self.seed + 1):
-            self._close_window()
-            if self._undisturbed_count >= self.options.runs:
-                return
-            yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
-
-    @property
-    def _undisturbed_count(self) -> int:
-        """Of the repetitions, or of the pairs of two."""
-        count = len(self.options.commands)
-        are_undisturbed = [each.is_undisturbed for each in self._judged]
-        return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))
-
-    def _run_once(self, number: int, command: int) -> None:
+    def _wait_for_quiet(self) -> None:
         if self.options.wait_s:
             self._close_window()
             self.status.enter(RunStage.WAITING)
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
+
+    def _run_once(self, number: int, command: int) -> None:
         if self.options.spreads:
             self._spreader = ThreadSpreader(self.watch.last.target.cpus, self.watch.last.topology)
         plan = command_plan(self.options, self.options.commands[command], self.watch.last)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _EVERY_S = 0.25
 _LEAST_LINES = 12
+_WAITING_EVERY_S = 10.0
 
 
 class _LivePicture:
@@ -89,7 +90,7 @@ class TerminalListener:
     def __init__(self) -> None:
         self._picture: _LivePicture | None = None
         self._line: _ProgressLine | None = None
-        self._waits_for = ""
+        self._waits_for, self._tell_s = "", 0.0
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         self._line = self._line or _ProgressLine(doing)
@@ -100,10 +101,11 @@ class TerminalListener:
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """A terminal's progress line tells it; elsewhere a line does whenever it is something else."""
-        if reasons != self._waits_for and not sys.stderr.isatty():
+        """A terminal's progress line tells it; elsewhere a line does now and then, where it is something else."""
+        now_s = time.monotonic()
+        if reasons != self._waits_for and now_s >= self._tell_s and not sys.stderr.isatty():
             self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")
-        self._waits_for = reasons
+            self._waits_for, self._tell_s = reasons, now_s + _WAITING_EVERY_S
 
     def on_remark(self, text: str) -> None:
         print(f"noisewatch: {text}", file=sys.stderr, flush=True)

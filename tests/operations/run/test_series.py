@@ -17,6 +17,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.runs import TracedSource
 from noisewatch.kernel.trace.window import TracedTime, TraceWindow
 from noisewatch.kinds import Kind
+from noisewatch.machine.command.running import Commands
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
@@ -132,6 +133,31 @@ def test_a_series_waits_no_longer_than_it_is_told_to() -> None:
     series = _ran(RunOptions(argv=("true",), machine=_MACHINE, wait_s=0.4))
     assert len(series.repetitions) == 1
     assert time.monotonic() - began_s < 30
+
+
+@pytest.mark.parametrize("wait", [1, 2])
+def test_who_is_asked_to_end_while_it_waits_starts_nothing_more(
+    wait: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = 0
+
+    def wait_and_be_asked(_watch: object, commands: Commands, _wait_s: float, _listener: object) -> None:
+        nonlocal waits
+        waits += 1
+        if waits == wait:
+            signal.raise_signal(signal.SIGTERM)  # to this thread: those of the test runner do not expect it
+            commands.pause(time.monotonic_ns() + 5_000_000_000)
+
+    monkeypatch.setattr("noisewatch.operations.run.series.wait_for_quiet", wait_and_be_asked)
+    options = RunOptions(argv=("touch", f"{tmp_path}/ran"), machine=_MACHINE, runs=3, wait_s=60)
+    if wait == 1:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            _ran(options)
+        assert caught.value.args == (signal.SIGTERM,)
+        assert not (tmp_path / "ran").exists()
+    else:
+        series = _ran(options)
+        assert (len(series.repetitions), series.ended_by) == (1, signal.SIGTERM)
 
 
 def test_memory_of_a_node_that_is_not_there_is_refused() -> None:
