@@ -7,14 +7,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, RunStanding
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share, share_text, short_duration
 
-_MARKS = {RunOutcome.UNDISTURBED: "•", RunOutcome.DISTURBED: "!", RunOutcome.UNKNOWN: "?"}
-_UNDISTURBED_IN_ASCII = "."
+_MARKS = {
+    RunStanding.UNDISTURBED: ("•", "."),
+    RunStanding.CUT_SHORT: ("/", "/"),
+    RunStanding.FAILED: ("×", "x"),
+    RunStanding.UNKNOWN: ("?", "?"),
+    RunStanding.DISTURBED: ("!", "!"),
+}
 _MOST_NAMED = 3
 _SUMMED = frozenset({ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL})
 _DEEDS = {
@@ -24,9 +29,9 @@ _DEEDS = {
 }
 
 
-def mark_of(outcome: RunOutcome, in_unicode: bool = True) -> str:
+def mark_of(standing: RunStanding, in_unicode: bool = True) -> str:
     """One character."""
-    return _UNDISTURBED_IN_ASCII if outcome == RunOutcome.UNDISTURBED and not in_unicode else _MARKS[outcome]
+    return _MARKS[standing][not in_unicode]
 
 
 def named(noise: Kind | None, name: str) -> str:

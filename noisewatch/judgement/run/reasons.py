@@ -69,6 +69,16 @@ class RunOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+class RunStanding(StrEnum):
+    """What a repetition counts as: its verdict, unless its time measures nothing. The gravest comes last."""
+
+    UNDISTURBED = "undisturbed"
+    CUT_SHORT = "cut short"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    DISTURBED = "disturbed"
+
+
 @dataclass(frozen=True, slots=True)
 class RepetitionVerdict:
     """`reasons` cost the most first; `own` is what the command itself brought about, and disqualifies nothing."""

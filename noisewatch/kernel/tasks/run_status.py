@@ -1,12 +1,13 @@
 """What `noisewatch run` says of itself while it runs: which processes are the command's, and what became of each run.
 
     {"schema": 1, "owner": "4711 81234567 4026531836 noisewatch", "stage": "running", "cpus": "2-3",
-     "programs": ["bench"], "wanted": 10, "number": 7, "command": 0, "since_ns": 81234567, "counts": [5, 1, 0],
+     "programs": ["bench"], "wanted": 10, "number": 7, "command": 0, "since_ns": 81234567, "counts": [5, 1, 0, 0, 0],
      "repetitions": [[6, 6, 0, 80000000, 81000000, "disturbed", "stress-ng (pid 812) on CPU 3: 12 ms (1.2%)"]]}
 
 An entry of `repetitions` holds the first and the last number, which command (null: both), begin and end on
 CLOCK_MONOTONIC, the outcome, and why; short ones that follow each other share one. `counts` are of the undisturbed, the
-disturbed and the unknown. All of it is what that process says: it is shown as such, and no verdict rests on it.
+disturbed and the unknown, and of those that measure nothing: the failed, and those cut short. All of it is what that
+process says: it is shown as such, and no verdict rests on it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from noisewatch.text import printable
 
 QUESTION = "benchmark runs"
 SCHEMA = 1
-OUTCOMES = ("undisturbed", "disturbed", "unknown")
+OUTCOMES = ("undisturbed", "disturbed", "unknown", "failed", "cut short")
+_FEWEST_COUNTS = 3  # older ones have no more
 MOST_REPETITIONS = 64
 LONGEST_SAID = 240  # characters
 _MOST_RUNS = 16
@@ -94,7 +96,7 @@ def _status(said: Json) -> RunStatus:
     number = said["number"]
     counts = tuple(_count(each) for each in said["counts"])
     repetitions = said["repetitions"]
-    if len(counts) != len(OUTCOMES) or len(repetitions) > MOST_REPETITIONS:
+    if not _FEWEST_COUNTS <= len(counts) <= len(OUTCOMES) or len(repetitions) > MOST_REPETITIONS:
         raise ValueError("counts, or repetitions")
     return RunStatus(
         owner=owner,

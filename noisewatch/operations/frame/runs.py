@@ -14,7 +14,7 @@ class RepetitionLine:
     command: int | None  # 0, or 1 for the other one of two; None of both
     began_ns: int
     ended_ns: int
-    outcome: str  # undisturbed, disturbed or unknown
+    outcome: str  # undisturbed, disturbed, unknown, failed or cut short
     said: str  # why
 
 
@@ -29,6 +29,6 @@ class RunLine:
     number: int | None
     wanted: int
     since_ns: int
-    counts: tuple[int, ...]  # of the undisturbed, the disturbed and the unknown
+    counts: tuple[int, ...]  # of each outcome, in that order
     share_by_cpu: tuple[tuple[int, float], ...]  # that the command had, where it had any
     repetitions: tuple[RepetitionLine, ...] = ()

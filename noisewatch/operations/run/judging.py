@@ -9,7 +9,7 @@ from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
-from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
+from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
 from noisewatch.judgement.run.traced_time import why_not_settled
 from noisewatch.kernel.tasks.files import parse_schedstat
@@ -41,7 +41,14 @@ class JudgedRepetition:
     @property
     def is_undisturbed(self) -> bool:
         """A measurement that nothing disturbed: a run that failed or was cut short measures nothing."""
-        return self.repetition.is_measurement and self.verdict.outcome == RunOutcome.UNDISTURBED
+        return self.standing == RunStanding.UNDISTURBED
+
+    @property
+    def standing(self) -> RunStanding:
+        """What it counts as."""
+        if self.repetition.is_cut_short:
+            return RunStanding.CUT_SHORT
+        return RunStanding(self.verdict.outcome) if self.repetition.is_measurement else RunStanding.FAILED
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ class _Entry:
         """Whether it becomes one with the repetition, which follows it."""
         repetition = judged.repetition
         is_short = repetition.ended_ns - self.began_ns <= _MOST_TOGETHER_NS
-        return is_short and self.last + 1 == repetition.number and self.outcome == judged.verdict.outcome
+        return is_short and self.last + 1 == repetition.number and self.outcome == judged.standing
 
     def encode(self) -> None:
         """What stands in the status."""
@@ -83,7 +83,7 @@ class RunStatusWriter:
 
     def add(self, judged: JudgedRepetition) -> None:
         """One that is over; it is told with what comes next."""
-        repetition, outcome = judged.repetition, str(judged.verdict.outcome)
+        repetition, outcome = judged.repetition, str(judged.standing)
         self._count_by_outcome[outcome] += 1
         entry = self._entries[-1] if self._entries else None
         if entry is not None and entry.takes(judged):

@@ -114,6 +114,6 @@ def _row(series: RunSeries, judged: JudgedRepetition) -> tuple[str, str, str, st
     return (
         f"{letter_of(series, repetition.command)}{repetition.number}",
         describe_ns(repetition.length_ns),
-        judged.verdict.outcome,
+        judged.standing,
         cell(printable(describe_run(judged.verdict, repetition))),
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.run.reason_words import describe_reasons, mark_of
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reasons import RunOutcome, RunStanding
 from noisewatch.surfaces.reports.run.drawing.timeline import STYLES
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, in_ascii, length
 from noisewatch.text import printable
@@ -28,20 +28,20 @@ class SeriesProgress:
 
     def __init__(self, wanted: int) -> None:
         self._wanted = wanted
-        self._last: deque[tuple[RunOutcome, int]] = deque(maxlen=_MOST_MARKS)  # with the time in ns
-        self._counts: Counter[RunOutcome] = Counter()
+        self._last: deque[tuple[RunStanding, int]] = deque(maxlen=_MOST_MARKS)  # with the time in ns
+        self._counts: Counter[RunStanding] = Counter()
         self._told = ""
         self._began_ns: int | None = None
         self._ended_ns = 0
 
     def add(self, judged: JudgedRepetition) -> None:
         """One more run."""
-        repetition, outcome = judged.repetition, judged.verdict.outcome
+        repetition, standing = judged.repetition, judged.standing
         self._began_ns = repetition.began_ns if self._began_ns is None else self._began_ns
         self._ended_ns = repetition.ended_ns
-        self._counts[outcome] += 1
-        self._last.append((outcome, repetition.length_ns))
-        if outcome != RunOutcome.UNDISTURBED:
+        self._counts[standing] += 1
+        self._last.append((standing, repetition.length_ns))
+        if judged.verdict.outcome != RunOutcome.UNDISTURBED:
             self._told = printable(f"run {repetition.number}: {describe_reasons(judged.verdict, most=1)}")
 
     @property
@@ -76,14 +76,16 @@ class SeriesProgress:
         """The last of them: a sign each, the newest with their times."""
         last = list(self._last)[-most:]
         timed = last[len(last) - min(times, len(last)) :]
-        row: Row = [(mark_of(outcome, in_unicode), STYLES[outcome]) for outcome, _ in last[: len(last) - len(timed)]]
-        for outcome, ns in timed:
-            row += [(" " * bool(row), "plain"), (mark_of(outcome, in_unicode) + short_duration(ns), STYLES[outcome])]
+        row: Row = [(mark_of(standing, in_unicode), STYLES[standing]) for standing, _ in last[: len(last) - len(timed)]]
+        for standing, ns in timed:
+            row += [(" " * bool(row), "plain"), (mark_of(standing, in_unicode) + short_duration(ns), STYLES[standing])]
         return row
 
     def _count_pieces(self) -> Row:
-        told = [(outcome, self._counts[outcome]) for outcome in (RunOutcome.DISTURBED, RunOutcome.UNKNOWN)]
-        pieces: list[Piece] = [(f"{count} {outcome}", STYLES[outcome]) for outcome, count in told if count]
+        gravest_first = [each for each in reversed(RunStanding) if each != RunStanding.UNDISTURBED]
+        pieces: list[Piece] = [
+            (f"{self._counts[each]} {each}", STYLES[each]) for each in gravest_first if self._counts[each]
+        ]
         return _joined([[piece] for piece in pieces])
 
 

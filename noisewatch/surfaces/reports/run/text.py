@@ -117,8 +117,7 @@ def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
         return []
     shown = judged[:_MOST_ROWS]
     rows = [
-        ["", str(each.repetition.number), describe_ns(each.repetition.length_ns), each.verdict.outcome.value]
-        for each in shown
+        ["", str(each.repetition.number), describe_ns(each.repetition.length_ns), each.standing.value] for each in shown
     ]
     head, *table = align([["", "run", "time", "verdict"], *rows]).splitlines()
     begin = max(map(len, [head, *table])) + 2

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 
 from noisewatch.cpus import name_cpus
+from noisewatch.kernel.tasks.run_status import OUTCOMES
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.runs import RepetitionLine, RunLine
 from noisewatch.records import dataclass
@@ -80,7 +81,7 @@ class RunHistory:
         while len(run.repetitions) > _MOST_KEPT:
             del run.repetitions[next(iter(run.repetitions))]
         if told > _MOST_TOLD:
-            yield frame.taken_at_ns, f"{told - _MOST_TOLD} more repetitions were disturbed or unknown"
+            yield frame.taken_at_ns, f"{told - _MOST_TOLD} more repetitions were not undisturbed"
         if line.stage == ENDED and not run.is_over:
             run.is_over = True
             yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}"
@@ -107,7 +108,7 @@ def describe_repetition(each: RepetitionLine) -> str:
 
 def describe_counts(line: RunLine) -> str:
     """`9 undisturbed, 1 disturbed`."""
-    named = zip(line.counts, (UNDISTURBED, "disturbed", "unknown"), strict=False)
+    named = zip(line.counts, OUTCOMES, strict=False)
     return ", ".join(f"{count} {name}" for count, name in named if count) or "no verdict"
 
 

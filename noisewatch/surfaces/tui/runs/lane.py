@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from noisewatch.judgement.run.reason_words import mark_of
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reasons import RunStanding
 from noisewatch.operations.frame.runs import RepetitionLine
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, runs
@@ -16,8 +16,14 @@ from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis
 from noisewatch.units import NS_PER_S
 
 RUNNING = ">"
-_WORST_FIRST = ("disturbed", "unknown", "undisturbed")
-_STYLES: dict[str, Style] = {"disturbed": "grave", "unknown": "unknown", "undisturbed": "good"}
+_WORST_FIRST: list[str] = list(reversed(RunStanding))
+_STYLES: dict[str, Style] = {
+    RunStanding.DISTURBED: "grave",
+    RunStanding.UNKNOWN: "unknown",
+    RunStanding.FAILED: "notable",
+    RunStanding.CUT_SHORT: "notable",
+    RunStanding.UNDISTURBED: "good",
+}
 
 
 def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
@@ -30,7 +36,7 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
         found = overlapping(ordered, begin_ns, end_ns)
         if found:
             worst = min(found, key=lambda each: (_WORST_FIRST.index(each.outcome), -each.began_ns))
-            signs[column] = mark_of(RunOutcome(worst.outcome), glyphs.has_braille), _STYLES[worst.outcome]
+            signs[column] = mark_of(RunStanding(worst.outcome), glyphs.has_braille), _STYLES[worst.outcome]
             columns_of.setdefault((worst.began_ns, worst.number), []).append(column)
         elif running is not None and end_ns >= running:
             signs[column] = RUNNING, "strong"

@@ -8,10 +8,16 @@ from xml.etree import ElementTree
 
 import pytest
 
+from noisewatch.errors import Malformed
 from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.kernel.tasks.run_status import OUTCOMES, parse_run_status
+from noisewatch.machine.status_files import StatusFile
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.gate import gate_of_series
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.operations.run.status import RunStatusWriter
+from noisewatch.surfaces.reports.parts.colours import plain_row
+from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
 from tests.surfaces.reports.run.running import read
 from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, rendered, timed, written_series
 
@@ -77,3 +83,50 @@ def test_where_all_failed_there_is_nothing_to_tell_of_times() -> None:
 def test_no_interval_of_times_begins_below_zero() -> None:
     series = timed(written_series(*[UNDISTURBED] * 4), (0.001, 0.03, 0.001, 0.03))
     assert "interval of the mean 0 to " in rendered("text", series).replace("0.0 to", "0 to").replace("\n    ", " ")
+
+
+@pytest.mark.parametrize(("series", "sign"), [(_with_failures(), "× failed 2"), (_cut_short(), "/ cut short 1")])
+def test_the_picture_counts_as_the_headline_does(series: RunSeries, sign: str) -> None:
+    text = rendered("text", series)
+    assert "undisturbed 2  " + sign in text
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_the_table_tells_what_a_run_counts_as(form: str) -> None:
+    rows = [line.replace("|", " ").split()[:4] for line in rendered(form, _with_failures()).splitlines()]
+    assert [row[3] for row in rows if row[:1] in (["2"], ["4"]) and row[2] == "ms"] == ["failed"] * 2
+
+
+def test_a_line_that_counts_while_the_series_runs_counts_them_apart() -> None:
+    progress = SeriesProgress(4)
+    for judged in _with_failures().repetitions:
+        progress.add(judged)
+    assert plain_row(progress.row(140)).startswith("4/4  • ×1.0 ms •1.0 s ×1.0 ms")
+    assert "2 failed" in plain_row(progress.row(140))
+
+
+def test_a_monitor_is_told_them_apart() -> None:
+    status = RunStatusWriter(
+        options=_with_failures().options, cpus=frozenset({2}), file=StatusFile(), owner="1 2 3 noisewatch"
+    )
+    for judged in (*_with_failures().repetitions, *_cut_short().repetitions):
+        status.add(judged)
+    (text,) = status.told()
+    told = parse_run_status(text)
+    assert dict(zip(OUTCOMES, told.counts, strict=True)) == {
+        "undisturbed": 4,
+        "disturbed": 0,
+        "unknown": 0,
+        "failed": 2,
+        "cut short": 1,
+    }
+    assert [each.outcome for each in told.repetitions][:2] == ["undisturbed", "failed"]
+
+
+def test_an_older_status_has_fewer_counts() -> None:
+    status = RunStatusWriter(options=_cut_short().options, cpus=frozenset({2}), file=StatusFile(), owner="1 2 3 nw")
+    said = json.loads(status.told()[0])
+    assert parse_run_status(json.dumps(said | {"counts": [5, 1, 0]})).counts == (5, 1, 0)
+    for counts in ([5, 1], [1, 1, 1, 1, 1, 1]):
+        with pytest.raises(Malformed):
+            parse_run_status(json.dumps(said | {"counts": counts}))

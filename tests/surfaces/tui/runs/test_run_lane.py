@@ -139,7 +139,7 @@ def test_many_disturbed_repetitions_do_not_fill_the_log() -> None:
     model = _model(None, _run(), _run(*many, number=60))
     texts = [event.text for event in model.log.events if event.kind == "run"]
     assert len(texts) == 10
-    assert texts[-1] == "51 more repetitions were disturbed or unknown"
+    assert texts[-1] == "51 more repetitions were not undisturbed"
 
 
 def test_what_runs_is_told_beside_the_verdict_and_claims_nothing() -> None:

@@ -71,15 +71,15 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
 
 def _title(panel: Sequence[RunShown], letter: str, width: int, glyphs: Glyphs) -> Row:
     """What the signs mean, and how many there are."""
-    counts = Counter(run.outcome for run in panel)
+    counts = Counter(run.standing for run in panel)
     row: Row = [(f"{letter}time of each run", "strong")]
-    for outcome in STYLES:
-        if counts[outcome]:
-            row += [("  ", "plain"), mark_of_run(outcome, glyphs), (f" {outcome} {counts[outcome]}", "plain")]
+    for standing in STYLES:
+        if counts[standing]:
+            row += [("  ", "plain"), mark_of_run(standing, glyphs), (f" {standing} {counts[standing]}", "plain")]
     if length(row) > width:
         row = [(letter, "strong")]
-        for outcome in STYLES:
-            row += [mark_of_run(outcome, glyphs), (f" {counts[outcome]}  ", "plain")] if counts[outcome] else []
+        for standing in STYLES:
+            row += [mark_of_run(standing, glyphs), (f" {counts[standing]}  ", "plain")] if counts[standing] else []
     return cut(row, width)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from noisewatch.judgement.run.reason_words import mark_of
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reasons import RunStanding
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import Meaning
@@ -18,26 +18,28 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, in_ascii, runs, text_width
 from noisewatch.units import short_duration
 
-STYLES: dict[RunOutcome, Meaning] = {
-    RunOutcome.UNDISTURBED: "calm",
-    RunOutcome.UNKNOWN: "unknown",
-    RunOutcome.DISTURBED: "grave",
+STYLES: dict[RunStanding, Meaning] = {
+    RunStanding.UNDISTURBED: "calm",
+    RunStanding.CUT_SHORT: "notable",
+    RunStanding.FAILED: "notable",
+    RunStanding.UNKNOWN: "unknown",
+    RunStanding.DISTURBED: "grave",
 }
-_GRAVITY = list(STYLES)
+_GRAVITY = list(RunStanding)
 _MOST_STRETCH = 4  # columns between two runs
 _STEPS = (1, 2, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class RunShown:
-    """One run: its place in the whole series (from 0), when it began after the first one, and its verdict."""
+    """One run: its place in the whole series (from 0), when it began after the first one, and what it counts as."""
 
     place: int
     number: int
     command: int
     began_ns: int
     seconds: float
-    outcome: RunOutcome
+    standing: RunStanding
 
 
 def shown_runs(series: RunSeries) -> list[RunShown]:
@@ -50,7 +52,7 @@ def shown_runs(series: RunSeries) -> list[RunShown]:
             command=each.repetition.command,
             began_ns=each.repetition.began_ns - begin_ns,
             seconds=each.repetition.seconds,
-            outcome=each.verdict.outcome,
+            standing=each.standing,
         )
         for place, each in enumerate(series.repetitions)
     ]
@@ -78,22 +80,22 @@ class PlaceScale:
         return place * self.columns // self.count
 
 
-def gravest(outcomes: Iterable[RunOutcome]) -> RunOutcome:
-    """A disturbed one outranks one of which nobody knows, and that an undisturbed one."""
-    return max(outcomes, key=_GRAVITY.index)
+def gravest(standings: Iterable[RunStanding]) -> RunStanding:
+    """A disturbed one outranks all others."""
+    return max(standings, key=_GRAVITY.index)
 
 
-def mark_of_run(outcome: RunOutcome, glyphs: Glyphs) -> Piece:
+def mark_of_run(standing: RunStanding, glyphs: Glyphs) -> Piece:
     """The sign, with its colour."""
-    return mark_of(outcome, glyphs.has_braille), STYLES[outcome]
+    return mark_of(standing, glyphs.has_braille), STYLES[standing]
 
 
 def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, glyphs: Glyphs) -> list[Row]:
     """From the longest times down to the shortest, each as wide as the columns."""
-    cells: dict[tuple[int, int], RunOutcome] = {}
+    cells: dict[tuple[int, int], RunStanding] = {}
     for run in shown:
         cell = scale.row_of(run.seconds), places.column_of(run.place)
-        cells[cell] = gravest((cells.get(cell, run.outcome), run.outcome))
+        cells[cell] = gravest((cells.get(cell, run.standing), run.standing))
     return [
         runs(
             mark_of_run(cells[row, column], glyphs) if (row, column) in cells else (" ", "plain")
