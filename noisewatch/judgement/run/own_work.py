@@ -16,6 +16,7 @@ _NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the
 # To free what processes leave, in RCU's callbacks: 40 to 80 ns a page that they touched, of 200 and of 1000 forks of a
 # Python process, which touch some 90 pages each (Linux 6.18).
 _NS_PER_FAULT = 100
+_MOST_FREEING_SHARE = 0.02  # twice what those forks came to: who touches much and forks nothing is owed hardly any
 _WRITERS = regex(
     r"kworker/.*(?:flush-|writeback|kblockd|ext4|xfs|btrfs|kcryptd|dm-|loop)\S*|jbd2/.*|xfsaild/.*|btrfs-.*"
     r"|loop\d+|dmcrypt_write\S*|md\d+_raid\d+"
@@ -35,7 +36,11 @@ class OwnWork:
     def of(cls, repetition: Repetition) -> OwnWork:
         """By its resource usage."""
         use = repetition.use
-        return cls(-(-(use.blocks_in + use.blocks_out) // _BLOCKS_PER_IO), use.minor_faults * _NS_PER_FAULT)
+        most_freeing_ns = round(repetition.length_ns * _MOST_FREEING_SHARE)
+        return cls(
+            ios=-(-(use.blocks_in + use.blocks_out) // _BLOCKS_PER_IO),
+            freeing_ns=min(use.minor_faults * _NS_PER_FAULT, most_freeing_ns),
+        )
 
     def split(self, threads: Iterable[RunReason]) -> tuple[list[RunReason], list[RunReason]]:
         """Those that disturbed it, and what threads that write, or free, for others did for it."""

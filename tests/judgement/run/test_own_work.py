@@ -79,9 +79,15 @@ def test_it_is_somebody_elses_where_the_command_had_no_memory_to_free() -> None:
 
 
 def test_more_than_its_memory_takes_to_free_is_somebody_elses() -> None:
-    verdict = _judge("ksoftirqd/2", 300, minor_faults=1_000_000)
-    assert [(reason.name, reason.ns) for reason in verdict.reasons] == [("ksoftirqd/2", 200 * MS)]
-    assert [(reason.name, reason.ns) for reason in verdict.own] == [("ksoftirqd/2", 100 * MS)]
+    verdict = _judge("ksoftirqd/2", 300, minor_faults=150_000)
+    assert [(reason.name, reason.ns) for reason in verdict.reasons] == [("ksoftirqd/2", 285 * MS)]
+    assert [(reason.name, reason.ns) for reason in verdict.own] == [("ksoftirqd/2", 15 * MS)]
+
+
+def test_however_much_it_touched_no_more_than_a_fiftieth_of_its_time_is_its_own() -> None:
+    verdict = _judge("rcu_preempt", 26, minor_faults=10_000_000)
+    assert verdict.outcome == RunOutcome.DISTURBED
+    assert [(reason.name, reason.ns) for reason in verdict.own] == [("rcu_preempt", 20 * MS)]
 
 
 def test_what_frees_memory_does_not_write() -> None:
