@@ -117,7 +117,8 @@ class OneRun(TerminalListener):
         print(f"noisewatch run: {text}", file=sys.stderr, flush=True)
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
-        conclusion = conclude_repetition(judged.verdict, judged.repetition.length_ns)
+        conclusion = "cut short, " if judged.repetition.is_cut_short else ""
+        conclusion += conclude_repetition(judged.verdict, judged.repetition.length_ns)
         trace = judged.repetition.trace
         by = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
         self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + by)

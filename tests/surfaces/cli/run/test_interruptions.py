@@ -45,6 +45,15 @@ def test_a_signal_in_the_closing_calibration_is_told_as_what_it_was(tmp_path: Pa
     assert lines_of(receipt)[-1]["ended"] == {"by": "signal", "number": number, "name": number.name}
 
 
+def test_a_single_run_that_is_cut_short_is_told_as_that(tmp_path: Path) -> None:
+    script = f"touch {tmp_path}/began; exec sleep 60"
+    with subprocess.Popen(words("--", "sh", "-c", script), stderr=subprocess.PIPE, text=True) as process:
+        wait_until((tmp_path / "began").exists)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+    assert said.startswith("noisewatch run: cut short, ")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_in_a_repetition_is_handed_on_and_ends_the_series(tmp_path: Path, number: signal.Signals) -> None:
     receipt, log = tmp_path / "receipt.jsonl", tmp_path / "log"
