@@ -33,6 +33,11 @@ def _told_by_threads(folder: str) -> Iterator[bytes]:
             yield file.read()
 
 
+def living_children() -> frozenset[int]:
+    """Without those that have ended: they start nothing any more."""
+    return frozenset(pid for pid in children_of("self") or () if _lives(pid))
+
+
 def with_descendants(pids: Iterable[int]) -> frozenset[int]:
     """They, and all that they have started."""
     found: set[int] = set()
@@ -90,6 +95,14 @@ class AdoptedProcesses:
     def _left_by(self, command: int) -> frozenset[int] | None:
         now = children_of("self")
         return None if now is None or self._ours is None else now - self._ours - {command}
+
+
+def _lives(pid: int) -> bool:
+    """Whoever started it is still to learn how it ended: it is not waited for."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
 
 
 def _ended(pid: int) -> ResourceUsage | None:

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet
-from noisewatch.machine.command.adopted import children_of
+from noisewatch.machine.command.adopted import living_children
 from noisewatch.records import dataclass
 
 _SET_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # ignored, before any of our lines runs
@@ -62,7 +62,7 @@ def inherited_state() -> InheritedState:
         environment=_environment(),
         blocked_signals=signal_bits(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
         ignored_signals=signal_bits(ignored - _SET_BY_PYTHON),
-        children=children_of("self") or frozenset(),
+        children=living_children(),
     )
 
 

@@ -122,6 +122,15 @@ def test_what_a_child_starts_that_this_process_was_begun_with_may_not_be_the_com
     assert (inherited.may_be_others, helped.may_be_others) == (True, False)
 
 
+def test_a_child_that_had_ended_when_this_process_was_begun_starts_nothing() -> None:
+    with subprocess.Popen(["true"]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        adopted = AdoptedProcesses(inherited_state().children)
+        adopted.begin_command()
+        assert not adopted.may_be_others
+        assert child.wait() == 0, "whoever started it still learns how it ended"
+
+
 @each_core
 def test_a_killed_wrapper_takes_the_command_with_it(core: str, tmp_path: Path) -> None:
     with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:

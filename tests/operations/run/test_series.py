@@ -17,6 +17,8 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.runs import TracedSource
 from noisewatch.kernel.trace.window import TracedTime, TraceWindow
 from noisewatch.kinds import Kind
+from noisewatch.machine.command.adopted import children_of
+from noisewatch.machine.command.plan import inherited_state
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
@@ -48,11 +50,17 @@ class _Listener(SilentListener):
 
 
 @pytest.fixture(autouse=True)
-def _unpinned() -> object:
-    """The series pins whoever runs it."""
-    before = os.sched_getaffinity(0)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> object:
+    """The series pins whoever runs it, and gives it what a command has left; what other tests left starts nothing."""
+    alone = replace(inherited_state(), children=frozenset())
+    monkeypatch.setattr("noisewatch.operations.run.series.inherited_state", lambda: alone)
+    cpus, children = os.sched_getaffinity(0), children_of("self")
+    assert children is not None
     yield
-    os.sched_setaffinity(0, before)
+    os.sched_setaffinity(0, cpus)
+    for left in (children_of("self") or frozenset()) - children:
+        os.kill(left, signal.SIGKILL)
+        os.waitpid(left, 0)
 
 
 def _ran(options: RunOptions, listener: _Listener | None = None) -> RunSeries:
