@@ -22,6 +22,9 @@ _HELD_UP_NS = 100_000_000  # ticks tell it from what they miss anyway: 20 ms in 
 _SEEN_LATE_NS = 200_000  # to be woken takes some 50 µs on an idle CPU; each repetition has that in it
 _STOOD_STILL = "the whole machine stood still: its hypervisor had paused it, or firmware had it"
 _HELD_UP = "noisewatch did not run for {}, though its CPU was free: whether the machine stood still is not known"
+_STOPPED_TOO = (
+    "noisewatch did not run for {}, though its CPU was free: whether the command was stopped too is not known"
+)
 _LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
 _NO_LOOK = "the machine was not looked at before and after it"
 
@@ -39,6 +42,8 @@ def why_events_unknown(repetition: Repetition) -> str | None:
     """Why nobody can say that none came; None where that is known."""
     if _has_stood_still(repetition) is None:
         return _HELD_UP.format(describe_ns(_held_up_ns(repetition)))
+    if _may_have_been_stopped_too(repetition):
+        return _STOPPED_TOO.format(describe_ns(_held_up_ns(repetition)))
     if sum(repetition.within(window) for window in repetition.windows) < repetition.length_ns:
         return _NO_LOOK
     for window in repetition.windows:
@@ -88,6 +93,15 @@ def _has_stood_still(repetition: Repetition) -> bool | None:
         idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
         ran_on = ran_on or idle_ns < held_up_ns / 2
     return False if ran_on else None
+
+
+def _may_have_been_stopped_too(repetition: Repetition) -> bool:
+    """Whether the command has left so much of its CPUs' time unused as whoever stopped noisewatch (who froze their
+    control group, for one) can have taken from it."""
+    held_up_ns = _held_up_ns(repetition)
+    most_cpus = 1 if repetition.use.ran_alone else len(repetition.target)
+    unused_ns = repetition.length_ns * most_cpus - repetition.use.cpu_ns
+    return held_up_ns >= _HELD_UP_NS and unused_ns >= held_up_ns / 2
 
 
 def _of_pauses(repetition: Repetition) -> Iterator[RunReason]:

@@ -9,6 +9,7 @@ from noisewatch.kernel.tasks.files import parse_stat, thread_times
 from noisewatch.records import dataclass
 
 _READY = "R"
+_STOPPED = "T"  # by a signal; with a debugger it is t
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class ThreadLook:
     def is_ready(self) -> bool:
         """Whether it has a CPU, or wants one."""
         return self.state == _READY
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a signal has stopped it."""
+        return self.state == _STOPPED
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class Placement:
     """Of one repetition. Threads have the most run time first; `other_ns` is that of short-lived ones, added up.
 
     `used_ns` is all the CPU time that the command has had, None where nobody said. `nodes` and `kinds` are those of the
-    target CPUs, with None among them where one is not known.
+    target CPUs, with None among them where one is not known. `stopped_ns`: a signal had stopped a thread, by the looks.
     """
 
     target: CpuSet
@@ -81,6 +81,7 @@ class Placement:
     memory: MemoryElsewhere
     nodes: frozenset[int | None]
     kinds: frozenset[str | None]
+    stopped_ns: int = 0
     reason: str | None = None  # why threads may be missing
 
     @property

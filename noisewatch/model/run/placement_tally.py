@@ -53,6 +53,8 @@ class PlacementTally:
         self._other_ns = 0.0
         self._stacks = _Stacks()
         self._reason: str | None = None
+        self._stopped_ns = 0
+        self._last: tuple[int, bool] | None = None  # when the look before was, and whether a thread was stopped
 
     def add(self, look: CommandLook) -> None:
         """One more look."""
@@ -62,6 +64,7 @@ class PlacementTally:
             if tid not in look.without_turn:
                 self._add_thread(now)
         self._add_stacks(look)
+        self._add_stop(look)
         self._looks += 1
         self._reason = self._reason or look.reason
 
@@ -104,6 +107,14 @@ class PlacementTally:
                 counts[cpu] = counts.get(cpu, 0) + 1
         self._stacks.tids.update(*stacked.values())
 
+    def _add_stop(self, look: CommandLook) -> None:
+        """Half of the time between two looks for each that found a thread stopped, whoever else of them ran on."""
+        is_stopped = any(now.is_stopped for tid, now in look.threads.items() if tid not in look.without_turn)
+        if self._last is not None:
+            taken_at_ns, was_stopped = self._last
+            self._stopped_ns += (look.taken_at_ns - taken_at_ns) * (is_stopped + was_stopped) // 2
+        self._last = look.taken_at_ns, is_stopped
+
     def _end(self, thread: _Thread) -> None:
         self._ended.append(thread)
         if len(self._ended) > 2 * MOST_ENDED:
@@ -132,6 +143,7 @@ class PlacementTally:
             memory=memory,
             nodes=frozenset(map(self._node, self._target)),
             kinds=frozenset(map(self._kind, self._target)),
+            stopped_ns=self._stopped_ns,
             reason=self._reason,
         )
 

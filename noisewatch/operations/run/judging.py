@@ -75,6 +75,8 @@ class PendingRepetition:
         self.use = _use_of(self.started, end, self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
+        if self.placement.stopped_ns > self.use.stopped_ns:  # nobody tells us when a process that it started is stopped
+            self.use = replace(self.use, stopped_ns=self.placement.stopped_ns)
 
 
 def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:

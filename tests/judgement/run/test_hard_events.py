@@ -144,6 +144,15 @@ def test_a_cpu_that_ran_on_shows_that_noisewatch_alone_was_stopped() -> None:
     assert judge(_held_up(1900, 2.0)).outcome == RunOutcome.UNDISTURBED
 
 
+def test_a_command_that_may_have_been_stopped_with_noisewatch_is_unknown() -> None:
+    ran_on = _held_up(1900, 2.0)
+    less, threaded = replace(ran_on.use, user_ns=1500 * MS), replace(ran_on.use, ran_alone=False)
+    for use in (less, threaded):  # the threads of the other one might have had two CPUs
+        verdict = judge(replace(ran_on, use=use))
+        assert verdict.outcome != RunOutcome.UNDISTURBED
+        assert any("whether the command was stopped too is not known" in each for each in verdict.unknowns)
+
+
 def test_where_all_cpus_were_idle_nobody_knows() -> None:
     verdict = judge(_held_up(100, 2.0))
     assert verdict.outcome == RunOutcome.UNKNOWN

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -217,3 +219,10 @@ def test_a_count_that_ran_backwards_is_unknown() -> None:
 def test_a_groups_memory_is_exact() -> None:
     found = elsewhere_in_group({0: 100, 1: 300}, frozenset({1}))
     assert (found.share, found.size_bytes, found.is_bound) == (0.25, 100, False)
+
+
+def test_a_thread_that_looks_found_stopped_was_so_for_half_of_the_time_before_and_behind_each() -> None:
+    ran, stopped = thread_look(9, 2, 10), replace(thread_look(9, 2, 10), state="T")
+    moments = [[ran], [stopped], [stopped, thread_look(8, 2, 50)], [ran]]
+    assert _placed(*moments).stopped_ns == 200_000_000
+    assert _placed([ran], [ran], [ran]).stopped_ns == 0

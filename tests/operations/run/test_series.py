@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import CannotStart, UsageError
+from noisewatch.judgement.run.reasons import ReasonKind
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.runs import TracedSource
 from noisewatch.kernel.trace.window import TracedTime, TraceWindow
@@ -101,6 +102,14 @@ def test_a_command_that_leaves_its_cpus_is_not_called_undisturbed() -> None:
     code = f"import os\nos.sched_setaffinity(0, {others})\nfor _ in range(6_000_000): pass"
     judged = _ran(RunOptions(argv=tuple(_python(code)), machine=_MACHINE)).repetitions[0]
     assert judged.verdict.outcome != "undisturbed"
+
+
+def test_a_stop_of_what_the_command_has_started_disturbs_as_its_own_would() -> None:
+    """Nobody but its parent is told of it."""
+    code = "sleep 60 & kill -STOP $!; sleep 0.6; kill -KILL $!; wait"
+    judged = _ran(RunOptions(argv=("sh", "-c", code), machine=_MACHINE)).repetitions[0]
+    assert judged.repetition.use.stopped_ns > 100_000_000
+    assert ReasonKind.STOPPED in [reason.kind for reason in judged.verdict.reasons]
 
 
 def test_a_failure_ends_a_series_unless_it_is_to_go_on() -> None:
