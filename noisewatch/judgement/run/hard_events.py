@@ -10,7 +10,8 @@ from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
 from noisewatch.kernel.memory.counters import VMSTAT
-from noisewatch.model.interval.interval import Interval
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.model.interval.interval import Interval, throttles_between
 from noisewatch.model.interval.slowed import slowed_between
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import clean
@@ -26,6 +27,7 @@ _STOPPED_TOO = (
     "noisewatch did not run for {}, though its CPU was free: whether the command was stopped too is not known"
 )
 _LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
+_QUOTA = "whether the CPU quota of {} stopped it is not known"
 _NO_LOOK = "the machine was not looked at before and after it"
 
 
@@ -54,7 +56,10 @@ def why_events_unknown(repetition: Repetition) -> str | None:
             return f"whether {lost.by} slowed the {lost.what} is not known: {lost.path} could not be read"
         uncounted = next((level for level in window.after.cgroup.levels if _is_uncounted(level)), None)
         if uncounted is not None:
-            return f"whether the CPU quota of {clean(uncounted.folder)} stopped it is not known"
+            return _QUOTA.format(clean(uncounted.folder))
+        entered = next((level for level in _levels_of_command(window.after) if _may_have_stopped(level, window)), None)
+        if entered is not None:
+            return _QUOTA.format(clean(entered.folder))
     return None
 
 
@@ -116,6 +121,20 @@ def _is_uncounted(level: CgroupLevel) -> bool:
     return level.throttling is None and level.quota_share != UNLIMITED
 
 
+def _levels_of_command(snapshot: Snapshot) -> list[CgroupLevel]:
+    """The groups of those of its processes that had most of the target CPUs: they need not be noisewatch's own."""
+    own = snapshot.own_pids
+    return [level for pid, levels in snapshot.worker_cgroups.items() if pid in own for level in levels]
+
+
+def _may_have_stopped(level: CgroupLevel, window: Interval) -> bool:
+    """Whether a group has a quota that has stopped it, of which nobody knows whether that was before the window."""
+    known = {each.folder for each in (*window.before.cgroup.levels, *_levels_of_command(window.before))}
+    if level.folder in known or level.quota_share == UNLIMITED:
+        return False
+    return level.throttling is None or level.throttling.periods > 0
+
+
 def _counts_heat(window: Interval) -> bool:
     """Whether the processor counts how often it was slowed: in a virtual machine none does, and not those of AMD."""
     looks = (window.before.background.throttling, window.after.background.throttling)
@@ -159,12 +178,14 @@ def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:
             kind=kind, name=name, ns=ns, cpu=cpu, begin_ns=begin_ns, end_ns=end_ns, is_estimate=is_estimate
         )
 
+    levels = _levels_of_command(window.after)
     for slowed in slowed_between(window):
         if slowed.times:
             yield event(
                 ReasonKind.THROTTLED, f"{slowed.what} slowed by {slowed.by}", cpu=min(slowed.cpus, default=None)
             )
-    for throttle in window.throttles:
+    throttles = [*window.throttles, *throttles_between(_levels_of_command(window.before), levels)]
+    for throttle in {each.level.folder: each for each in throttles}.values():
         yield event(ReasonKind.QUOTA, throttle.name, throttle.ns)
     for counter, words in _SWAPS.items():
         if _grown(window, counter) > 0:

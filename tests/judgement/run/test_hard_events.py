@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel, QuotaThrottling
+from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.run.repetition import ClockShift, Repetition
 from tests.written.quiet_machine import CPUS, quiet_files, stat_file
 from tests.written.repetitions import MS, judge, ran, repeat
@@ -118,6 +120,36 @@ def test_a_counter_of_heat_that_went_is_unknown() -> None:
     verdict = judge(repetition)
     assert verdict.outcome == RunOutcome.UNKNOWN
     assert _CORE in verdict.unknowns[0]
+
+
+def _in_a_group(*stops: int | None, quota_share: float = 0.5) -> Repetition:
+    """Of which process 77 is in a group of its own, that was stopped so often before each look; None: not seen."""
+    quiet = _quiet()
+
+    def look(snapshot: Snapshot, periods: int | None) -> Snapshot:
+        throttling = QuotaThrottling(periods or 0, (periods or 0) * MS, 10)
+        level = CgroupLevel("/sys/fs/cgroup/scope", quota_share, throttling, period_us=100_000)
+        groups = {} if periods is None else {77: (level,)}
+        return replace(snapshot, own_pids=snapshot.own_pids | {77}, worker_cgroups=groups)
+
+    (window,) = quiet.windows
+    before, after = (look(each, count) for each, count in zip((window.before, window.after), stops, strict=True))
+    return replace(quiet, windows=(replace(window, before=before, after=after),))
+
+
+def test_a_quota_that_stopped_a_group_which_the_command_went_to() -> None:
+    (reason,) = judge(_in_a_group(2, 5)).reasons
+    assert (reason.kind, reason.ns) == (ReasonKind.QUOTA, 3 * MS)
+    assert "scope" in reason.name
+    assert judge(_in_a_group(5, 5)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_whether_a_group_was_stopped_of_which_there_was_no_look_before_is_unknown() -> None:
+    verdict = judge(_in_a_group(None, 5))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert verdict.unknowns == ("whether the CPU quota of /sys/fs/cgroup/scope stopped it is not known",)
+    assert judge(_in_a_group(None, 0)).outcome == RunOutcome.UNDISTURBED
+    assert judge(_in_a_group(None, 5, quota_share=UNLIMITED)).outcome == RunOutcome.UNDISTURBED
 
 
 def test_a_machine_that_was_not_looked_at_all_the_time_is_unknown() -> None:
