@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunReason
-from noisewatch.kinds import Kind
+from noisewatch.kinds import THREADS, Kind
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 _Key = tuple[ReasonKind, Kind | None, str, int | None]
+_OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # named with the number of a process that may still run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +37,34 @@ class RunCulprit:
 def rank_culprits(judged: Iterable[tuple[int, RepetitionVerdict]]) -> list[RunCulprit]:
     """The costliest first, then those of which no time is known, by how many repetitions they disturbed.
 
-    Each entry is a repetition's number with its verdict.
+    Each entry is a repetition's number with its verdict. A process whose threads have several names, or that has
+    changed its own, is in one culprit, by the name that took most; processes of one name are together.
     """
+    reasons = [(number, reason) for number, verdict in judged for reason in verdict.reasons]
+    name_by_pid = _name_by_pid(reason for _, reason in reasons)
     found: dict[_Key, list[tuple[int, RunReason]]] = defaultdict(list)
-    for number, verdict in judged:
-        for reason in verdict.reasons:
-            found[reason.kind, reason.noise, reason.name, reason.irq].append((number, reason))
+    for number, reason in reasons:
+        pid = _pid_of(reason)
+        name = reason.name if pid is None else name_by_pid[pid]
+        found[reason.kind, reason.noise, name, reason.irq].append((number, reason))
     culprits = [_culprit(key, each) for key, each in found.items()]
     return sorted(culprits, key=lambda each: (each.ns is None, -(each.ns or 0), -len(each.numbers), each.name))
+
+
+def _pid_of(reason: RunReason) -> int | None:
+    """Of a process that is named itself: neither who sent an interrupt, nor whose children are meant."""
+    return None if reason.noise not in THREADS or _OF_ANOTHER.match(reason.name) else reason.pid
+
+
+def _name_by_pid(reasons: Iterable[RunReason]) -> Mapping[int, str]:
+    """The name under which each process took most; of equal ones the newest."""
+    ns_by_name: dict[int, dict[str, int]] = defaultdict(dict)
+    for reason in reasons:
+        pid = _pid_of(reason)
+        if pid is not None:
+            before_ns = ns_by_name[pid].pop(reason.name, 0)  # to be the last of them
+            ns_by_name[pid][reason.name] = before_ns + (reason.ns or 0)
+    return {pid: max(reversed(names), key=lambda name: names[name]) for pid, names in ns_by_name.items()}
 
 
 def _culprit(key: _Key, found: Sequence[tuple[int, RunReason]]) -> RunCulprit:

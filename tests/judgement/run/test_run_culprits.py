@@ -36,8 +36,8 @@ def test_who_took_most_from_all_repetitions_is_first_and_who_took_nobody_knows_h
     swapped = RunReason(kind=ReasonKind.SWAPPED, name="pages went to swap")
     ranked = rank_culprits(
         [
-            (1, _disturbed(_reason("short", 5), swapped)),
-            (2, _disturbed(_reason("long", 4), _reason("short", 1))),
+            (1, _disturbed(_reason("short", 5, pid=800), swapped)),
+            (2, _disturbed(_reason("long", 4), _reason("short", 1, pid=800))),
             (7, _disturbed(_reason("long", 4, pid=901, cpu=3), swapped)),
         ]
     )
@@ -52,6 +52,28 @@ def test_who_took_most_from_all_repetitions_is_first_and_who_took_nobody_knows_h
 def test_one_name_on_two_cpus_in_one_repetition_is_one_culprit_of_one_run() -> None:
     (culprit,) = rank_culprits([(3, _disturbed(_reason("hog", 1), _reason("hog", 2, pid=5, cpu=3)))])
     assert (culprit.ns, culprit.numbers, culprit.pids) == (3 * MS, (3,), (5, 900))
+
+
+def test_a_process_of_two_names_is_one_culprit_by_the_one_that_took_most() -> None:
+    """With the others of that name; the children of it have a number that is not theirs."""
+    (hog, children) = rank_culprits(
+        [
+            (1, _disturbed(_reason("sh", 1), _reason("hog", 2, pid=5))),
+            (2, _disturbed(_reason("hog", 3), _reason("children of hog", 4))),
+        ]
+    )
+    assert (hog.name, hog.ns, hog.pids, hog.numbers) == ("hog", 6 * MS, (900, 5), (1, 2))
+    assert (children.name, children.ns) == ("children of hog", 4 * MS)
+
+
+def test_of_two_names_that_took_as_much_the_newer_one_is_told() -> None:
+    judged = [(1, _disturbed(_reason("sh", 2))), (2, _disturbed(_reason("hog", 2)))]
+    assert [each.name for each in rank_culprits(judged)] == ["hog"]
+
+
+def test_who_sends_interrupts_is_not_renamed_by_them() -> None:
+    sent = replace(_reason("called by hog", 9), kind=ReasonKind.INTERRUPTIONS, noise=Kind.IPI)
+    assert [each.name for each in rank_culprits([(1, _disturbed(_reason("hog", 1), sent))])] == ["called by hog", "hog"]
 
 
 def test_what_is_estimated_in_part_is_an_estimate() -> None:
