@@ -9,7 +9,7 @@ from dataclasses import replace
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cgroup.quota import lift
-from noisewatch.judgement.checks.cpus.isolation import DEADLINE, INIT, move_threads
+from noisewatch.judgement.checks.cpus.isolation import DEADLINE, FIRST_PROCESS, INIT, move_threads
 from noisewatch.judgement.checks.cpus.scheduler import confine_work, rcu_callbacks_on_target, target_not_tickless
 from noisewatch.judgement.checks.interrupts.devices import steer
 from noisewatch.judgement.checks.trace.observers import PROFILERS
@@ -30,6 +30,9 @@ _OF_THE_WORK = (
     "for example."
 )
 _BESIDE_THE_WORK = "It belongs to the process that works there: give each of its threads its own CPU."
+TO_HOUSEKEEPING = "Move {} to the housekeeping CPUs; isolated CPUs only run what is pinned to them."
+_NO_HOUSEKEEPING = "No CPU is left to move it to: stop it, or choose fewer target CPUs."
+_NOT_MOVED = "The kernel does not let it be moved: stop it, or what it works for."
 _OF_ONE_CPU = regex(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
 _QUOTA = regex(r"CPU quota of (?P<folder>/.*): (?P<quota_ms>[\d.]+) ms in each (?P<period_ms>[\d.]+) ms")
 _IRQ_THREAD = regex(r"irq/(\d+)-")
@@ -60,7 +63,7 @@ def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[i
     remedy = remedy_of(first, case, at_work)
     if first.pid is None or first.pid in at_work or len(by_tid) < 2:
         return remedy
-    moved, process = move_threads(case, list(by_tid.values())), _keep_away(case, first.pid)
+    moved, process = move_threads(case, list(by_tid.values())), keep_away(case, first.pid)
     return Remedy(remedy.said, replace(process, lasting=moved.lasting) if process and moved else moved)
 
 
@@ -85,8 +88,23 @@ def _irq_numbered(number: int | None, case: Case) -> Remedy:
 
 
 def _thread(culprit: Culprit, case: Case) -> Remedy:
-    said = "Move it to the housekeeping CPUs; isolated CPUs only run what is pinned to them."
-    return Remedy(said, move_threads(case, (culprit,)))
+    fix = move_threads(case, (culprit,))
+    return Remedy(_why_not_moved(culprit, case) if fix is None else TO_HOUSEKEEPING.format("it"), fix)
+
+
+def _why_not_moved(culprit: Culprit, case: Case) -> str:
+    """What helps instead; of one that is not there any more, what would have."""
+    if not case.housekeeping:
+        return _NO_HOUSEKEEPING
+    elsewhere = format_cpu_list(case.housekeeping)
+    if culprit.pid == FIRST_PROCESS:
+        return (
+            "All that it starts would inherit the pin: let it start its work on other CPUs "
+            f"(taskset -c {elsewhere} COMMAND; of systemd AllowedCPUs={elsewhere} in the unit)."
+        )
+    tasks = case.snapshot.tasks
+    task = tasks.by_tid.get(culprit.tid) if tasks is not None and culprit.tid is not None else None
+    return _NOT_MOVED if task is not None and task.is_bound else TO_HOUSEKEEPING.format("it")
 
 
 def _kernel_thread(culprit: Culprit, case: Case) -> Remedy:
@@ -155,11 +173,11 @@ def _ipi(culprit: Culprit, case: Case) -> Remedy:
     if culprit.pid is None:
         return Remedy("Other CPUs call this one: a trace shows who and why (Linux 6.3 or later).")
     said = "Keep all threads of the calling process on the housekeeping CPUs: it calls the CPUs that it has run on."
-    return Remedy(said, _keep_away(case, culprit.pid))
+    return Remedy(said, keep_away(case, culprit.pid))
 
 
-def _keep_away(case: Case, pid: int) -> Fix | None:
-    """Never init, or the kernel's own threads, or ourselves."""
+def keep_away(case: Case, pid: int) -> Fix | None:
+    """Moves the process with all its threads. Never init, or the kernel's own threads, or ourselves."""
     tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
     threads = [task for task in tasks if task.pid == pid]
     if not threads or not case.housekeeping or any(task.is_kernel for task in threads):

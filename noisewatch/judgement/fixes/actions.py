@@ -98,20 +98,31 @@ class Move:
     process: int | None = None  # whose threads these are, with one wish: then also those that it has started since
 
     @property
-    def do(self) -> str:
+    def commands(self) -> list[tuple[str, ...]]:
+        """Word by word."""
         if self.process is not None:
-            return run([_taskset(self.process, self.pins[0].cpus, "-apc")], as_root=True)
+            return [_taskset(self.process, self.pins[0].cpus, "-apc")]
         return _pinned((pin.tid, pin.cpus) for pin in self.pins)
 
     @property
-    def undo(self) -> str | None:
+    def undone_by(self) -> list[tuple[str, ...]]:
+        """None where an affinity was not read."""
         known = [(pin.tid, pin.before) for pin in self.pins if pin.before]
         if len(known) < len(self.pins):
-            return None
+            return []
         allowed = {cpus for _, cpus in known}
         if self.process is not None and len(allowed) == 1:
-            return run([_taskset(self.process, allowed.pop(), "-apc")], as_root=True)
+            return [_taskset(self.process, allowed.pop(), "-apc")]
         return _pinned(known)
+
+    @property
+    def do(self) -> str:
+        return run(self.commands, as_root=True)
+
+    @property
+    def undo(self) -> str | None:
+        undone_by = self.undone_by
+        return run(undone_by, as_root=True) if undone_by or not self.pins else None
 
 
 def move(before_by_tid: Mapping[int, CpuSet | None], cpus: CpuSet, process: int | None = None) -> Move:
@@ -119,9 +130,25 @@ def move(before_by_tid: Mapping[int, CpuSet | None], cpus: CpuSet, process: int 
     return Move(tuple(Pin(tid, cpus, before) for tid, before in before_by_tid.items()), process)
 
 
-def _pinned(cpus_by_tid: Iterable[tuple[int, CpuSet]]) -> str:
+@dataclass(frozen=True, slots=True)
+class MoveProcesses:
+    """Several processes: one that has ended does not keep the others from being moved."""
+
+    moves: tuple[Move, ...]
+
+    @property
+    def do(self) -> str:
+        return run([command for each in self.moves for command in each.commands], as_root=True)
+
+    @property
+    def undo(self) -> str | None:
+        undone_by = [each.undone_by for each in self.moves]
+        return run([command for each in undone_by for command in each], as_root=True) if all(undone_by) else None
+
+
+def _pinned(cpus_by_tid: Iterable[tuple[int, CpuSet]]) -> list[tuple[str, ...]]:
     ordered = sorted(cpus_by_tid, key=lambda each: sorted(each[1]))
-    return run([_taskset(tid, cpus, "-pc") for tid, cpus in ordered], as_root=True)
+    return [_taskset(tid, cpus, "-pc") for tid, cpus in ordered]
 
 
 def _taskset(tid: int, cpus: CpuSet, options: str) -> tuple[str, ...]:
@@ -214,10 +241,12 @@ def pids_of(action: Action) -> frozenset[int]:
     if isinstance(action, Move):
         process = () if action.process is None else (action.process,)
         return frozenset((*(pin.tid for pin in action.pins), *process))
+    if isinstance(action, MoveProcesses):
+        return frozenset().union(*map(pids_of, action.moves))
     if isinstance(action, Run):
         commands = (command for command in action.commands if command[0] in _ABOUT_PROCESSES)
         return frozenset(int(word) for command in commands for word in command if word.isdecimal() and int(word))
     return frozenset()
 
 
-Action = Write | Run | Move | MakePartition | StopEvents | SwitchSwapOff
+Action = Write | Run | Move | MoveProcesses | MakePartition | StopEvents | SwitchSwapOff

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.remedies import Remedy, common_remedy
+from noisewatch.judgement.fixes.actions import Move, MoveProcesses
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.remedies import TO_HOUSEKEEPING, Remedy, common_remedy, keep_away
 from noisewatch.judgement.run.reasons import ReasonKind
 from noisewatch.judgement.run.run_culprits import RunCulprit
+from noisewatch.judgement.run.threads_seen import LEFT_RUNNING
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance
 
-_ENDED = "It has ended."
+_MOST_MOVED = 4  # processes of one name; the commands are to be read before they are run
+_LEFT_RUNNING = "The command has left it running: let the command wait for what it starts, or end it."
+_WORKER = "kworker/"  # the kernel ends and starts them as it needs
 _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.THROTTLED: "Cool the processor, or lower its clock to one that it holds.",
     ReasonKind.SWAPPED: "Free memory before the series, or switch swap off.",
@@ -39,28 +44,71 @@ def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy
     noise = Kind.QUOTA if culprit.kind == ReasonKind.QUOTA else culprit.noise
     if noise is None:
         return None
-    if noise not in THREADS:
+    if culprit.name.endswith(LEFT_RUNNING):
+        return Remedy(_LEFT_RUNNING)
+    if noise in THREADS and culprit.pids and case.snapshot.own_pids.issuperset(culprit.pids):
+        return _of_ourselves(case)
+    looks = {pid: _still_there(pid, then, case.snapshot.tasks) for pid in culprit.pids}
+    living = {pid: threads for pid, threads in looks.items() if threads}
+    if living and (noise in THREADS or noise == Kind.IPI):
+        return _of_processes(culprit, noise, living, case)
+    if noise not in THREADS or culprit.name.startswith(_WORKER):
         cpus = sorted(culprit.cpus or case.target)
         return common_remedy([_on_cpu(culprit, noise, cpu) for cpu in cpus], case) if cpus else None
-    living = [task for pid in culprit.pids for task in _still_there(pid, then, case.snapshot.tasks)]
-    if not living:
-        return _for_the_next_time(culprit, case)
-    return common_remedy([_of_task(culprit, noise, task) for task in living], case)
+    return _for_the_next_time(culprit, case, any(threads is None for threads in looks.values()))
 
 
-def _still_there(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task]:
-    """The threads of the process, the first one first."""
-    first = now.by_tid.get(pid) if now is not None else None
+def _still_there(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task] | None:
+    """The threads of the process, the first one first; none of one that has ended, None where that is unknown."""
+    if now is None:
+        return None
+    first = now.by_tid.get(pid)
+    if first is None:
+        return None if pid in now.pids - now.read_pids else []
     seen = then.by_tid.get(pid) if then is not None else None
-    if now is None or first is None or seen is None or first.started_ticks != seen.started_ticks:
+    if seen is None:
+        return None
+    if first.started_ticks != seen.started_ticks:
         return []
     return [first, *(task for task in now.by_tid.values() if task.pid == pid and task.tid != pid)]
 
 
-def _for_the_next_time(culprit: RunCulprit, case: Case) -> Remedy:
-    if culprit.noise != Kind.THREAD or not case.housekeeping:
-        return Remedy(_ENDED)
-    return Remedy(f"{_ENDED} Next time start it elsewhere: taskset -c {format_cpu_list(case.housekeeping)} COMMAND")
+def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Task]], case: Case) -> Remedy:
+    """All of them that can be moved, in one command."""
+    fixes = {pid: keep_away(case, pid) for pid, threads in living.items() if not all(task.is_bound for task in threads)}
+    moves = {pid: move for pid, fix in fixes.items() for move in _moves_in(fix)}
+    first = next(iter(moves or living))
+    remedy = common_remedy([_of_task(culprit, noise, task) for task in living[first]], case)
+    if len(moves) < 2 or remedy.fix is None:
+        return remedy
+    said = TO_HOUSEKEEPING.format("them") if noise == Kind.THREAD else remedy.said
+    left, fixed = len(moves) - _MOST_MOVED, len(living) - len(moves)
+    said += f" {left} more of them still run{'s' * (left == 1)}." if left > 0 else ""
+    said += f" {fixed} of them cannot be moved." if fixed else ""
+    return Remedy(said, Fix((MoveProcesses(tuple(moves.values())[:_MOST_MOVED]),), remedy.fix.lasting))
+
+
+def _moves_in(fix: Fix | None) -> list[Move]:
+    return [] if fix is None else [action for action in fix.actions if isinstance(action, Move)]
+
+
+def _of_ourselves(case: Case) -> Remedy:
+    if not case.housekeeping:
+        return Remedy("It is noisewatch itself, which needs a CPU: choose fewer target CPUs.")
+    return Remedy(f"It is noisewatch itself, which keeps to {name_cpus(case.housekeeping)} once the series has begun.")
+
+
+def _for_the_next_time(culprit: RunCulprit, case: Case, may_run: bool) -> Remedy:
+    they_have = "They have" if len(culprit.pids) > 1 else "It has"
+    said = f"{they_have} ended."
+    if may_run:
+        said = f"Whether {they_have.lower()} ended is unknown."
+    if culprit.noise != Kind.THREAD:
+        return Remedy(said)
+    if not case.housekeeping:
+        return Remedy(f"{said} No CPU is left for other work: choose fewer target CPUs.")
+    them = "them" if len(culprit.pids) > 1 else "it"
+    return Remedy(f"{said} Next time start {them} elsewhere: taskset -c {format_cpu_list(case.housekeeping)} COMMAND")
 
 
 def _on_cpu(culprit: RunCulprit, noise: Kind, cpu: int) -> Disturbance:

@@ -93,7 +93,8 @@ def _isolate(case: Case) -> Fix:
 _KEEPS_PINS = (6, 2)  # "sched: Always preserve the user requested cpumask"
 _PIN_AGAIN = "before Linux 6.2, making or removing the partition resets what taskset has set: pin those threads again"
 
-INIT = frozenset({1, 2})  # and kthreadd
+FIRST_PROCESS = 1
+INIT = frozenset({FIRST_PROCESS, 2})  # and kthreadd
 DEADLINE = "taskset cannot move SCHED_DEADLINE threads: stop them, or use an isolated cgroup partition"
 
 _TASK_SHARE = Limit(
