@@ -130,7 +130,7 @@ def test_a_real_repetition_tells_where_it_ran(tmp_path: Path) -> None:
 
 
 def test_the_footer_ranks_who_disturbed_the_series() -> None:
-    verdicts = [UNDISTURBED, *(disturbed_by(f"hog{at // 2}") for at in range(50))]
+    verdicts = [UNDISTURBED, *(disturbed_by(f"hog{at // 2}", pid=900 + at // 2) for at in range(50))]
     footer = read(rendered("json", written_series(*verdicts)))["footer"]
     assert [each["name"] for each in footer["culprits"]] == [f"hog{at}" for at in sorted(range(25), key=str)][:20]
     assert footer["culprits_left_out"] == 5

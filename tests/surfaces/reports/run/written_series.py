@@ -37,10 +37,10 @@ _END = EndedCommand(
 )
 
 
-def disturbed_by(name: str) -> RepetitionVerdict:
-    """By a thread of that name."""
+def disturbed_by(name: str, pid: int = 900) -> RepetitionVerdict:
+    """By a thread of that name; a process is one culprit, whatever its names."""
     reason = RunReason(
-        kind=ReasonKind.FOREIGN, name=name, noise=Kind.THREAD, cpu=2, pid=900, ns=50 * MS, share=0.05, begin_ns=0
+        kind=ReasonKind.FOREIGN, name=name, noise=Kind.THREAD, cpu=2, pid=pid, ns=50 * MS, share=0.05, begin_ns=0
     )
     return RepetitionVerdict(RunOutcome.DISTURBED, (reason,))
 
