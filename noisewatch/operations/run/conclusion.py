@@ -38,7 +38,8 @@ class CommandConclusion:
 @dataclass(frozen=True, slots=True)
 class RunConclusion:
     """`difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all measured
-    ones; None where there are none.
+    ones; None where there are none. `is_refused` says that too few of the `pairs` were undisturbed, or too few runs of
+    one of the two: then neither tells how the commands differ.
 
     `speed_change` is that of the CPU that changed most between the two calibrations; None is unknown. The `culprits`
     that cost most are first.
@@ -49,18 +50,27 @@ class RunConclusion:
     of_all_pairs: MeanDifference | None
     speed_change: SpeedChange | None
     culprits: tuple[RunCulprit, ...]
+    pairs: int = 0  # of two commands, that have begun
+    is_refused: bool = False
 
 
 def conclude(series: RunSeries) -> RunConclusion:
     """What is known at the end; nothing of a command without a single repetition."""
     of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
     changes = speed_changes(series.opening, series.closing) if series.opening and series.closing else []
+    commands = tuple(_command(series, judged) for judged in of_commands if judged)
+    difference = _difference(series, undisturbed_only=True)
+    pairs = -(-len(series.repetitions) // 2) if len(of_commands) > 1 else 0
+    least = series.options.min_undisturbed * pairs
     return RunConclusion(
-        commands=tuple(_command(series, judged) for judged in of_commands if judged),
-        difference=_difference(series, undisturbed_only=True),
+        commands=commands,
+        difference=difference,
         of_all_pairs=_difference(series, undisturbed_only=False),
         speed_change=changes[0] if changes else None,
         culprits=tuple(rank_culprits((each.repetition.number, each.verdict) for each in series.repetitions)),
+        pairs=pairs,
+        is_refused=(0 if difference is None else difference.pairs) < least
+        or any(command.selected.is_refused for command in commands),
     )
 
 

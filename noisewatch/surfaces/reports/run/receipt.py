@@ -201,6 +201,7 @@ def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
         **describe_culprits(conclusion.culprits),
         "difference": _difference(conclusion.difference),
         "difference_of_all_pairs": _difference(conclusion.of_all_pairs),
+        "is_difference_refused": conclusion.is_refused if conclusion.pairs else None,
         "closing": None if series.closing is None else _calibration(series.closing),
         "speed_change": None if change is None else {**asdict(change), "is_too_much": change.is_too_much},
         "own_cpu_s": series.own_cpu_s,

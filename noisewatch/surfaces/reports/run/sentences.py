@@ -90,9 +90,19 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     if found is None:
         return []
     which = "" if conclusion.difference is not None else "; all pairs count here, as none was undisturbed"
+    refusal = _refusal_of(series, conclusion)
     if series.options.is_aa:
-        return [against_itself_words(found) + which, SAME_LAYOUT]
-    return [difference_words(seen_from_the_second(found), *reversed(_names_of(series))) + which]
+        return [refusal + against_itself_words(found) + which, SAME_LAYOUT]
+    return [refusal + difference_words(seen_from_the_second(found), *reversed(_names_of(series))) + which]
+
+
+def _refusal_of(series: RunSeries, conclusion: RunConclusion) -> str:
+    """What stands before a difference that tells nothing of the commands: one may have met more noise."""
+    if not conclusion.is_refused:
+        return ""
+    undisturbed = conclusion.difference.pairs if conclusion.difference is not None else 0
+    least = share_text(series.options.min_undisturbed)
+    return f"no result, as {undisturbed} of {conclusion.pairs} pairs undisturbed are too few (minimum {least}): "
 
 
 def _names_of(series: RunSeries) -> tuple[str, str]:

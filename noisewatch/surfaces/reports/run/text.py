@@ -68,7 +68,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
 
 
 def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
-    if any(command.selected.is_refused for command in conclusion.commands):
+    if conclusion.is_refused:
         return "bad"
     are_undisturbed = (each.is_undisturbed for each in series.repetitions)
     is_good = all(are_undisturbed) and not (*machine_sentences(conclusion), *ending_sentences(series))

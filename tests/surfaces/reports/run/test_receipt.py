@@ -62,6 +62,8 @@ def test_of_two_commands_each_is_told_by_its_letter_with_the_difference(tmp_path
     assert sorted(each["command"] for each in repetitions) == ["a", "a", "a", "b", "b", "b"]
     assert [each["command"] for each in footer["commands"]] == ["a", "b"]
     assert footer["difference_of_all_pairs"]["pairs"] == 3
+    undisturbed = footer["difference"]["pairs"] if footer["difference"] is not None else 0
+    assert footer["is_difference_refused"] == (undisturbed < 2)
 
 
 def test_calibrations_at_both_ends_are_told(tmp_path: Path) -> None:

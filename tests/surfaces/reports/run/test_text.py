@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look
@@ -128,3 +129,21 @@ def test_what_would_have_placed_its_threads_better_is_a_line_to_be_copied() -> N
 def test_of_two_commands_the_second_line_counts_the_runs_of_both() -> None:
     report = rendered("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN, UNDISTURBED, has_two=True))
     assert report.splitlines()[1].startswith("2 of 4 runs undisturbed, 1 disturbed, 1 unknown; mostly by hog")
+
+
+@pytest.mark.parametrize("is_aa", [False, True])
+def test_a_difference_is_no_result_where_too_few_pairs_were_undisturbed(is_aa: bool) -> None:
+    """Noise that comes with one of the two alone looks like a difference between them."""
+
+    def said(*verdicts: RepetitionVerdict) -> str:
+        series = written_series(*verdicts, has_two=True)
+        against = None if is_aa else series.options.against
+        return " ".join(
+            rendered("text", replace(series, options=replace(series.options, against=against, is_aa=is_aa))).split()
+        )
+
+    hit = disturbed_by("hog")
+    assert "no result, as 0 of 4 pairs undisturbed are too few (minimum 50%): " in said(*[UNDISTURBED, hit] * 4)
+    in_turn = [UNDISTURBED, hit, hit, UNDISTURBED] * 2 + [UNDISTURBED] * 4
+    assert "no result, as 2 of 6 pairs undisturbed are too few (minimum 50%): " in said(*in_turn)
+    assert "no result" not in said(*[UNDISTURBED] * 6, hit, UNDISTURBED)
