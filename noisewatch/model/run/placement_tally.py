@@ -15,6 +15,7 @@ from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
 from noisewatch.records import dataclass
 
 MOST_ENDED = 1024  # threads that are kept after they have ended; of more, those that ran least are added up
+_BEFORE_FIRST_NS = 50_000_000  # of a stop that the first look finds: half of the time from one look to the next
 _Key = TypeVar("_Key")
 
 
@@ -110,7 +111,9 @@ class PlacementTally:
     def _add_stop(self, look: CommandLook) -> None:
         """Half of the time between two looks for each that found a thread stopped, whoever else of them ran on."""
         is_stopped = any(now.is_stopped for tid, now in look.threads.items() if tid not in look.without_turn)
-        if self._last is not None:
+        if self._last is None:
+            self._stopped_ns += _BEFORE_FIRST_NS * is_stopped
+        else:
             taken_at_ns, was_stopped = self._last
             self._stopped_ns += (look.taken_at_ns - taken_at_ns) * (is_stopped + was_stopped) // 2
         self._last = look.taken_at_ns, is_stopped
