@@ -106,7 +106,7 @@ class Move:
 
     @property
     def undone_by(self) -> list[tuple[str, ...]]:
-        """None where an affinity was not read."""
+        """Word by word; empty where an affinity was not read."""
         known = [(pin.tid, pin.before) for pin in self.pins if pin.before]
         if len(known) < len(self.pins):
             return []

@@ -15,7 +15,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from noisewatch.cpus import format_taskset_list
-from noisewatch.judgement.fixes.actions import Run, Setting, Write, move, run_command, write, write_cpus
+from noisewatch.judgement.fixes.actions import (
+    MoveProcesses,
+    Run,
+    Setting,
+    Write,
+    move,
+    pids_of,
+    run_command,
+    write,
+    write_cpus,
+)
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments, set_for_good
 from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, at_boot, boot_without
 from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers
@@ -183,6 +193,18 @@ def test_a_process_is_moved_with_what_it_has_started_since_and_each_of_its_threa
     differing = move({450: allowed, 456: frozenset({2}), 457: allowed}, frozenset({0, 1}), 450)
     assert differing.undo == 'for n in 450 457; do sudo taskset -pc 0-3 "$n"; done; sudo taskset -pc 2 456'
     assert move({450: allowed, 456: None}, frozenset({0}), 450).undo is None
+
+
+def test_several_processes_are_moved_each_with_its_threads_and_go_back_to_where_each_might_run() -> None:
+    both = MoveProcesses(
+        (
+            move({7: frozenset({2}), 8: frozenset({2})}, frozenset({0}), process=7),
+            move({9: frozenset({2}), 10: frozenset({3})}, frozenset({0}), process=9),
+        )
+    )
+    assert both.do == 'for n in 7 9; do sudo taskset -apc 0 "$n"; done'
+    assert both.undo == "sudo taskset -apc 2 7; sudo taskset -pc 2 9; sudo taskset -pc 3 10"
+    assert pids_of(both) == {7, 8, 9, 10}
 
 
 @given(st.lists(_FEW_CPUS | _RANGES, min_size=2, max_size=6, unique=True))
