@@ -226,3 +226,4 @@ def test_a_thread_that_looks_found_stopped_was_so_for_half_of_the_time_before_an
     moments = [[ran], [stopped], [stopped, thread_look(8, 2, 50)], [ran]]
     assert _placed(*moments).stopped_ns == 200_000_000
     assert _placed([ran], [ran], [ran]).stopped_ns == 0
+    assert _placed([stopped]).stopped_ns == 50_000_000
