@@ -30,6 +30,7 @@ _PURPOSE = "target"  # of an instance with which nothing is to be put back
 _WITH_LOAD, _WITHOUT_LOAD = "OSNOISE_WORKLOAD", "NO_OSNOISE_WORKLOAD"
 _FAMILY = frozenset({OSNOISE, "timerlat"})  # that share the option
 FOR_ROOT = "tracing is for root"
+_SETTINGS = ("trace_clock", "tracing_cpumask", "current_tracer")
 _LARGEST_PAGE = 1 << 16
 
 
@@ -82,6 +83,7 @@ class Instance:
         self.path = instance_path(tracefs, purpose)
         self._pipes: dict[int, int] = {}
         self._enabled: list[str] = []
+        self._settings: dict[str, str | None] = {}
 
     def __enter__(self) -> Self:
         try:
@@ -117,20 +119,20 @@ class Instance:
         except OSError:
             return False
         self._enabled.append(event)
+        self._settings[_filter_of(event)] = self._read(_filter_of(event))
         return True
 
     @property
     def is_writing(self) -> bool:
-        """Whether it still is as `start` and `enable` have left it: root may switch off what is not its own."""
+        """Whether it still is as `start` and `enable` have left it: root may change what is not its own."""
         switches = ("tracing_on", *(f"events/{event}/enable" for event in self._enabled))
-        try:
-            return all((self.path / name).read_text().startswith("1") for name in switches)
-        except OSError:
-            return False
+        is_on = all((self._read(name) or "").startswith("1") for name in switches)
+        return is_on and all(self._read(name) == text for name, text in self._settings.items())
 
     def start(self) -> None:
         """From now on events are kept."""
         self._switch("1")
+        self._settings = {name: self._read(name) for name in (*_SETTINGS, *map(_filter_of, self._enabled))}
 
     def stop(self) -> None:
         """No more; what is there can still be read."""
@@ -172,8 +174,18 @@ class Instance:
         except OSError as error:
             raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
 
+    def _read(self, name: str) -> str | None:
+        try:
+            return (self.path / name).read_text()
+        except OSError:
+            return None
+
     def _write(self, name: str, text: str) -> None:
         write_setting(self.path / name, text)
+
+
+def _filter_of(event: str) -> str:
+    return f"events/{event}/filter"
 
 
 def _mask(cpus: Iterable[int]) -> str:

@@ -55,5 +55,23 @@ def test_what_somebody_else_has_switched_off_is_noticed(tmp_path: Path) -> None:
         file.write_text("1*\n")
 
 
+@pytest.mark.parametrize(
+    "name", ["trace_clock", "tracing_cpumask", "current_tracer", "events/sched/sched_switch/filter"]
+)
+def test_what_somebody_else_has_changed_is_noticed(tmp_path: Path, name: str) -> None:
+    """Events of another clock, of other CPUs or of some tasks only are not what is read here."""
+    instance = Instance(tmp_path, "target", [1], 64)
+    (instance.path / "events/sched/sched_switch").mkdir(parents=True)
+    for file in ("tracing_on", "events/sched/sched_switch/enable", name):
+        (instance.path / file).write_text("as we want it\n")
+    instance.start()
+    assert instance.enable("sched/sched_switch", "as we want it\n" if name.endswith("filter") else None)
+    assert _is_writing(instance)
+    (instance.path / name).write_text("as somebody else wants it\n")
+    assert not _is_writing(instance)
+    (instance.path / name).unlink()
+    assert not _is_writing(instance)
+
+
 def _is_writing(instance: Instance) -> bool:
     return instance.is_writing
