@@ -84,7 +84,7 @@ class _Ran:
 def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _Ran:
     """What cannot be reported once the command has run is said, and changes nothing in what it came to."""
     series, results, is_told, is_empty = None, None, True, False
-    wish = ReportWish(arguments.format, arguments.output, not is_series, arguments.identify)
+    wish = ReportWish(arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate)
     shown = RunProgress(options.runs * len(options.commands)) if is_series else OneRun()
     try:
         with recorded_to(arguments.record, machine) as recorder, opened_report(wish, shown) as report:

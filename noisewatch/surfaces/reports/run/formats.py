@@ -19,13 +19,14 @@ TEXT, LINES, GITHUB = "text", "jsonl", "github"
 class SeriesOptions:
     """What a report has to fit, and whether it may tell the commands' arguments and folders of this host.
 
-    `results` are the runs of a file that the command wrote, where one was read. Colours and characters beyond ASCII
-    are for a terminal that shows them.
+    `results` are the runs of a file that the command wrote, where one was read. `is_gated`: the exit status is the
+    verdict's. Colours and characters beyond ASCII are for a terminal that shows them.
     """
 
     width: int = 100
     identifies: bool = False
     results: MarkedResults | None = None
+    is_gated: bool = False
     in_colour: bool = False
     in_unicode: bool = True
 

@@ -23,7 +23,10 @@ from noisewatch.text import printable
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
-    """All of `run --format github`: what it comes to, as a notice; errors where no result stands; then the runs."""
+    """All of `run --format github`: what it comes to, as a notice; why no result stands; then the runs.
+
+    Nothing is an error where the step does not fail.
+    """
     conclusion = conclude(series)
     told = [_told(series, options, each) for each in conclusion.commands] + difference_sentences(series, conclusion)
     lines = [workflow_command("notice", f"noisewatch: {counts_of(series)}", "\n".join(told))]
@@ -33,9 +36,14 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
         for each in conclusion.commands
         if each.selected.is_refused
     ]
-    lines += annotation_lines("error", [("run", each) for each in wrong])
+    level = "error" if series.has_ended_early or options.is_gated else "warning"
+    told_runs = [("run", each) for each in wrong]
     judged = [each for each in series.repetitions if not each.is_undisturbed]
-    lines += annotation_lines("warning", [_annotation(each) for each in judged])
+    annotations = [_annotation(each) for each in judged]
+    if level == "error":
+        lines += annotation_lines("error", told_runs) + annotation_lines("warning", annotations)
+    else:
+        lines += annotation_lines("warning", told_runs + annotations)
     return "".join(f"{line}\n" for line in lines)
 
 

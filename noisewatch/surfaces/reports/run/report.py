@@ -32,6 +32,7 @@ class ReportWish:
     output: str | None
     is_single: bool
     identifies: bool = False
+    is_gated: bool = False
 
     @property
     def wanted_form(self) -> str:
@@ -75,7 +76,7 @@ class RunReport:
 
     def tell(self, series: RunSeries, width: int, results: MarkedResults | None = None) -> None:
         """All that is told at the end; the file first, as nobody may read the rest."""
-        options = SeriesOptions(width, self._wish.identifies, results)
+        options = SeriesOptions(width, self._wish.identifies, results, self._wish.is_gated)
         if self._keeper is not None:
             self._keeper.on_end(series, options)
         for form, output, is_printed in (

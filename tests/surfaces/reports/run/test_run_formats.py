@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ import pytest
 
 from noisewatch.errors import NothingUndisturbed
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
 from tests.surfaces.reports.consumers import (
     read_github,
     read_junit,
@@ -118,7 +120,19 @@ def test_github_is_told_what_it_comes_to_and_of_each_run_that_was_not_undisturbe
 def test_github_is_told_of_many_runs_in_as_many_lines_as_it_shows() -> None:
     report = rendered("github", written_series(*[disturbed_by("hog")] * 40))
     assert any("run 40" in text for text in read_github(report))
-    assert "::error" in report  # no result stands
+    assert any("no result, as 0% is too few" in text for text in read_github(report))
+    assert len(report.splitlines()) == 11
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_gated", "level"),
+    [({}, False, "warning"), ({}, True, "error"), ({"failed": 2}, False, "error"), ({"ended_by": 2}, False, "error")],
+)
+def test_github_shows_errors_only_where_the_step_fails(changes: dict[str, int], is_gated: bool, level: str) -> None:
+    series = replace(written_series(disturbed_by("hog"), disturbed_by("hog")), **changes)  # type: ignore[arg-type]
+    report = render_series("github", series, SeriesOptions(is_gated=is_gated))
+    levels = {properties["title"]: level for level, properties, _ in map(workflow_command, report.splitlines())}
+    assert (levels["noisewatch: run"], levels["noisewatch: run 1"]) == (level, "warning")
 
 
 def test_markdown_of_many_runs_is_short_enough_to_be_pasted() -> None:
