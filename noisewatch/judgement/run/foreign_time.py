@@ -28,7 +28,8 @@ UNSEEN = "a task that no look at the threads has seen"
 _WAITED = "another task: the command waited for its CPU"
 _TOO_COARSE = "the kernel counts the time of CPUs in ticks here: what runs between two of them is not in it"
 _UNSETTLED = (
-    "{} on the target CPUs were not the command's, but the counts may be off by {}: the repetition is too short"
+    "{} on the target CPUs were not the command's, but the counts may be off by {}: the repetition is too short for "
+    "them (the kernel's trace would tell)"
 )
 _WAS_ELSEWHERE = "the command was seen on CPUs that are no target CPUs for {}"
 _ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more of a CPU where none left it has stayed

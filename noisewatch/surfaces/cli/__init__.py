@@ -58,8 +58,9 @@ def tell_internal_error(kind: type[BaseException], error: BaseException, trace: 
     """
     message = describe_fault(error)
     words = sys.argv[1:]
-    print(f"noisewatch: {message}; please report it", file=sys.stderr)
-    if command_named_in(words) == RUN:
+    command = command_named_in(words)
+    print(f"noisewatch{' run' * (command == RUN)}: {message}; please report it", file=sys.stderr)
+    if command == RUN:
         raise SystemExit(CannotStart.OURS)
     raise SystemExit(_told_as_wanted(message, _INTERNAL_ERROR, format_named_in(words)))
 

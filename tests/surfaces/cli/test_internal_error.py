@@ -28,6 +28,11 @@ def test_it_is_told_in_one_line_with_the_status_of_an_error(form: str, status: i
     assert (told in ran.stdout) == (form == "nagios")  # which reads nothing else
 
 
+def test_it_is_told_apart_from_what_the_command_says() -> None:
+    ran = subprocess.run([sys.executable, "-c", _PROGRAM, "run", "true"], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr[:31]) == (125, "noisewatch run: internal error:")
+
+
 def _interrupt(arguments: Namespace) -> int:
     raise KeyboardInterrupt
 

@@ -58,7 +58,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> Iterator[str]:
     """What was run where; then whether it may be trusted, and what stands against that."""
     target = series.machine.target
-    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {_runs(len(series.repetitions))}"
+    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {_runs(series)}"
     yield from textwrap.wrap(about, width)
     first, *more = textwrap.wrap(headline_of(series, conclusion), width)
     yield painted(first, _meaning_of(series, conclusion)) if in_colour else first
@@ -75,8 +75,11 @@ def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
     return "good" if is_good else "doubt"
 
 
-def _runs(count: int) -> str:
-    return f"{count} run{'s' * (count != 1)}"
+def _runs(series: RunSeries) -> str:
+    """`9 runs (5 wanted, 4 repeated)`."""
+    count, wanted = len(series.repetitions), series.options.runs * len(series.options.commands)
+    repeated = f" ({wanted} wanted, {count - wanted} repeated)" if count > wanted else ""
+    return f"{count} run{'s' * (count != 1)}{repeated}"
 
 
 def _command_lines(series: RunSeries, command: CommandConclusion, width: int) -> Iterator[str]:

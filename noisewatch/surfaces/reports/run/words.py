@@ -111,7 +111,9 @@ def variance_words(parts: VarianceParts) -> str:
         return "one run: how much processes vary is unknown"
     varies = f"varies {share_text(parts.cv)} between processes"
     if parts.of_machine is None or parts.of_program is None:
-        return f"{varies}; what the machine explains of it is unknown: its noise floor was not measured"
+        return (
+            f"{varies}; what the machine explains of it is unknown: no noise floor was measured for runs of this length"
+        )
     machine = _range(parts.of_machine)
     if parts.explained == Explained.PROGRAM:
         rest = _range(parts.of_program)
@@ -131,6 +133,9 @@ def selection_words(selected: SelectedByCause) -> str:
     said = count_words([selected])
     if not selected.is_refused:
         return said
+    if selected.of_all is None:
+        ends = " or ".join(["failed"] * bool(selected.failed_statuses) + ["was cut short"] * bool(selected.cut_short))
+        return f"{said}: no result, as each run {ends}"
     share = selected.undisturbed / selected.count
     return f"{said}: no result, as {share_text(share)} is too few (minimum {share_text(selected.min_undisturbed)})"
 

@@ -61,6 +61,13 @@ def test_a_series_that_was_cut_short_says_so_at_the_top() -> None:
     assert "ended by SIGINT" in "".join(report.splitlines()[:4])
 
 
+def test_the_first_line_tells_how_many_runs_were_repeated() -> None:
+    series = written_series(*[UNDISTURBED] * 9)
+    assert rendered("text", series).splitlines()[0].endswith("· 9 runs")
+    wanted = replace(series, options=replace(series.options, runs=5))
+    assert rendered("text", wanted).splitlines()[0].endswith("· 9 runs (5 wanted, 4 repeated)")
+
+
 def test_a_command_against_itself_says_what_it_does_not_see() -> None:
     series = written_series(*[UNDISTURBED] * 8, has_two=True)
     report = rendered("text", replace(series, options=replace(series.options, against=None, is_aa=True)))

@@ -144,7 +144,7 @@ def test_a_command_against_itself_says_what_can_be_shown() -> None:
             [1.0, 1.02] * 2,
             None,
             "varies 1.14% between processes; what the machine explains of it is unknown: "
-            "its noise floor was not measured",
+            "no noise floor was measured for runs of this length",
         ),
         ([1.0], Bounds(0.002, 0.004), "one run: how much processes vary is unknown"),
     ],
@@ -164,6 +164,15 @@ def test_a_selection_tells_both_and_refuses_aloud() -> None:
     assert selection_words(few) == (
         "1 of 4 runs undisturbed, 2 disturbed, 1 unknown: no result, as 25% is too few (minimum 80%)"
     )
+    ended = {
+        "3 failed (status 1)": ((1, 1, 1), 0),
+        "2 cut short": ((), 2),
+        "1 failed (status 1), 1 cut short": ((1,), 1),
+    }
+    why = ["failed", "was cut short", "failed or was cut short"]
+    for (said, (statuses, cut)), ends in zip(ended.items(), why, strict=True):
+        none = select_by_cause([], [], 0.5, statuses, cut)
+        assert selection_words(none) == f"0 of {none.count} runs undisturbed, {said}: no result, as each run {ends}"
     none = select_by_cause(_FOUR, [None] * 4, 0.8)
     assert selection_rows(none) == [("all runs", mean_words(statistics_of(_FOUR)))]
 
