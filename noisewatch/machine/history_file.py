@@ -56,6 +56,17 @@ def machine_key() -> str:
     return hmac.new(b"noisewatch history", identity, hashlib.sha256).hexdigest()[:32]
 
 
+def boot_key() -> str | None:
+    """Which of its boots this is: a random number, that tells nothing of the machine. None where nobody says.
+
+    https://docs.kernel.org/admin-guide/sysctl/kernel.html#random
+    """
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()[:36] or None
+    except (OSError, ValueError):
+        return None
+
+
 def read_entries(path: Path) -> list[Entry]:
     """What was kept, the oldest first; nothing where there is no file yet. Raises UsageError."""
     with _failures_told(path):
@@ -66,19 +77,23 @@ def read_entries(path: Path) -> list[Entry]:
             return []
 
 
-def append_entry(path: Path, entry: Entry) -> None:
-    """Adds it. Raises UsageError."""
-    line = json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> None:
+    """Adds it, and before it what it refers to, unless that is there already. Raises UsageError."""
     with _failures_told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with _opened(path, _APPEND) as file:
             hold(str(path), file)
             end = _end_of(file)
-            _entries(path, end)
+            known = _entries(path, end)
             is_torn = end != b"" and not end.endswith(b"\n")
+            added = [] if referred_to is None or referred_to in known else [referred_to]
             with open(file, "ab", closefd=False) as stream:
-                stream.write(b"\n" * is_torn + line)
+                stream.write(b"\n" * is_torn + b"".join(map(_line, [*added, entry])))
             os.fsync(file)
+
+
+def _line(entry: Entry) -> bytes:
+    return json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 @contextmanager

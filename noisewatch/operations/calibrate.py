@@ -25,9 +25,10 @@ from noisewatch.machine.spinning.calibration.run import Progress, Watch
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPUN_NS
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.calibration.statistics import Histogram, bucket_of
+from noisewatch.model.history.entries import Past
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.busy_load import LoadBeside
-from noisewatch.operations.history import CalibrationHistory, Past
+from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
@@ -84,7 +85,8 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
         raise UsageError("--against and --under-load exclude each other")
     history = CalibrationHistory(machine, options.history)
     against = parse_cpus("--against", options.against, machine) if options.against is not None else None
-    read_options, task_reader = snapshot_options(options.machine, machine), TaskReader()
+    read_options = replace(snapshot_options(options.machine, machine), asks_inventory=history.is_kept)
+    task_reader = TaskReader()
     if isinstance(machine, Recording):
         machine.go_to_aside()
     snapshot = read_snapshot(machine, read_options, task_reader)
@@ -97,7 +99,7 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
 
     past = history.recall()
     calibrated = _calibrated(machine, snapshot, cpus, options, past, listener, lambda: look(snapshot))
-    history.remember(calibrated, listener)
+    history.remember(calibrated, snapshot, listener)
     under_load = None
     if options.busy_processes is not None:
         if isinstance(machine, Recording):
@@ -124,14 +126,14 @@ def _calibrated(
     look_again: Callable[[], Snapshot],
 ) -> Calibrated:
     """The calibration, and what it comes to. Raises CannotMeasure where not one CPU was measured to the end."""
-    asked = past.until_settled(options.calibration, options.budget)
+    asked = until_settled(past, options.calibration, options.budget)
     try:
         measured = calibrate_cpus(machine, snapshot, cpus, asked, listener.on_calibrating, look_again)
     finally:
         listener.on_done()
     if isinstance(measured, str):
         raise CannotMeasure(measured)
-    drift = past.drift_of(measured.samples)
+    drift = drift_in(past, measured.samples)
     calibrated = calibrated_with(measured.samples, options.budget, cpus, measured.meanwhile, drift)
     if not calibrated.complete:
         troubles = "; ".join(f"CPU {cpu}: {trouble}" for cpu, trouble in list(calibrated.troubles.items())[:3])

@@ -21,7 +21,7 @@ from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.history import CalibrationHistory
+from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -74,7 +74,9 @@ def preflight(
     if options.wait_s and not machine.is_live:
         raise UsageError("--wait: only this host can become quieter")
     history = CalibrationHistory(machine, options.history)
-    read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_jobs=True)
+    read_options = replace(
+        snapshot_options(options.machine, machine, options.allowed), asks_jobs=True, asks_inventory=history.is_kept
+    )
     run = _Run(machine, read_options, options, listener, history)
     until_s = time.monotonic() + options.wait_s
     is_first = True
@@ -160,7 +162,7 @@ class _Run:
                 self.machine,
                 case.snapshot,
                 case.target & case.online,
-                past.until_settled(options.calibration, options.budget),
+                until_settled(past, options.calibration, options.budget),
                 self.listener.on_calibrating,
                 lambda: self._look(case.snapshot),
             )
@@ -168,9 +170,9 @@ class _Run:
             self.listener.on_done()
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
-        drift = past.drift_of(measured.samples)
+        drift = drift_in(past, measured.samples)
         calibrated = calibrated_with(measured.samples, options.budget, case.target, measured.meanwhile, drift)
-        self.history.remember(calibrated, self.listener)
+        self.history.remember(calibrated, case.snapshot, self.listener)
         return replace(case, calibrated=calibrated, under_load=measured.meanwhile.interval)
 
     def _sample(self) -> Case:

@@ -7,8 +7,9 @@ from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import CalibrationOptions, parse_calibration
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import LATENCY
+from noisewatch.model.history.entries import Past
 from noisewatch.operations.calibrate import as_long_as
-from noisewatch.operations.history import CalibrationHistory, Past
+from noisewatch.operations.history.calibrations import CalibrationHistory, until_settled
 from tests.written import WrittenMachine
 from tests.written.calibration import WORK_NS, written_calibration
 
@@ -33,11 +34,11 @@ def test_a_calibration_that_is_as_long_as_it_has_to_be_is_settled_with_the_drift
     enough = []
     for history in ([], wild, elsewhere):
         past = CalibrationHistory(WrittenMachine(answers={"history": history}), None).recall()
-        is_enough = past.until_settled(CalibrationOptions(30.0, is_auto=True), budget).is_enough
+        is_enough = until_settled(past, CalibrationOptions(30.0, is_auto=True), budget).is_enough
         assert is_enough is not None
         enough.append(is_enough(said))
     assert enough == [True, False, True], "only what was calibrated as this one is"
-    assert Past().until_settled(CalibrationOptions(5.0), budget) == CalibrationOptions(5.0)
+    assert until_settled(Past(), CalibrationOptions(5.0), budget) == CalibrationOptions(5.0)
 
 
 def test_under_load_it_takes_exactly_as_long_as_it_took_without() -> None:
@@ -45,6 +46,6 @@ def test_under_load_it_takes_exactly_as_long_as_it_took_without() -> None:
     calibrated = calibrated_with(parse_calibration(written), Budget())
     again = as_long_as(calibrated, CalibrationOptions(30.0, is_realtime=True, is_auto=True))
     assert again == CalibrationOptions(7.25, is_realtime=True)
-    assert Past().until_settled(again, Budget()).is_enough is None
+    assert until_settled(Past(), again, Budget()).is_enough is None
     said = CalibrationOptions(5.0)
     assert as_long_as(calibrated, said) is said

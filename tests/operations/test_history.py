@@ -19,6 +19,7 @@ from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.kernel import busy_load
 from noisewatch.kernel.calibration import QUESTION, CalibrationOptions, parse_calibration
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.runs import QUESTION as TRACE
 from noisewatch.machine import Machine
 from noisewatch.machine.history_file import machine_key
@@ -28,12 +29,12 @@ from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.operations.calibrate import CalibrateOptions, calibrate
-from noisewatch.operations.history import CalibrationHistory
+from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from tests.operations.listening import SilentListener
 from tests.written import WrittenMachine
 from tests.written.calibration import WORK_NS, written_calibration
-from tests.written.quiet_machine import ANSWERS, quiet_files
+from tests.written.quiet_machine import ANSWERS, quiet_files, quiet_machine
 
 _MS, _DAY_S = 1_000_000, 86_400
 
@@ -45,6 +46,7 @@ def _swinging(at_ns: int) -> int:
 _WRITTEN = written_calibration(seconds=2.0, work=_swinging)
 _SAMPLES = parse_calibration(_WRITTEN)
 _CALIBRATED = calibrated_with(_SAMPLES, Budget(10 * _MS))
+_SNAPSHOT = read_snapshot(quiet_machine(), SnapshotOptions(asks_inventory=True))
 
 
 def _entry(at: float, cv: Any = 0.02, **others: Any) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def _written(path: Path, *entries: object) -> Path:
 
 
 def _drift(path: Path) -> Drift:
-    return CalibrationHistory(LiveMachine(), path).recall().drift_of(_SAMPLES)
+    return drift_in(CalibrationHistory(LiveMachine(), path).recall(), _SAMPLES)
 
 
 def test_what_is_remembered_is_known_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,9 +69,12 @@ def test_what_is_remembered_is_known_the_next_time(tmp_path: Path, monkeypatch: 
     for number in range(4):
         assert _drift(path).changes == max(number - 1, 0)
         monkeypatch.setattr(time, "time", lambda number=number: 1_000.0 + 60 * number)
-        CalibrationHistory(LiveMachine(), path).remember(_CALIBRATED, listener)
+        CalibrationHistory(LiveMachine(), path).remember(_CALIBRATED, _SNAPSHOT, listener)
     assert listener.remarks == []
-    said = json.loads(path.read_text().splitlines()[0])
+    facts, said, *others = map(json.loads, path.read_text().splitlines())
+    assert (len(others), said["facts"]) == (3, facts["digest"]), "the facts did not change, so they are there once"
+    assert facts["facts"]["hardware"]["memory"] == "16316412 kB"
+    assert said["figures"]["throughput work"] > 0
     floor = next(each for each in _CALIBRATED.floors_by_work["latency"].floors if each.sample_ns == 10 * _MS)
     assert said["cv"]["latency"][str(10 * _MS)] == floor.cv_expected > 0
     assert (said["core"], said["cpus"]) == ("native", [2, 3])
@@ -87,7 +92,7 @@ def test_what_is_remembered_is_known_the_next_time(tmp_path: Path, monkeypatch: 
 )
 def test_what_is_in_doubt_or_in_trouble_is_not_remembered(tmp_path: Path, doubtful: Any) -> None:
     path = tmp_path / "history.jsonl"
-    CalibrationHistory(LiveMachine(), path).remember(doubtful, SilentListener())
+    CalibrationHistory(LiveMachine(), path).remember(doubtful, _SNAPSHOT, SilentListener())
     assert not path.exists()
 
 
@@ -144,7 +149,7 @@ def test_where_nothing_can_be_written_the_listener_is_told(tmp_path: Path) -> No
     listener, path = SilentListener(), tmp_path / "history.jsonl"
     history = CalibrationHistory(LiveMachine(), path)
     path.mkdir()
-    history.remember(_CALIBRATED, listener)
+    history.remember(_CALIBRATED, _SNAPSHOT, listener)
     (remark,) = listener.remarks
     assert remark == f"not remembered: {path}: is a directory"
 
@@ -172,8 +177,8 @@ def test_without_a_file_nothing_is_asked_and_the_drift_is_the_usual_one() -> Non
     recorder = Recorder(LiveMachine(), sink, 1.0)
     history = CalibrationHistory(recorder, None)
     for _ in range(2):
-        history.remember(_CALIBRATED, SilentListener())
-        assert history.recall().drift_of(_SAMPLES) == USUAL_DRIFT
+        history.remember(_CALIBRATED, _SNAPSHOT, SilentListener())
+        assert drift_in(history.recall(), _SAMPLES) == USUAL_DRIFT
     recorder.close()
     assert b"history" not in gzip.decompress(sink.getvalue())
 
@@ -186,7 +191,10 @@ def test_what_is_recorded_does_not_tell_which_machine_it_was_nor_what_is_no_json
     recorder.close()
     line = gzip.decompress(sink.getvalue()).splitlines()[-1]
     (said,) = json.loads(line, parse_constant=pytest.fail).values()
-    assert [sorted(each) for each in said["ask history"]] == [["at", "core", "cpus", "cv", "kind"]] * 2
+    (facts, *calibrations), accepted = said["ask history"].values()
+    assert (sorted(facts), accepted) == (["digest", "facts", "kind"], 0)
+    fields = ["at", "boot", "core", "cpus", "cv", "facts", "figures", "kind"]
+    assert [sorted(each) for each in calibrations] == [fields] * 2
 
 
 class _Unasked(WrittenMachine):
@@ -197,15 +205,15 @@ class _Unasked(WrittenMachine):
 def test_a_recording_from_before_it_was_kept_has_the_usual_drift(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     history = CalibrationHistory(_Unasked(), path)
-    assert history.recall().drift_of(_SAMPLES) == USUAL_DRIFT
-    history.remember(_CALIBRATED, SilentListener())
+    assert drift_in(history.recall(), _SAMPLES) == USUAL_DRIFT
+    history.remember(_CALIBRATED, _SNAPSHOT, SilentListener())
     assert not path.exists(), "what is replayed is no new calibration"
 
 
 @pytest.mark.parametrize("answer", [None, 7, {"a": 1}, [7, None, _entry(0, cpus=["x"])]])
 def test_a_damaged_recording_has_the_usual_drift(answer: Any) -> None:
     history = CalibrationHistory(WrittenMachine(answers={"history": answer}), None)
-    assert history.recall().drift_of(_SAMPLES) == USUAL_DRIFT
+    assert drift_in(history.recall(), _SAMPLES) == USUAL_DRIFT
 
 
 class _Passing(WrittenMachine):

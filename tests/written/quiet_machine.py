@@ -113,6 +113,7 @@ def _topology() -> dict[str, str]:
             f"{folder}/topology/thread_siblings_list": f"{cpu}\n",
             f"{folder}/cache/index3/level": "3\n",
             f"{folder}/cache/index3/type": "Unified\n",
+            f"{folder}/cache/index3/size": "28160K\n",
             f"{folder}/cache/index3/shared_cpu_list": "0-3\n",
             f"{folder}/cpufreq/scaling_driver": "acpi-cpufreq\n",
             f"{folder}/cpufreq/scaling_governor": "performance\n",

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from noisewatch.kinds import Work
 from noisewatch.records import dataclass
 
-Cvs = Mapping[Work, Mapping[int, float]]  # what was expected: by kind of work, and by the length of samples in ns
+if TYPE_CHECKING:
+    from noisewatch.model.history.entries import Cvs
 
 _LEAST_CV = 1e-4  # what varies by less is calm, however many times as calm it is
 _WEIGHT = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Unreadable
@@ -29,6 +29,7 @@ from noisewatch.kernel.reader import Reader, Spared
 from noisewatch.kernel.snapshot.hardware import Background, Hardware, read_background, read_hardware
 from noisewatch.kernel.snapshot.settings import Settings, read_settings
 from noisewatch.kernel.system.clock import TimeOfDay, read_time_of_day
+from noisewatch.kernel.system.inventory import Inventory, read_inventory
 from noisewatch.kernel.system.platform import Platform, read_platform
 from noisewatch.kernel.system.pressure import Pressure, read_pressure
 from noisewatch.kernel.system.release import read_release, release_number
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.frequency.clock_readings import ClockReadings
 
 _OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # which end, but for the first
+T = TypeVar("T")
 _LAG = "time until the tasks were read"
 SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
 
@@ -80,6 +82,7 @@ class Snapshot:
     worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, of those that had most of the target CPUs
     jobs: Jobs | None  # None is not asked
     clock: ClockReadings | None  # None is not asked
+    inventory: Inventory | None  # None is not asked
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
@@ -101,11 +104,10 @@ class SnapshotOptions:
     """What a snapshot is to hold, and of whom nothing may be asked."""
 
     cpus: CpuSet | None = None
-    allowed_at_start: CpuSet | None = (
-        None  # the affinity we were started with, before we were pinned to housekeeping CPUs
-    )
+    allowed_at_start: CpuSet | None = None  # our affinity before we were pinned to housekeeping CPUs
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
     asks_clock: bool = False  # for what the clock screen shows, and nothing else needs
+    asks_inventory: bool = False  # for what machines are compared by
     most_idle_states: int | None = None  # of so many CPUs at most, where that is asked for; None: as many as may be
     asks_runs: Callable[[], Json] | None = None  # what answers on this host; None: nobody asks
     is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
@@ -169,6 +171,7 @@ def _read(
     )
     background = read_background(reader, target.cpus, settings, hardware.sensors)
     runs = read_run_statuses(reader, options.asks_runs) if options.asks_runs is not None else ()
+    known_jobs, known_inventory = (previous.jobs, previous.inventory) if previous is not None else (None, None)
     snapshot = Snapshot(
         taken_at_ns=taken_at_ns,
         time_of_day=time_of_day,
@@ -193,11 +196,12 @@ def _read(
         background=background,
         cgroup=cgroup,
         worker_cgroups=_worker_cgroups(reader, tasks, target, previous),
-        jobs=_jobs(reader, options, previous),
+        jobs=_once(known_jobs, options.asks_jobs, lambda: read_jobs(reader)),
         clock=_clock(
             *(reader, options, previous, taken_at_ns, target.cpus, online.online or frozenset(topology)),
             *(topology, background, hardware),
         ),
+        inventory=_once(known_inventory, options.asks_inventory, lambda: read_inventory(reader, topology)),
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
         runs=runs,
@@ -279,11 +283,9 @@ def _clock(
     )
 
 
-def _jobs(reader: Reader, options: SnapshotOptions, previous: Snapshot | None) -> Jobs | None:
-    """Asked once a run: to ask every few seconds would be a job by itself."""
-    if previous is not None and previous.jobs is not None:
-        return previous.jobs
-    return read_jobs(reader) if options.asks_jobs else None
+def _once(known: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
+    """What is asked once a run: to start a program every few seconds would be a job by itself."""
+    return known if known is not None else read() if is_asked else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:

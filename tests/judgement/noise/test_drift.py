@@ -7,10 +7,11 @@ import math
 import pytest
 
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.noise.drift import USUAL_DRIFT, Cvs, Drift, drift_of
+from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift, drift_of
 from noisewatch.judgement.noise.floor import floors_by_cpu
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kinds import Work
+from noisewatch.model.history.entries import Cvs
 from tests.written.calibration import WORK_NS, written_calibration
 
 _MS = 1_000_000

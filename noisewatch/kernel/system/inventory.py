@@ -1,0 +1,134 @@
+"""What a machine is made of, as far as it says so to everybody: what nobody changes while it runs.
+
+    /proc/cpuinfo        cpu family 6, model 85, stepping 7, microcode 0x5003604; CPU variant, CPU revision on ARM
+    /sys/class/dmi/id/{bios_version,bios_date}                            2.19.1     06/14/2023
+    /sys/devices/system/cpu/cpu0/cache/index2/{level,type,size}           2          Unified    1024K
+    /sys/devices/system/edac/mc/mc0/dimm0/{size,dimm_mem_type}            16384      Registered-DDR4       (size in MB)
+    /etc/machine-id      (never kept: a key is made of it, machine-id(5))
+
+https://docs.kernel.org/admin-guide/abi-testing.html. Asked once a run, and only where machines are compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
+from noisewatch.kernel.cpus.cpuinfo import value_of
+from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
+from noisewatch.kernel.numbers import integer_from, parse_word
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.firmware import DMI
+from noisewatch.kernel.system.hardware_errors import CONTROLLERS
+from noisewatch.patterns import regex
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+_STEPPING = ("cpu family", "model", "stepping", "CPU variant", "CPU revision", "revision")
+_INDEX, _CONTROLLER, _MODULE = regex(r"index\d{1,2}"), regex(r"mc\d{1,3}"), regex(r"(?:dimm|rank)\d{1,3}")
+_CACHE_SIZE = regex(r"(\d{1,9})K")
+_LETTERS = {"Data": "d", "Instruction": "i", "Unified": ""}
+_MOST_MODULES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """In words that can be compared; None is unknown, `none` is known not to be there."""
+
+    stepping: str | None
+    microcode: str | None
+    bios: str | None
+    bios_date: str | None
+    caches: Mapping[str, str] | None  # by kind of core: `L1d 32K, L1i 32K, L2 1024K, L3 28160K`
+    memory_modules: str | None  # `8 × 16384 MB Registered-DDR4`
+
+
+def read_inventory(reader: Reader, topology: Mapping[int, CpuPlace]) -> Inventory:
+    """What the machine says now."""
+    cpuinfo = reader.text_or_none(CPUINFO)
+    steps = [f"{key} {value}" for key in _STEPPING if (value := value_of(cpuinfo, key)) is not None]
+    return Inventory(
+        stepping=", ".join(steps) or None,
+        microcode=value_of(cpuinfo, "microcode"),
+        bios=_named(reader, f"{DMI}/bios_version"),
+        bios_date=_named(reader, f"{DMI}/bios_date"),
+        caches=_read_caches(reader, topology),
+        memory_modules=_read_memory_modules(reader),
+    )
+
+
+def parse_cache_size(text: str) -> str:
+    """A size as the kernel writes it, `1024K`. Raises Malformed."""
+    size = text.strip()
+    if _CACHE_SIZE.fullmatch(size) is None:
+        raise Malformed("a size such as 1024K", size)
+    return size
+
+
+def _named(reader: Reader, path: str) -> str | None:
+    text = reader.text_or_none(path, expected=False)
+    if text is None:
+        return "none" if reader.is_absent(path) else None
+    return clean(text.strip()) or "none"
+
+
+def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[str, str] | None:
+    """Of one CPU of each kind of core: the others of that kind have the same."""
+    first_by_kind: dict[str, int] = {}
+    for cpu, place in sorted(topology.items()):
+        first_by_kind.setdefault(place.kind or "unknown", cpu)
+    caches = {kind: _caches_of(reader, cpu) for kind, cpu in first_by_kind.items()}
+    known = {kind: each for kind, each in caches.items() if each is not None}
+    return known if known and len(known) == len(caches) else None
+
+
+def _caches_of(reader: Reader, cpu: int) -> str | None:
+    folder = f"{CPUS}/cpu{cpu}/cache"
+    try:
+        indexes = sorted(name for name in reader.names(folder, expected=False) if _INDEX.fullmatch(name))
+    except Absent:
+        return "none"
+    except Unreadable:
+        return None
+    words = [_cache(reader, f"{folder}/{index}") for index in indexes]
+    return ", ".join(word for word in words if word) if None not in words else None
+
+
+def _cache(reader: Reader, folder: str) -> str | None:
+    level = reader.parsed(f"{folder}/level", integer_from(1, 8), expected=False)
+    kind = reader.parsed(f"{folder}/type", parse_word, expected=False)
+    size = reader.parsed(f"{folder}/size", parse_cache_size, expected=False)
+    return None if level is None or kind not in _LETTERS or size is None else f"L{level}{_LETTERS[kind]} {size}"
+
+
+def _read_memory_modules(reader: Reader) -> str | None:
+    """As the driver of the memory controller counts them (EDAC): most servers have one."""
+    try:
+        controllers = [name for name in reader.names(CONTROLLERS, expected=False) if _CONTROLLER.fullmatch(name)]
+        folders = [
+            f"{CONTROLLERS}/{controller}/{name}"
+            for controller in controllers
+            for name in reader.names(f"{CONTROLLERS}/{controller}", expected=False)
+            if _MODULE.fullmatch(name)
+        ]
+    except Absent:
+        return "none"
+    except Unreadable:
+        return None
+    modules = [_module(reader, folder) for folder in folders[:_MOST_MODULES]]
+    known = [module for module in modules if module is not None]
+    return _counted(module for module in known if module) or "none" if len(known) == len(modules) else None
+
+
+def _module(reader: Reader, folder: str) -> str | None:
+    """Size and type; empty for a slot without one."""
+    size_mb = reader.parsed(f"{folder}/size", integer_from(0), expected=False)
+    if size_mb is None:
+        return None
+    return f"{size_mb} MB {_named(reader, f'{folder}/dimm_mem_type') or ''}".rstrip() if size_mb else ""
+
+
+def _counted(words: Iterable[str]) -> str:
+    return ", ".join(f"{count} × {word}" for word, count in sorted(Counter(words).items()))

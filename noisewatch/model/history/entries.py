@@ -1,0 +1,55 @@
+"""One entry of a machine's history: a calibration, and what the machine was when it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kinds import Work
+from noisewatch.model.history.facts import Facts
+from noisewatch.model.history.figures import Figure
+from noisewatch.records import dataclass
+
+Cvs = Mapping[Work, Mapping[int, float]]  # what was expected: by kind of work, and by the length of samples in ns
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`facts` and `figures` are empty in what was remembered before there were any."""
+
+    at_s: float  # since 1970, by this machine's clock
+    core: str  # what measured
+    cpus: CpuSet
+    cvs: Cvs
+    figures: Mapping[Figure, float] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
+    boot: str | None = None  # which of the machine's boots; None is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The entries of one machine, as they were written; those from `accepted` on are what is usual."""
+
+    entries: tuple[Entry, ...] = ()
+    accepted: int = 0
+
+    def like(self, entry: Entry) -> tuple[Entry, ...]:
+        """Those since it was accepted that compare with it: with figures, of the same CPUs, by the same core."""
+        return tuple(
+            each
+            for each in self.entries[self.accepted :]
+            if each.figures and each.core == entry.core and each.cpus == entry.cpus
+        )
+
+
+def boots_interleave(entries: Sequence[Entry]) -> bool:
+    """Whether a boot comes back after another: no machine does that, so two of them go by one machine-id."""
+    seen: set[str] = set()
+    last: str | None = None
+    for boot in (entry.boot for entry in entries if entry.boot is not None):
+        if boot != last and boot in seen:
+            return True
+        seen.add(boot)
+        last = boot
+    return False

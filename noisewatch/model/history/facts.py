@@ -1,0 +1,236 @@
+"""What a machine is and how it is set: facts by class and name, which two moments or two machines differ in.
+
+Never a hash, so that a difference has a name; and nothing that changes by itself is compared. An unknown fact differs
+from nothing: it is told as unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.kernel.snapshot.knobs import Knob
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.frequency.idle import IdleState
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.kernel.system.inventory import Inventory
+
+_ABSENT = "none"
+_TOTAL_MEMORY = "MemTotal"
+_MEMORY = "memory"
+_SAME_MEMORY = 0.01  # what the firmware and the kernel keep for themselves changes with each release
+
+
+class FactClass(StrEnum):
+    """Who would have had to change it; in the order in which differences are told."""
+
+    IDENTITY = "identity"
+    HARDWARE = "hardware"
+    FIRMWARE = "firmware"
+    KERNEL = "kernel"
+    SETTINGS = "settings"
+    SURROUNDINGS = "surroundings"
+
+
+Facts = Mapping[FactClass, Mapping[str, str | None]]  # None is unknown
+
+
+class FactDifference(NamedTuple):
+    """One fact that was another before; None where it is not there on that side."""
+
+    of_class: FactClass
+    name: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.before} → {self.after}"
+
+
+def facts_of(snapshot: Snapshot) -> Facts:
+    """All that is known of the machine in the snapshot, which is to have asked for the inventory."""
+    inventory = snapshot.inventory
+    return {
+        FactClass.IDENTITY: _identity(snapshot),
+        FactClass.HARDWARE: _hardware(snapshot, inventory),
+        FactClass.FIRMWARE: _firmware(inventory),
+        FactClass.KERNEL: _kernel(snapshot),
+        FactClass.SETTINGS: _settings(snapshot),
+        FactClass.SURROUNDINGS: _surroundings(snapshot),
+    }
+
+
+def differences(before: Facts, after: Facts) -> tuple[FactDifference, ...]:
+    """The facts that both know, and that are not the same; in the order of the classes."""
+    return tuple(_differences(before, after))
+
+
+def unknown_on_one_side(before: Facts, after: Facts) -> tuple[str, ...]:
+    """The names of the facts that only one of both knows."""
+    return tuple(
+        name
+        for of_class in FactClass
+        for name in _names(before, after, of_class)
+        if (before.get(of_class, {}).get(name) is None) != (after.get(of_class, {}).get(name) is None)
+    )
+
+
+def _differences(before: Facts, after: Facts) -> Iterator[FactDifference]:
+    for of_class in FactClass:
+        for name in _names(before, after, of_class):
+            one, other = before.get(of_class, {}).get(name), after.get(of_class, {}).get(name)
+            if one is not None and other is not None and not _are_same(name, one, other):
+                yield FactDifference(of_class, name, one, other)
+
+
+def _names(before: Facts, after: Facts, of_class: FactClass) -> list[str]:
+    return list(dict.fromkeys([*before.get(of_class, {}), *after.get(of_class, {})]))
+
+
+def _are_same(name: str, one: str, other: str) -> bool:
+    if name != _MEMORY:
+        return one == other
+    first, second = _kb(one), _kb(other)
+    return one == other if not first or not second else abs(second / first - 1) <= _SAME_MEMORY
+
+
+def _kb(text: str) -> int:
+    number = text.partition(" ")[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def _identity(snapshot: Snapshot) -> dict[str, str | None]:
+    platform = snapshot.platform
+    names = [name for name in (platform.vendor, platform.product) if name]
+    return {"board": " ".join(names) or None, "CPU model": platform.cpu_model}
+
+
+def _hardware(snapshot: Snapshot, inventory: Inventory | None) -> dict[str, str | None]:
+    memory = (snapshot.background.memory.kb_by_name or {}).get(_TOTAL_MEMORY)
+    nodes = {place.node for place in snapshot.topology.values()}
+    packages = {place.package for place in snapshot.topology.values()}
+    caches = inventory.caches if inventory is not None else None
+    return {
+        "stepping": inventory.stepping if inventory is not None else None,
+        "CPUs present": _cpu_list(snapshot.online.present),
+        "packages": str(len(packages)) if packages and None not in packages else None,
+        "nodes": str(len(nodes)) if nodes and None not in nodes else None,
+        "caches": "; ".join(_of_kind(kind, of) for kind, of in sorted(caches.items())) if caches else None,
+        _MEMORY: f"{memory} kB" if memory is not None else None,
+        "memory modules": inventory.memory_modules if inventory is not None else None,
+    }
+
+
+def _of_kind(kind: str, caches: str) -> str:
+    return caches if kind == _ABSENT else f"{kind} cores: {caches}"
+
+
+def _firmware(inventory: Inventory | None) -> dict[str, str | None]:
+    if inventory is None:
+        return {}
+    return {"BIOS": inventory.bios, "BIOS date": inventory.bios_date, "microcode": inventory.microcode}
+
+
+def _kernel(snapshot: Snapshot) -> dict[str, str | None]:
+    platform = snapshot.platform
+    options = platform.options
+    vulnerabilities = platform.vulnerabilities.state_by_name
+    facts: dict[str, str | None] = {
+        "kernel": platform.kernel,
+        "kernel options": None if options is None else _options(options),
+        "tick": f"{platform.tick_hz} Hz" if platform.tick_hz is not None else None,
+    }
+    return facts | {f"vulnerability {name}": state for name, state in sorted((vulnerabilities or {}).items())}
+
+
+def _options(options: Mapping[str, tuple[str, ...]]) -> str:
+    words = [f"{name}={value}" if value else name for name, values in sorted(options.items()) for value in values]
+    return " ".join(words) or _ABSENT
+
+
+def _settings(snapshot: Snapshot) -> dict[str, str | None]:
+    frequency, isolation, settings = snapshot.frequency, snapshot.isolation, snapshot.settings
+    cpus = frequency.cpus.values()
+    siblings = [place.siblings for place in snapshot.topology.values()]
+    facts: dict[str, str | None] = {
+        "CPUs online": _cpu_list(snapshot.online.online),
+        "SMT": None if None in siblings or not siblings else _on(any(len(each or ()) > 1 for each in siblings)),
+        "frequency driver": frequency.driver,
+        "turbo": _turbo(snapshot),
+        "governor": _grouped((each.cpu, each.governor) for each in cpus),
+        "energy preference": _grouped((each.cpu, each.energy_preference) for each in cpus),
+        "lowest clock": _grouped((each.cpu, _khz(each.min_khz)) for each in cpus),
+        "highest clock": _grouped((each.cpu, _khz(each.max_khz)) for each in cpus),
+        "idle states": _idle_states(snapshot),
+        "clock source": settings.clock_source.current,
+        "isolated CPUs": _cpu_list(isolation.isolated),
+        "tickless CPUs": _cpu_list(isolation.nohz_full),
+        "CPUs without RCU callbacks": _cpu_list(isolation.rcu_nocbs),
+    }
+    return facts | {_knob_name(knob): _knob(snapshot, knob) for knob in Knob}
+
+
+def _turbo(snapshot: Snapshot) -> str | None:
+    frequency = snapshot.frequency
+    if frequency.turbo_by_cpu:
+        return _grouped((cpu, _on(is_on)) for cpu, is_on in frequency.turbo_by_cpu.items())
+    return frequency.turbo
+
+
+def _knob_name(knob: Knob) -> str:
+    return knob.removeprefix("/proc/sys/").replace("/", ".") if knob.startswith("/proc/sys/") else str(knob)
+
+
+def _knob(snapshot: Snapshot, knob: Knob) -> str | None:
+    knobs = snapshot.settings.knobs
+    return _ABSENT if knob in knobs.absent else knobs.word(knob)
+
+
+def _idle_states(snapshot: Snapshot) -> str | None:
+    """Those of the target CPUs that may be entered."""
+    idle = snapshot.settings.idle.cpus
+    return _grouped((cpu, _enabled(each.states)) for cpu, each in idle.items())
+
+
+def _enabled(states: Sequence[IdleState] | None) -> str | None:
+    if states is None or any(state.name is None or state.is_disabled is None for state in states):
+        return None
+    return " ".join(str(state.name) for state in states if not state.is_disabled) or _ABSENT
+
+
+def _surroundings(snapshot: Snapshot) -> dict[str, str | None]:
+    platform, settings = snapshot.platform, snapshot.settings
+    power = settings.mains_power.is_on
+    return {
+        "virtual machine": platform.virtual,
+        "container": platform.container,
+        "mains power": power if isinstance(power, str) else None if power is None else _on(power),
+    }
+
+
+def _khz(khz: int | None) -> str | None:
+    return f"{khz} kHz" if khz is not None else None
+
+
+def _on(is_on: bool) -> str:
+    return "on" if is_on else "off"
+
+
+def _cpu_list(cpus: CpuSet | None) -> str | None:
+    return None if cpus is None else format_cpu_list(cpus) or _ABSENT
+
+
+def _grouped(values: Iterable[tuple[int, str | None]]) -> str | None:
+    """One value for all CPUs, or each with its CPUs: `performance 0-3, powersave 4-7`."""
+    cpus_by_value: dict[str, set[int]] = {}
+    for cpu, value in values:
+        if value is None:
+            return None
+        cpus_by_value.setdefault(value, set()).add(cpu)
+    if len(cpus_by_value) <= 1:
+        return next(iter(cpus_by_value), None)
+    groups = sorted(cpus_by_value.items(), key=lambda group: min(group[1]))
+    return ", ".join(f"{value} (CPU {format_cpu_list(cpus)})" for value, cpus in groups)

@@ -1,0 +1,63 @@
+"""The measured figures of a machine that its history follows, and by how much each has to change to count."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Figure(StrEnum):
+    """Each the mean of the target CPUs, so that one slow CPU shows. The values are those of the history's file."""
+
+    LATENCY = "latency work"  # ns of a piece, as all work
+    THROUGHPUT = "throughput work"
+    INTERPRETER = "interpreter work"
+    CACHE = "cache walk"
+    MEMORY = "memory walk"
+    CLOCK = "clock"  # kHz
+    CLOCK_READING = "clock reading"  # ns
+    SHORT_GAPS = "gaps below 10 µs"  # per second, as all gaps
+    MIDDLE_GAPS = "gaps of 10 to 100 µs"
+    LONG_GAPS = "gaps from 100 µs on"
+    NOISE_1MS = "noise floor at 1 ms"  # CV, of mixed work
+    NOISE_10MS = "noise floor at 10 ms"
+    NOISE_100MS = "noise floor at 100 ms"
+
+
+class Nature(StrEnum):
+    """What a figure tells of."""
+
+    TIME = "time"  # more of it is slower
+    RATE = "rate"  # more of it is faster
+    NOISE = "noise"  # more of it is noisier
+
+
+class FigureTraits(NamedTuple):
+    """`least_change` is the least that counts, as the natural logarithm of a ratio; `floor` what is as good as none."""
+
+    nature: Nature
+    unit: str
+    least_change: float
+    floor: float
+
+
+_SPEED, _READING, _TWICE = math.log(1.01), math.log(1.05), math.log(2.0)
+_WORK = FigureTraits(Nature.TIME, "ns", _SPEED, 1e-3)
+_GAPS = FigureTraits(Nature.NOISE, "/s", _TWICE, 1.0)
+_FLOOR = FigureTraits(Nature.NOISE, "CV", _TWICE, 1e-4)
+TRAITS: dict[Figure, FigureTraits] = {
+    **dict.fromkeys(
+        (Figure.LATENCY, Figure.THROUGHPUT, Figure.INTERPRETER, Figure.CACHE, Figure.MEMORY),
+        _WORK,
+    ),
+    Figure.CLOCK: FigureTraits(Nature.RATE, "kHz", _SPEED, 1.0),
+    Figure.CLOCK_READING: FigureTraits(Nature.TIME, "ns", _READING, 1e-3),
+    **dict.fromkeys((Figure.SHORT_GAPS, Figure.MIDDLE_GAPS, Figure.LONG_GAPS), _GAPS),
+    **dict.fromkeys((Figure.NOISE_1MS, Figure.NOISE_10MS, Figure.NOISE_100MS), _FLOOR),
+}
+
+
+def logarithm(figure: Figure, value: float) -> float:
+    """Of the value, or of what is as good as none."""
+    return math.log(max(value, TRAITS[figure].floor))

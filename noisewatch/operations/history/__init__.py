@@ -1,0 +1,1 @@
+"""What earlier calibrations of this host showed: remembered where the user wants that, and asked by the next ones."""

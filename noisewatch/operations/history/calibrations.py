@@ -1,0 +1,135 @@
+"""The calibrations of this host in a file: recalled before one, and remembered after it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from noisewatch.errors import Unreadable, UsageError
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.noise.drift import Drift, drift_of
+from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.machine import Json, Machine
+from noisewatch.machine.history_file import append_entry, boot_key, machine_key, read_entries
+from noisewatch.model.history.entries import Entry, Past
+from noisewatch.operations.history.described import (
+    ACCEPTED,
+    CALIBRATION,
+    FACTS,
+    described,
+    described_facts,
+    digest,
+    parsed_all,
+)
+from noisewatch.operations.progress import ProgressListener
+
+_QUESTION = "history"
+_MOST = 200  # the newest: a machine is not what it was years ago
+_APART_S, _TOGETHER_S = 30.0, 86_400.0  # nearer ones saw the same; farther ones say little of the next benchmark
+
+
+def drift_in(past: Past, samples: CalibrationSamples) -> Drift:
+    """How much the noise of its CPUs changed between calibrations such as this one."""
+    cpus = {said.cpu for said in samples.cpus}
+    alike = [each for each in past.entries if each.core == samples.core and each.cpus == cpus]
+    return drift_of([(one.cvs, other.cvs) for one, other in _pairs(alike)])
+
+
+def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> CalibrationOptions:
+    """With `is_auto` it is enough once what will judge it knows the noise floor well."""
+    if not options.is_auto:
+        return options
+    from noisewatch.judgement.noise.by_work import is_settled
+
+    return replace(options, is_enough=lambda so_far: is_settled(so_far, budget, drift_in(past, so_far)))
+
+
+class CalibrationHistory:
+    """Of this host what is kept at the path; of a recording what was known when it was made."""
+
+    def __init__(self, machine: Machine, path: Path | None) -> None:
+        """Raises UsageError where the file cannot be read, which is to be told before anything is measured."""
+        self._machine = machine
+        self._path = path if machine.is_live else None
+        if self._path is not None:
+            read_entries(self._path)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether anything is remembered here."""
+        return self._path is not None
+
+    def recall(self) -> Past:
+        """What is known before a calibration; raises UsageError.
+
+        It is asked just before that is read, so that a recording has both between the same two snapshots.
+        """
+        if self._machine.is_live and self._path is None:
+            return Past()
+        try:
+            answer = self._machine.ask(_QUESTION, self._kept)
+        except Unreadable:  # a recording from before it was kept
+            return Past()
+        return _past_in(answer)
+
+    def remember(self, calibrated: Calibrated, snapshot: Snapshot, listener: ProgressListener) -> None:
+        """Adds the calibration, unless it is in doubt; the listener is told where that fails."""
+        if self._path is None:
+            return
+        from noisewatch.operations.history.measured import entry_of  # with all that a calibration comes to
+
+        entry = entry_of(calibrated, snapshot, time.time(), boot_key())
+        if entry is None:
+            return
+        machine = {"machine": machine_key()}
+        try:
+            append_entry(self._path, described(entry) | machine, described_facts(entry.facts) | machine)
+        except UsageError as error:
+            listener.on_remark(f"not remembered: {error}")
+
+    def _kept(self) -> Json:
+        """The newest of this machine, without its key: a recording may be shared."""
+        assert self._path is not None
+        past = past_of(read_entries(self._path), machine_key())
+        facts = {digest(entry.facts): described_facts(entry.facts) for entry in past.entries}
+        return {
+            "entries": [*facts.values(), *map(described, past.entries)],
+            "accepted": past.accepted,
+        }
+
+
+def past_of(lines: Iterable[Json], machine: str) -> Past:
+    """The newest entries of the machine with that key, of all lines of a file."""
+    own = [line for line in lines if line.get("machine") == machine]
+    of_entries = [number for number, line in enumerate(own) if line["kind"] == CALIBRATION]
+    first = of_entries[-_MOST:][0] if of_entries else 0
+    last_accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
+    facts = [line for line in own[:first] if line["kind"] == FACTS]
+    before = tuple(parsed_all([*facts, *own[first:last_accepted]]))
+    entries = tuple(parsed_all([*facts, *own[first:]]))
+    return Past(entries, len(before))
+
+
+def _past_in(answer: Json) -> Past:
+    """Of a recording; one from before there were figures has a list of entries."""
+    said = answer if isinstance(answer, dict) else {"entries": answer}
+    lines, accepted = said.get("entries"), said.get("accepted")
+    entries = tuple(parsed_all(lines)) if isinstance(lines, list) else ()
+    return Past(entries, min(max(accepted, 0), len(entries)) if isinstance(accepted, int) else 0)
+
+
+def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Each with the next one that is neither too near nor too far; the clock may have been set back in between."""
+    last: Entry | None = None
+    for each in calibrations:
+        passed_s = math.inf if last is None else each.at_s - last.at_s
+        if 0 <= passed_s < _APART_S:
+            continue
+        if last is not None and _APART_S <= passed_s <= _TOGETHER_S:
+            yield last, each
+        last = each

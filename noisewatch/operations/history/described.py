@@ -1,0 +1,113 @@
+"""The entries of a history as JSON: what one says that is damaged counts as nothing.
+
+The facts stay the same for weeks. They have a line of their own, to which the entries refer by its digest, a reference
+and nothing more: facts are compared by name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.numbers import field_of
+from noisewatch.kinds import Work
+from noisewatch.machine import Json
+from noisewatch.model.history.entries import Cvs, Entry
+from noisewatch.model.history.facts import FactClass, Facts
+from noisewatch.model.history.figures import Figure
+from noisewatch.text import clean
+
+CALIBRATION, ACCEPTED, FACTS = "calibration", "accepted", "facts"
+_MOST_CV = 100.0  # no calibration has seen more: the file is damaged
+_MOST = 1e15  # of any figure
+_LONGEST = 4096  # characters of a fact
+
+
+def described(entry: Entry) -> dict[str, Json]:
+    """A line of the file, without whose it is."""
+    return {
+        "kind": CALIBRATION,
+        "at": entry.at_s,
+        "core": entry.core,
+        "cpus": sorted(entry.cpus),
+        "cv": {work: {str(length_ns): cv for length_ns, cv in cvs.items()} for work, cvs in entry.cvs.items()},
+        "figures": {str(figure): value for figure, value in entry.figures.items()},
+        "facts": digest(entry.facts),
+        "boot": entry.boot,
+    }
+
+
+def described_facts(facts: Facts) -> dict[str, Json]:
+    """The line that entries refer to."""
+    return {"kind": FACTS, "digest": digest(facts), "facts": _plain(facts)}
+
+
+def digest(facts: Facts) -> str:
+    """Of the facts: 32 hexadecimal digits."""
+    import hashlib  # only for those who keep a history
+
+    return hashlib.sha256(json.dumps(_plain(facts), sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _plain(facts: Facts) -> dict[str, Json]:
+    return {str(of_class): dict(named) for of_class, named in facts.items()}
+
+
+def parsed_all(lines: Iterable[Json]) -> Iterator[Entry]:
+    """Those that are calibrations, and not damaged; the facts of one whose line with them is missing are unknown."""
+    facts_by_digest: dict[str, Facts] = {}
+    for line in lines:
+        if isinstance(line, dict) and line.get("kind") == FACTS:
+            facts_by_digest[str(line.get("digest"))] = _facts(line.get("facts"))
+        elif (entry := _parsed(line, facts_by_digest)) is not None:
+            yield entry
+
+
+def _parsed(said: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
+    try:
+        boot = said.get("boot")
+        entry = Entry(
+            at_s=float(said["at"]),
+            core=field_of(said, "core", str),
+            cpus=frozenset(int(cpu) for cpu in field_of(said, "cpus", list)),
+            cvs=_cvs(field_of(said, "cv", dict)),
+            figures=_figures(said.get("figures") or {}),
+            facts=facts_by_digest.get(str(said.get("facts")), {}),
+            boot=boot if isinstance(boot, str) else None,
+        )
+        cvs = [cv for each in entry.cvs.values() for cv in each.values()]
+        is_sound = math.isfinite(entry.at_s) and bool(cvs) and all(0 <= cv <= _MOST_CV for cv in cvs)
+        return entry if is_sound and field_of(said, "kind", str) == CALIBRATION else None
+    except (Malformed, TypeError, ValueError, AttributeError, KeyError, OverflowError):
+        return None
+
+
+def _cvs(said: Mapping[str, Json]) -> Cvs:
+    return {
+        Work(name): {int(length): float(cv) for length, cv in by_length.items()}
+        for name, by_length in said.items()
+        if name in set(Work)
+    }
+
+
+def _figures(said: Mapping[str, Json]) -> dict[Figure, float]:
+    """Those that this version knows. Raises ValueError for one that no machine has."""
+    figures = {Figure(name): float(value) for name, value in said.items() if name in set(Figure)}
+    if not all(0 <= value <= _MOST for value in figures.values()):
+        raise ValueError("no figure of a machine")
+    return figures
+
+
+def _facts(said: Json) -> Facts:
+    """Those of the classes that this version knows, cleaned: they are shown."""
+    classes = said if isinstance(said, dict) else {}
+    return {
+        of_class: {
+            clean(fact)[:_LONGEST]: clean(value)[:_LONGEST] if isinstance(value, str) else None
+            for fact, value in classes[of_class].items()
+        }
+        for of_class in FactClass
+        if isinstance(classes.get(of_class), dict)
+    }

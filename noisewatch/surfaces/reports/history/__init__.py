@@ -1,0 +1,1 @@
+"""What a machine's history shows: text and JSON."""

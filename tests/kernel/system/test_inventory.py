@@ -1,0 +1,67 @@
+"""What a machine says it is made of; what it does not say is unknown, or known not to be there."""
+
+from __future__ import annotations
+
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.system.firmware import DMI
+from noisewatch.kernel.system.hardware_errors import CONTROLLERS
+from noisewatch.kernel.system.inventory import Inventory
+from tests.written.quiet_machine import quiet_files, quiet_machine
+
+CPUINFO = """\
+processor\t: 0
+cpu family\t: 6
+model\t\t: 85
+model name\t: Xeon
+stepping\t: 7
+microcode\t: 0x5003604
+flags\t\t: fpu tsc
+"""
+_CACHES = {
+    f"/sys/devices/system/cpu/cpu0/cache/index{index}/{name}": f"{text}\n"
+    for index, words in enumerate((("1", "Data", "32K"), ("1", "Instruction", "32K"), ("2", "Unified", "1024K")))
+    for name, text in zip(("level", "type", "size"), words, strict=True)
+}
+
+
+def _inventory(files: dict[str, str]) -> Inventory:
+    snapshot = read_snapshot(quiet_machine(quiet_files() | files), SnapshotOptions(asks_inventory=True))
+    assert snapshot.inventory is not None
+    return snapshot.inventory
+
+
+def test_nobody_reads_it_who_does_not_ask() -> None:
+    assert read_snapshot(quiet_machine(), SnapshotOptions()).inventory is None
+
+
+def test_what_a_server_says() -> None:
+    inventory = _inventory(
+        {
+            "/proc/cpuinfo": CPUINFO,
+            f"{DMI}/bios_version": "2.19.1\n",
+            f"{DMI}/bios_date": "06/14/2023\n",
+            f"{CONTROLLERS}/mc0/dimm0/size": "16384\n",
+            f"{CONTROLLERS}/mc0/dimm0/dimm_mem_type": "Registered-DDR4\n",
+            f"{CONTROLLERS}/mc0/dimm1/size": "16384\n",
+            f"{CONTROLLERS}/mc0/dimm1/dimm_mem_type": "Registered-DDR4\n",
+            f"{CONTROLLERS}/mc0/dimm2/size": "0\n",
+            **_CACHES,
+        }
+    )
+    assert inventory.stepping == "cpu family 6, model 85, stepping 7"
+    assert (inventory.microcode, inventory.bios, inventory.bios_date) == ("0x5003604", "2.19.1", "06/14/2023")
+    assert inventory.memory_modules == "2 × 16384 MB Registered-DDR4"
+    assert inventory.caches is not None
+    assert next(iter(inventory.caches.values())).startswith("L1d 32K, L1i 32K, L2 1024K")
+
+
+def test_a_size_that_is_none_leaves_the_caches_unknown() -> None:
+    assert _inventory(_CACHES | {"/sys/devices/system/cpu/cpu0/cache/index0/size": "lots\n"}).caches is None
+
+
+def test_a_module_without_a_size_leaves_the_modules_unknown() -> None:
+    assert _inventory({f"{CONTROLLERS}/mc0/dimm0/size": "x\n"}).memory_modules is None
+
+
+def test_a_hostile_name_is_cleaned() -> None:
+    assert "\x1b" not in (_inventory({f"{DMI}/bios_version": "1\x1b[31m\n"}).bios or "")

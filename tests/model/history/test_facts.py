@@ -1,0 +1,79 @@
+"""Facts of two moments: what changed is named, what is unknown is no change, and what changes by itself is no fact."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.kernel.cpus.topology import CPUS
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.model.history.facts import FactClass, Facts, differences, facts_of, unknown_on_one_side
+from tests.written.quiet_machine import quiet_files, quiet_machine
+
+_MEMINFO = "/proc/meminfo"
+
+
+def _facts(changed: dict[str, str] | None = None, gone: str | None = None) -> Facts:
+    files = quiet_files() | (changed or {})
+    if gone is not None:
+        del files[gone]
+    return facts_of(read_snapshot(quiet_machine(files, is_copy=True), SnapshotOptions(asks_inventory=True)))
+
+
+def _memory(kb: int) -> dict[str, str]:
+    old = quiet_files()[_MEMINFO]
+    return {
+        _MEMINFO: "\n".join(f"MemTotal: {kb} kB" if "MemTotal" in line else line for line in old.splitlines()) + "\n"
+    }
+
+
+_KB = 16_316_412
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_class", "told"),
+    [
+        (
+            {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in range(4)},
+            FactClass.SETTINGS,
+            "governor: performance → powersave",
+        ),
+        (
+            {f"{CPUS}/cpu3/cpufreq/scaling_governor": "powersave\n"},
+            FactClass.SETTINGS,
+            "governor: performance → performance (CPU 0-2), powersave (CPU 3)",
+        ),
+        (
+            {"/proc/cmdline": "root=UUID=1234 isolcpus=managed_irq,domain,2-3 nohz_full=2-3 nosmt\n"},
+            FactClass.KERNEL,
+            "kernel options: isolcpus=managed_irq,domain,2-3 nohz_full=2-3 → "
+            "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 nosmt",
+        ),
+        ({f"{CPUS}/online": "0-2\n"}, FactClass.SETTINGS, "CPUs online: 0-3 → 0-2"),
+        (_memory(_KB // 2), FactClass.HARDWARE, f"memory: {_KB} kB → {_KB // 2} kB"),
+        ({Knob.NUMA_BALANCING: "1\n"}, FactClass.SETTINGS, "kernel.numa_balancing: 0 → 1"),
+    ],
+    ids=["governor", "governor of one CPU", "kernel option", "CPU count", "memory", "knob"],
+)
+def test_what_changed_is_named(changed: dict[str, str], of_class: FactClass, told: str) -> None:
+    found = differences(_facts(), _facts(changed))
+    assert (of_class, told) in [(each.of_class, str(each)) for each in found]
+
+
+def test_nothing_changed() -> None:
+    assert differences(_facts(), _facts()) == ()
+
+
+def test_memory_that_a_kernel_keeps_for_itself_is_no_change() -> None:
+    assert differences(_facts(_memory(_KB)), _facts(_memory(round(_KB * 0.995)))) == ()
+
+
+def test_what_only_one_moment_knows_is_no_change_and_is_told() -> None:
+    before, after = _facts(), _facts(gone=Knob.NUMA_BALANCING)
+    assert differences(before, after) == ()
+    assert unknown_on_one_side(before, after) == ("kernel.numa_balancing",)
+
+
+def test_what_changes_by_itself_is_no_fact() -> None:
+    later = quiet_machine(quiet_files(60.0), is_copy=True)
+    assert differences(_facts(), facts_of(read_snapshot(later, SnapshotOptions(asks_inventory=True)))) == ()

@@ -1,0 +1,79 @@
+"""A move is found at its place, and neither noise, nor one outlier, nor two modes are taken for one."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.model.history.levels import levels_of, modes_of
+
+_LEAST = math.log(1.01)
+_values = st.lists(st.floats(-50, 50), max_size=40)
+
+
+def _steady(count: int, middle: float = 0.0, spread: float = 0.003, seed: int = 1) -> list[float]:
+    rng = random.Random(seed)
+    return [rng.gauss(middle, spread) for _ in range(count)]
+
+
+def test_a_move_of_3_percent_is_found_at_its_place() -> None:
+    before, after = levels_of(_steady(30) + _steady(5, math.log(1.03), seed=2), _LEAST)
+    assert (before.begin, before.end, after.begin, after.end) == (0, 30, 30, 35)
+    assert after.middle - before.middle == pytest.approx(math.log(1.03), abs=0.005)
+
+
+def test_two_moves_are_two() -> None:
+    values = _steady(20) + _steady(20, 0.1, seed=2) + _steady(20, 0.05, seed=3)
+    assert [level.begin for level in levels_of(values, _LEAST)] == [0, 20, 40]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_is_one_level(seed: int) -> None:
+    assert len(levels_of(_steady(60, seed=seed), _LEAST)) == 1
+
+
+def test_less_than_asked_is_no_move() -> None:
+    values = _steady(30, spread=0.0001) + _steady(30, 0.005, spread=0.0001, seed=2)
+    assert len(levels_of(values, _LEAST)) == 1
+    assert len(levels_of(values, 0.004)) == 2
+
+
+def test_one_or_two_outliers_are_no_level() -> None:
+    assert len(levels_of([*_steady(30), 0.2], _LEAST)) == 1
+    assert len(levels_of([*_steady(30), 0.2, 0.2], _LEAST)) == 1
+
+
+def test_of_a_long_history_the_newest_count() -> None:
+    (level,) = levels_of(_steady(300, 1.0) + _steady(250, seed=2), _LEAST)
+    assert (level.begin, level.end) == (350, 550)
+
+
+def test_nothing_has_no_level() -> None:
+    assert levels_of([], _LEAST) == ()
+
+
+@given(_values)
+def test_levels_follow_on_each_other_and_cover_all(values: list[float]) -> None:
+    levels = levels_of(values, 0.5)
+    assert [index for level in levels for index in range(level.begin, level.end)] == list(range(len(values)))
+
+
+def test_two_levels_that_alternate_are_modes() -> None:
+    low, high = _steady(12), _steady(12, 0.3, seed=2)
+    values = [value for pair in zip(low, high, strict=True) for value in pair]
+    modes = modes_of(values, _LEAST)
+    assert modes is not None
+    assert modes.switches == 23
+    assert modes.high - modes.low == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_move_is_no_modes() -> None:
+    assert modes_of(_steady(12) + _steady(12, 0.3, seed=2), _LEAST) is None
+
+
+def test_noise_is_no_modes() -> None:
+    assert all(modes_of(_steady(60, spread=0.02, seed=seed), _LEAST) is None for seed in range(20))
