@@ -37,6 +37,7 @@ _COMMANDS = {
     "calibrate": "measure the noise that the machine adds to a benchmark's samples",
     "show": "print topology, clocks and IRQs, without a verdict",
     "explain": "explain one check, or list them all",
+    "history": "show how this machine's speed and noise developed, and what changed when they did",
     "trace": "trace the target CPUs and name the culprits",
     "record": "record the machine into a file that replays anywhere",
     "completion": "print a shell completion script",
@@ -71,6 +72,12 @@ examples:
 
 exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the load did not run all
 the time; a command that is interrupted ends its load
+""",
+    "history": """\
+examples:
+  noisewatch preflight --history              check, and remember what was measured
+  noisewatch history                          where it moved, and what changed between
+  noisewatch history accept --why 'new BIOS'  from here on this is the machine
 """,
     "screenshot": """\
 examples:
@@ -131,6 +138,24 @@ def _fill_show(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="a row for each CPU and each IRQ (text)")
     add_machine_options(parser, SUPPRESS)
+    add_output(parser, ("text", "json"))
+
+
+def _fill_history(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        metavar="accept",
+        nargs="?",
+        choices=("accept",),
+        help="from here on this is the machine: what came before is no longer what is usual",
+    )
+    parser.add_argument("--why", metavar="TEXT", help="reason to keep with `accept`")
+    parser.add_argument(
+        "--file",
+        metavar="FILE",
+        help="history to read (default: noisewatch/history.jsonl in /var/lib or ~/.local/state)",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="all entries, not the newest 20 alone (text)")
     add_output(parser, ("text", "json"))
 
 
@@ -221,6 +246,7 @@ _FILL = {
     "calibrate": _fill_calibrate,
     "show": _fill_show,
     "explain": _fill_explain,
+    "history": _fill_history,
     "trace": _fill_trace,
     "record": _fill_record,
     "completion": _fill_completion,

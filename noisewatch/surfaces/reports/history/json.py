@@ -1,0 +1,66 @@
+"""The history as JSON: shares, ns, kHz and gaps per second; times are seconds since 1970."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from noisewatch.judgement.development import Development, FigureMove
+from noisewatch.model.history.entries import Entry
+from noisewatch.model.history.facts import FactDifference
+from noisewatch.model.history.usual import LEAST_ENTRIES
+from noisewatch.operations.history.view import HistoryView
+
+SCHEMA = 1
+
+
+def json_of_history(view: HistoryView) -> str:
+    """All entries that can be compared with the newest, and where they moved."""
+    development = view.development or Development((), (), ())
+    is_known = view.doubt is None and len(development.entries) >= LEAST_ENTRIES
+    described = {
+        "schema": SCHEMA,
+        "doubt": view.doubt,
+        "entries_needed": LEAST_ENTRIES,
+        "other_machines": view.other_machines,
+        "entries": [_entry(entry) for entry in development.entries],
+        "moves": [_move(move) for move in development.moves] if is_known else None,
+        "bimodal": [
+            {"figure": each.figure, "low": math.exp(each.modes.low), "high": math.exp(each.modes.high)}
+            for each in development.alternations
+        ]
+        if is_known
+        else None,
+    }
+    return json.dumps(described, indent=1, allow_nan=False) + "\n"
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "at": entry.at_s,
+        "cpus": sorted(entry.cpus),
+        "core": entry.core,
+        "figures": dict(entry.figures),
+        "facts": {str(of_class): dict(facts) for of_class, facts in entry.facts.items()},
+    }
+
+
+def _move(move: FigureMove) -> dict[str, Any]:
+    return {
+        "figure": move.figure,
+        "change_share": move.change,
+        "last_old_at": move.last_old.at_s,
+        "first_new_at": move.first_new.at_s,
+        "entries_since": move.after.count,
+        "changed": [_difference(each) for each in move.changed],
+    }
+
+
+def _difference(difference: FactDifference) -> dict[str, str]:
+    return {
+        "class": difference.of_class,
+        "name": difference.name,
+        "before": difference.before,
+        "after": difference.after,
+    }
