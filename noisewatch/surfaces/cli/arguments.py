@@ -9,11 +9,12 @@ from importlib import import_module
 
 from noisewatch import __version__
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.cli.options import (
-    MOST_AUTO_S,
-    SHORTEST_CALIBRATION_S,
+from noisewatch.surfaces.cli.options.calibrate import fill_calibrate
+from noisewatch.surfaces.cli.options.history import fill_history
+from noisewatch.surfaces.cli.options.preflight import fill_preflight
+from noisewatch.surfaces.cli.options.run import fill_run
+from noisewatch.surfaces.cli.options.shared import (
     SHORTEST_SAMPLE_S,
-    add_budget,
     add_idle_probe,
     add_interval,
     add_machine_options,
@@ -21,13 +22,8 @@ from noisewatch.surfaces.cli.options import (
     add_record,
     add_tracer,
     calibration_seconds,
-    or_auto,
-    process_count,
     seconds,
-    words,
 )
-from noisewatch.surfaces.cli.preflight_options import fill_preflight
-from noisewatch.surfaces.cli.run_options import fill_run
 
 MONITOR, PREFLIGHT, RUN = "monitor", "preflight", "run"
 
@@ -93,40 +89,6 @@ class _Parser(ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def _fill_calibrate(parser: ArgumentParser) -> None:
-    add_machine_options(parser, SUPPRESS)
-    add_output(parser, ("text", "json", "pyperf", "markdown", "svg", "png"))
-    parser.add_argument(
-        "--duration",
-        metavar="SECONDS",
-        type=or_auto(seconds(SHORTEST_CALIBRATION_S)),
-        default=5.0,
-        help=f"total duration (default 5; auto: until the noise floor is known well enough, {MOST_AUTO_S:g} at most); "
-        "under load as long once more",
-    )
-    parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
-    parser.add_argument(
-        "--under-load",
-        metavar="N",
-        nargs="?",
-        const=0,
-        type=process_count,
-        help="calibrate again beside N busy processes on all CPUs but isolated target CPUs (default one for each)",
-    )
-    parser.add_argument(
-        "--workload",
-        metavar="COMMAND",
-        type=words,
-        default=(),
-        help="measure this command instead of the built-in work",
-    )
-    parser.add_argument(
-        "--theme", choices=("dark", "light"), default="dark", help="colours of an SVG or PNG (default dark)"
-    )
-    add_budget(parser)
-    add_record(parser)
-
-
 def _fill_show(parser: ArgumentParser) -> None:
     parser.add_argument(
         "topic",
@@ -138,24 +100,6 @@ def _fill_show(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="a row for each CPU and each IRQ (text)")
     add_machine_options(parser, SUPPRESS)
-    add_output(parser, ("text", "json"))
-
-
-def _fill_history(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        metavar="accept",
-        nargs="?",
-        choices=("accept",),
-        help="from here on this is the machine: what came before is no longer what is usual",
-    )
-    parser.add_argument("--why", metavar="TEXT", help="reason to keep with `accept`")
-    parser.add_argument(
-        "--file",
-        metavar="FILE",
-        help="history to read (default: noisewatch/history.jsonl in /var/lib or ~/.local/state)",
-    )
-    parser.add_argument("-v", "--verbose", action="store_true", help="all entries, not the newest 20 alone (text)")
     add_output(parser, ("text", "json"))
 
 
@@ -243,10 +187,10 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
 _FILL = {
     "preflight": fill_preflight,
     "run": fill_run,
-    "calibrate": _fill_calibrate,
+    "calibrate": fill_calibrate,
     "show": _fill_show,
     "explain": _fill_explain,
-    "history": _fill_history,
+    "history": fill_history,
     "trace": _fill_trace,
     "record": _fill_record,
     "completion": _fill_completion,

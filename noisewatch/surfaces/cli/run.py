@@ -19,7 +19,7 @@ from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
-from noisewatch.surfaces.cli.run_options import CALIBRATION_S, default_runs
+from noisewatch.surfaces.cli.options.run import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.run_progress import OneRun, RunProgress
 from noisewatch.surfaces.cli.run_results import check_results, read_results, tell_results
 from noisewatch.surfaces.output import width

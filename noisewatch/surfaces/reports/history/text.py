@@ -103,7 +103,7 @@ def _move(move: FigureMove, count: int, width: int) -> Iterator[str]:
     if not changed:
         yield from _wrapped(f"  since {day(move.last_old.at_s)} {NOTHING_CHANGED}", width)
         return
-    yield f"  between {day(move.last_old.at_s)} and then changed:"
+    yield from _wrapped(f"  between {day(move.last_old.at_s)} and then changed:", width)
     for each in changed:
         yield from _wrapped(f"    {each}", width)
     if len(move.changed) > _MOST_CHANGES:

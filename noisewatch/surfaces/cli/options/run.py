@@ -6,7 +6,7 @@ import argparse
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
-from noisewatch.surfaces.cli.options import (
+from noisewatch.surfaces.cli.options.shared import (
     add_cpus,
     add_output,
     add_record,

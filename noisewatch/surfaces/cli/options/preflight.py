@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import SUPPRESS, ArgumentParser
 
 from noisewatch.judgement.rules import MICRO, PROFILES
-from noisewatch.surfaces.cli.options import (
+from noisewatch.surfaces.cli.options.shared import (
     MOST_AUTO_S,
     add_budget,
     add_machine_options,

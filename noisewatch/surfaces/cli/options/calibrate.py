@@ -1,0 +1,53 @@
+"""The options of `noisewatch calibrate`."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, ArgumentParser
+
+from noisewatch.surfaces.cli.options.shared import (
+    MOST_AUTO_S,
+    SHORTEST_CALIBRATION_S,
+    add_budget,
+    add_machine_options,
+    add_output,
+    add_record,
+    or_auto,
+    process_count,
+    seconds,
+    words,
+)
+
+
+def fill_calibrate(parser: ArgumentParser) -> None:
+    """What is measured, for how long, and what it is compared with."""
+    add_machine_options(parser, SUPPRESS)
+    add_output(parser, ("text", "json", "pyperf", "markdown", "svg", "png"))
+    parser.add_argument(
+        "--duration",
+        metavar="SECONDS",
+        type=or_auto(seconds(SHORTEST_CALIBRATION_S)),
+        default=5.0,
+        help=f"total duration (default 5; auto: until the noise floor is known well enough, {MOST_AUTO_S:g} at most); "
+        "under load as long once more",
+    )
+    parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
+    parser.add_argument(
+        "--under-load",
+        metavar="N",
+        nargs="?",
+        const=0,
+        type=process_count,
+        help="calibrate again beside N busy processes on all CPUs but isolated target CPUs (default one for each)",
+    )
+    parser.add_argument(
+        "--workload",
+        metavar="COMMAND",
+        type=words,
+        default=(),
+        help="measure this command instead of the built-in work",
+    )
+    parser.add_argument(
+        "--theme", choices=("dark", "light"), default="dark", help="colours of an SVG or PNG (default dark)"
+    )
+    add_budget(parser)
+    add_record(parser)
