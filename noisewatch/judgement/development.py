@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from noisewatch.model.history.entries import Entry
-from noisewatch.model.history.facts import FactDifference, differences
+from noisewatch.model.history.facts import FactDifference, differences, unknown_on_one_side
 from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
-from noisewatch.model.history.levels import Level, Modes, levels_of, modes_of
+from noisewatch.model.history.levels import LEAST_ENTRIES, Level, Modes, levels_of, modes_of
 from noisewatch.records import dataclass
 
 NOTHING_CHANGED = (
@@ -29,6 +29,12 @@ class FigureMove:
     last_old: Entry
     first_new: Entry
     changed: tuple[FactDifference, ...]
+    unknown: tuple[str, ...]  # facts that only one of the two entries knows: they may have changed as well
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether both entries know what the machine was."""
+        return bool(self.last_old.facts and self.first_new.facts)
 
     @property
     def change(self) -> float:
@@ -50,15 +56,20 @@ class Development:
     entries: tuple[Entry, ...]
     moves: tuple[FigureMove, ...]
     alternations: tuple[Alternation, ...]
+    unjudged: tuple[Figure, ...]  # too few entries know them
 
 
 def development_of(entries: Sequence[Entry]) -> Development:
     """What became of the machine; the newest move first."""
     moves: list[FigureMove] = []
     alternations: list[Alternation] = []
+    unjudged: list[Figure] = []
     for figure in Figure:
         known = [entry for entry in entries if figure in entry.figures]
         values = [logarithm(figure, entry.figures[figure]) for entry in known]
+        if len(known) < LEAST_ENTRIES:
+            unjudged.append(figure)
+            continue
         least = TRAITS[figure].least_change
         modes = modes_of(values, least)
         if modes is not None:
@@ -66,15 +77,24 @@ def development_of(entries: Sequence[Entry]) -> Development:
         else:
             moves += _moves(figure, known, levels_of(values, least))
     moves.sort(key=lambda move: entries.index(move.first_new), reverse=True)
-    return Development(tuple(entries), tuple(moves), tuple(alternations))
+    return Development(tuple(entries), tuple(moves), tuple(alternations), tuple(unjudged))
 
 
 def _moves(figure: Figure, entries: Sequence[Entry], levels: Sequence[Level]) -> list[FigureMove]:
     moves = []
     for before, after in pairwise(levels):
         last_old, first_new = entries[after.begin - 1], entries[after.begin]
-        changed = differences(last_old.facts, first_new.facts)
-        moves.append(FigureMove(figure, before, after, last_old, first_new, changed))
+        moves.append(
+            FigureMove(
+                figure=figure,
+                before=before,
+                after=after,
+                last_old=last_old,
+                first_new=first_new,
+                changed=differences(last_old.facts, first_new.facts),
+                unknown=unknown_on_one_side(last_old.facts, first_new.facts),
+            )
+        )
     return moves
 
 

@@ -44,16 +44,25 @@ def usual_path() -> Path:
 def machine_key() -> str:
     """Which machine this is, in a directory that several may share: 32 hexadecimal digits.
 
-    Keyed, as the identity itself is not to be told: machine-id(5). All machines without one have the same key.
+    Keyed, as the identity itself is not to be told: machine-id(5). All machines without one have the same key, see
+    `has_identity`.
     """
     import hashlib  # only for those who keep a history
     import hmac
 
+    return hmac.new(b"noisewatch history", _machine_id(), hashlib.sha256).hexdigest()[:32]
+
+
+def has_identity() -> bool:
+    """Whether this machine can be told from others: machine-id(5) calls one that is still to be set uninitialized."""
+    return _machine_id() not in (b"", b"uninitialized")
+
+
+def _machine_id() -> bytes:
     try:
-        identity = Path("/etc/machine-id").read_bytes().strip()
+        return Path("/etc/machine-id").read_bytes().strip()
     except OSError:
-        identity = b""
-    return hmac.new(b"noisewatch history", identity, hashlib.sha256).hexdigest()[:32]
+        return b""
 
 
 def boot_key() -> str | None:

@@ -108,11 +108,11 @@ def past_of(lines: Iterable[Json], machine: str) -> Past:
     own = [line for line in lines if line.get("machine") == machine]
     of_entries = [number for number, line in enumerate(own) if line["kind"] == CALIBRATION]
     first = of_entries[-_MOST:][0] if of_entries else 0
-    last_accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
-    facts = [line for line in own[:first] if line["kind"] == FACTS]
-    before = tuple(parsed_all([*facts, *own[first:last_accepted]]))
-    entries = tuple(parsed_all([*facts, *own[first:]]))
-    return Past(entries, len(before))
+    accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
+    facts = [line for line in own if line["kind"] == FACTS]
+    before, since = (parsed_all([*facts, *lines]) for lines in (own[first:accepted], own[max(first, accepted) :]))
+    earlier = tuple(before)
+    return Past((*earlier, *since), len(earlier))
 
 
 def _past_in(answer: Json) -> Past:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.development import Development, development_of
-from noisewatch.machine.history_file import append_entry, machine_key, read_entries
+from noisewatch.machine.history_file import append_entry, has_identity, machine_key, read_entries
 from noisewatch.model.history.entries import Past, boots_interleave
 from noisewatch.operations.history.calibrations import past_of
 from noisewatch.operations.history.described import ACCEPTED
@@ -16,6 +16,10 @@ from noisewatch.records import dataclass
 _SHARED = (
     "two machines have the same /etc/machine-id (one was cloned from the other), so their entries are mixed here: give "
     "each its own (systemd-machine-id-setup)"
+)
+_NAMELESS = (
+    "this machine has no /etc/machine-id, so its entries cannot be told from those of others without one "
+    "(systemd-machine-id-setup makes one)"
 )
 
 
@@ -40,8 +44,14 @@ def read_history(path: Path) -> HistoryView:
         past=past,
         development=development_of(past.like(newest)) if newest is not None else None,
         other_machines=len({str(line.get("machine")) for line in lines} - {own}),
-        doubt=_SHARED if boots_interleave(past.entries) else None,
+        doubt=_doubt(past),
     )
+
+
+def _doubt(past: Past) -> str | None:
+    if not has_identity():
+        return _NAMELESS
+    return _SHARED if boots_interleave(past.entries) else None
 
 
 def accept_machine(path: Path, why: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from noisewatch.judgement.development import Development, FigureMove
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.facts import FactDifference
-from noisewatch.model.history.usual import LEAST_ENTRIES
+from noisewatch.model.history.levels import LEAST_ENTRIES
 from noisewatch.operations.history.view import HistoryView
 
 SCHEMA = 1
@@ -17,7 +17,7 @@ SCHEMA = 1
 
 def json_of_history(view: HistoryView) -> str:
     """All entries that can be compared with the newest, and where they moved."""
-    development = view.development or Development((), (), ())
+    development = view.development or Development((), (), (), ())
     is_known = view.doubt is None and len(development.entries) >= LEAST_ENTRIES
     described = {
         "schema": SCHEMA,
@@ -32,6 +32,7 @@ def json_of_history(view: HistoryView) -> str:
         ]
         if is_known
         else None,
+        "unjudged": list(development.unjudged) if is_known else None,
     }
     return json.dumps(described, indent=1, allow_nan=False) + "\n"
 
@@ -53,7 +54,8 @@ def _move(move: FigureMove) -> dict[str, Any]:
         "last_old_at": move.last_old.at_s,
         "first_new_at": move.first_new.at_s,
         "entries_since": move.after.count,
-        "changed": [_difference(each) for each in move.changed],
+        "changed": [_difference(each) for each in move.changed] if move.has_facts else None,
+        "unknown": list(move.unknown),
     }
 
 

@@ -18,7 +18,7 @@ from noisewatch.judgement.development import (
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.facts import FactDifference, differences
 from noisewatch.model.history.figures import TRAITS, Figure, logarithm
-from noisewatch.model.history.usual import LEAST_ENTRIES
+from noisewatch.model.history.levels import LEAST_AT_A_LEVEL, LEAST_ENTRIES
 from noisewatch.operations.history.view import HistoryView
 from noisewatch.surfaces.reports.parts.tables import align_within
 from noisewatch.units import describe_clock, describe_ns, describe_rate, describe_share
@@ -27,6 +27,8 @@ _RAMPS = {True: "▁▂▃▄▅▆▇█", False: "_.-=+*#@"}
 _CHARTED = (Figure.LATENCY, Figure.NOISE_10MS)
 _NEWEST = 20
 _MOST_CHANGES = 6
+_STEADY = f"no move found: none that lasted {LEAST_AT_A_LEVEL} entries, and that their spread does not explain"
+_FACTS_UNKNOWN = "what changed then is unknown: the entries do not tell what the machine was"
 
 
 def text_of_history(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> str:
@@ -80,7 +82,9 @@ def _left_out(view: HistoryView, development: Development) -> str:
     parts = [
         f"{others} of other CPUs, by another core or without figures" if others else "",
         f"{view.past.accepted} from before the machine was accepted" if view.past.accepted else "",
-        f"those of {view.other_machines} other machines" if view.other_machines else "",
+        f"those of {view.other_machines} other machine{'s' if view.other_machines > 1 else ''}"
+        if view.other_machines
+        else "",
     ]
     named = "; ".join(part for part in parts if part)
     return f"not compared: {named}" if named else ""
@@ -88,11 +92,14 @@ def _left_out(view: HistoryView, development: Development) -> str:
 
 def _development(development: Development, width: int) -> Iterator[str]:
     if not development.moves and not development.alternations:
-        yield "nothing moved"
+        yield from _wrapped(_STEADY, width)
     for move in development.moves:
         yield from _move(move, len(development.entries), width)
     for alternation in development.alternations:
         yield from _wrapped(_alternation(alternation), width)
+    if development.unjudged:
+        named = ", ".join(development.unjudged)
+        yield from _wrapped(f"not judged, as fewer than {LEAST_ENTRIES} entries have it: {named}", width)
 
 
 def _move(move: FigureMove, count: int, width: int) -> Iterator[str]:
@@ -100,14 +107,18 @@ def _move(move: FigureMove, count: int, width: int) -> Iterator[str]:
     of_all = f"{move.after.count} of {count} entries"
     yield from _wrapped(f"{move.figure}: {change} since {since} ({of_all})", width)
     changed = [str(each) for each in move.changed[:_MOST_CHANGES]]
-    if not changed:
+    if not move.has_facts:
+        yield from _wrapped(f"  {_FACTS_UNKNOWN}", width)
+    elif not changed and not move.unknown:
         yield from _wrapped(f"  since {day(move.last_old.at_s)} {NOTHING_CHANGED}", width)
-        return
-    yield from _wrapped(f"  between {day(move.last_old.at_s)} and then changed:", width)
-    for each in changed:
-        yield from _wrapped(f"    {each}", width)
-    if len(move.changed) > _MOST_CHANGES:
-        yield f"    and {len(move.changed) - _MOST_CHANGES} more"
+    elif changed:
+        yield from _wrapped(f"  between {day(move.last_old.at_s)} and then changed:", width)
+        for each in changed:
+            yield from _wrapped(f"    {each}", width)
+        if len(move.changed) > _MOST_CHANGES:
+            yield f"    and {len(move.changed) - _MOST_CHANGES} more"
+    if move.has_facts and move.unknown:
+        yield from _wrapped(f"  may have changed, as only one side knows it: {', '.join(move.unknown)}", width)
 
 
 def _alternation(alternation: Alternation) -> str:

@@ -79,9 +79,52 @@ def test_json_tells_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert told["entries"][0]["facts"]["settings"] == {"governor": "performance"}
 
 
+def test_a_move_between_entries_without_facts_is_not_said_to_have_no_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _written(tmp_path, [line for line in _slowed() if line["kind"] != "facts"])
+    told = _words_of(_told(capsys, "--file", path))
+    assert "what changed then is unknown" in told
+    assert "nothing that is recorded changed" not in told
+    assert json.loads(_told(capsys, "--format", "json", "--file", path))["moves"][0]["changed"] is None
+
+
+def test_a_fact_that_one_side_does_not_know_may_have_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = _slowed()
+    lines[0]["facts"]["settings"] |= {"turbo": "on"}
+    lines[21]["facts"]["settings"] = {"governor": "performance", "turbo": None}
+    told = _words_of(_told(capsys, "--file", _written(tmp_path, lines)))
+    assert "may have changed, as only one side knows it: turbo" in told
+    assert "nothing that is recorded changed" not in told
+
+
+def test_where_nothing_recorded_changed_that_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [line | {"facts": "performance"} if line["kind"] == "calibration" else line for line in _slowed()]
+    assert "nothing that is recorded changed" in _words_of(_told(capsys, "--file", _written(tmp_path, lines)))
+
+
+def test_figures_that_few_entries_know_are_named_as_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _written(tmp_path, _slowed())
+    assert "not judged, as fewer than 6 entries have it: throughput work," in _words_of(_told(capsys, "--file", path))
+    assert "memory walk" in json.loads(_told(capsys, "--format", "json", "--file", path))["unjudged"]
+
+
+def test_a_machine_without_an_identity_is_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "read_bytes", lambda path: b"uninitialized\n")
+    told = _told(capsys, "--file", _written(tmp_path, _slowed()))
+    assert "unknown: this machine has no /etc/machine-id" in _words_of(told)
+    assert "slower" not in told
+
+
 def test_few_entries_are_not_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _written(tmp_path, [_line(0, 1e6, ""), _line(1, 2e6, "")])
-    assert "remembering: 2 of 5" in _told(capsys, "--file", path)
+    assert "remembering: 2 of 6" in _told(capsys, "--file", path)
     assert json.loads(_told(capsys, "--format", "json", "--file", path))["moves"] is None
 
 
@@ -91,9 +134,9 @@ def test_once_accepted_only_what_comes_after_is_usual(tmp_path: Path, capsys: py
     assert json.loads(Path(path).read_text().splitlines()[-1])["why"] == "new BIOS"
     assert "no entry since this machine was accepted" in _words_of(_told(capsys, "--file", path))
     with Path(path).open("a") as file:
-        file.writelines(json.dumps(_line(40 + number, 1.041e6, "powersave")) + "\n" for number in range(5))
+        file.writelines(json.dumps(_line(40 + number, 1.041e6, "powersave")) + "\n" for number in range(6))
     told = _told(capsys, "--file", path)
-    assert "nothing moved" in told
+    assert "no move found" in told
     assert "26 from before the machine was accepted" in told
 
 
@@ -101,9 +144,9 @@ def test_stores_of_two_machines_in_one_file_stay_apart(tmp_path: Path, capsys: p
     others = [_line(number, 5e6, "", machine="another") for number in range(10)]
     steady = [_line(number, 1e6, "") for number in range(10)]
     told = _told(capsys, "--file", _written(tmp_path, [*steady, *others]))
-    assert "nothing moved" in told
+    assert "no move found" in told
     assert "10 entries" in told
-    assert "1 other machines" in told
+    assert "1 other machine" in _words_of(told)
 
 
 def test_clones_with_one_machine_id_are_not_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
