@@ -18,7 +18,7 @@ from noisewatch.model.distributions import t_quantile
 from noisewatch.records import dataclass
 
 LEAST_AT_A_LEVEL = 3  # entries: fewer are outliers
-LEAST_ENTRIES = 2 * LEAST_AT_A_LEVEL  # of fewer nobody can say whether they moved
+LEAST_ENTRIES = 12  # fewer have too few permutations to say with 1 % that they moved
 _BY_CHANCE = 1e-5  # of one look at one figure
 _PERMUTATIONS, _MOST_AS_LARGE = 999, 9  # p ≤ 1 %
 _MOST_VALUES = 200  # the newest: the work grows with the square
@@ -61,7 +61,7 @@ def levels_of(values: Sequence[float], least_change: float) -> tuple[Level, ...]
 def modes_of(values: Sequence[float], least_change: float) -> Modes | None:
     """The two levels that the values alternate between; None where they do not."""
     recent = values[-_MOST_VALUES:]
-    if len(recent) < LEAST_ENTRIES:
+    if len(recent) < 2 * LEAST_AT_A_LEVEL:
         return None
     border = _widest_gap(sorted(recent))
     low, high = [each for each in recent if each < border], [each for each in recent if each >= border]
@@ -91,7 +91,7 @@ def _places(values: Sequence[float], least_change: float, first: int) -> list[in
 
 
 def _place_of_move(values: Sequence[float], least_change: float) -> int | None:
-    if len(values) < LEAST_ENTRIES:
+    if len(values) < 2 * LEAST_AT_A_LEVEL:
         return None
     place, energy = _largest_energy(values)
     if not _differ(values[:place], values[place:], least_change):

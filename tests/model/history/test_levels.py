@@ -47,6 +47,17 @@ def test_one_or_two_outliers_are_no_level() -> None:
     assert len(levels_of([*_steady(30), 0.2, 0.2], _LEAST)) == 1
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_noise_above_the_least_change_is_one_level(seed: int) -> None:
+    assert len(levels_of(_steady(60, spread=0.02, seed=seed), _LEAST)) == 1
+
+
+def test_few_entries_prove_no_move_however_clear_it_looks() -> None:
+    values = _steady(6, spread=0.0001) + _steady(6, 0.5, spread=0.0001, seed=2)
+    assert len(levels_of(values, _LEAST)) == 2
+    assert len(levels_of(values[3:9], _LEAST)) == 1
+
+
 def test_of_a_long_history_the_newest_count() -> None:
     (level,) = levels_of(_steady(300, 1.0) + _steady(250, seed=2), _LEAST)
     assert (level.begin, level.end) == (350, 550)

@@ -109,7 +109,7 @@ def test_figures_that_few_entries_know_are_named_as_not_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _written(tmp_path, _slowed())
-    assert "not judged, as fewer than 6 entries have it: throughput work," in _words_of(_told(capsys, "--file", path))
+    assert "not judged, as fewer than 12 entries have it: throughput work," in _words_of(_told(capsys, "--file", path))
     assert "memory walk" in json.loads(_told(capsys, "--format", "json", "--file", path))["unjudged"]
 
 
@@ -124,7 +124,7 @@ def test_a_machine_without_an_identity_is_not_judged(
 
 def test_few_entries_are_not_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _written(tmp_path, [_line(0, 1e6, ""), _line(1, 2e6, "")])
-    assert "remembering: 2 of 6" in _told(capsys, "--file", path)
+    assert "remembering: 2 of 12" in _told(capsys, "--file", path)
     assert json.loads(_told(capsys, "--format", "json", "--file", path))["moves"] is None
 
 
@@ -134,18 +134,18 @@ def test_once_accepted_only_what_comes_after_is_usual(tmp_path: Path, capsys: py
     assert json.loads(Path(path).read_text().splitlines()[-1])["why"] == "new BIOS"
     assert "no entry since this machine was accepted" in _words_of(_told(capsys, "--file", path))
     with Path(path).open("a") as file:
-        file.writelines(json.dumps(_line(40 + number, 1.041e6, "powersave")) + "\n" for number in range(6))
+        file.writelines(json.dumps(_line(40 + number, 1.041e6, "powersave")) + "\n" for number in range(12))
     told = _told(capsys, "--file", path)
     assert "no move found" in told
     assert "26 from before the machine was accepted" in told
 
 
 def test_stores_of_two_machines_in_one_file_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    others = [_line(number, 5e6, "", machine="another") for number in range(10)]
-    steady = [_line(number, 1e6, "") for number in range(10)]
+    others = [_line(number, 5e6, "", machine="another") for number in range(12)]
+    steady = [_line(number, 1e6, "") for number in range(12)]
     told = _told(capsys, "--file", _written(tmp_path, [*steady, *others]))
     assert "no move found" in told
-    assert "10 entries" in told
+    assert "12 entries" in _words_of(told)
     assert "1 other machine" in _words_of(told)
 
 
