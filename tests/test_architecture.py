@@ -237,10 +237,7 @@ def test_what_breaks_a_rule_is_found(
                 )
             },
         ),
-        (
-            "rich",
-            {f"surfaces/{name}.py" for name in ("cli/monitor", "picture", "themes", *_DRAWN_WITH_RICH)},
-        ),
+        ("rich", {f"surfaces/{name}.py" for name in ("cli/commands/monitor", "picture", "themes", *_DRAWN_WITH_RICH)}),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
         ("prometheus_client", {"surfaces/reports/verdict/prometheus.py"}),
         ("psutil", {"kernel/tasks/sessions.py"}),
@@ -283,9 +280,12 @@ _MEASURING = ("kernel.trace.collector", "kernel.frequency.clock_readings", "mode
 _FLOORS = ("judgement.noise.floor", "model.calibration")
 _LIGHT = [
     ("import noisewatch.operations.frame.frame", ("judgement.checks", "kernel", "surfaces")),
-    ("import noisewatch.surfaces.cli.show", ("judgement.checks", "judgement.verdict")),
-    ("import noisewatch.surfaces.cli.preflight, noisewatch.surfaces.reports.verdict.text", _MEASURING + _FLOORS),
-    ("import noisewatch.surfaces.cli.monitor", ("judgement.checks", "kernel.reader", "machine.live", "model")),
+    ("import noisewatch.surfaces.cli.commands.show", ("judgement.checks", "judgement.verdict")),
+    (
+        "import noisewatch.surfaces.cli.commands.preflight, noisewatch.surfaces.reports.verdict.text",
+        _MEASURING + _FLOORS,
+    ),
+    ("import noisewatch.surfaces.cli.commands.monitor", ("judgement.checks", "kernel.reader", "machine.live", "model")),
     ("import noisewatch.surfaces.tui.first_picture", ("judgement.checks", "kernel.snapshot", "surfaces.tui.app")),
     ("import noisewatch.operations.sampler, noisewatch.kernel.snapshot.snapshot", ("judgement", "operations.frame")),
 ]

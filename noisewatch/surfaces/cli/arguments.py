@@ -263,5 +263,5 @@ def command_named_in(words: Sequence[str]) -> str | None:
 def command_of(arguments: Namespace) -> Callable[[Namespace], int]:
     """The function that runs the command and returns its exit status."""
     name = arguments.command or MONITOR
-    run: Callable[[Namespace], int] = import_module(f"noisewatch.surfaces.cli.{name}").run
+    run: Callable[[Namespace], int] = import_module(f"noisewatch.surfaces.cli.commands.{name}").run
     return run

@@ -12,8 +12,8 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.preflight import preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.commands.preflight import preflight_options
 from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.cli.preflight import preflight_options
 
 _ASKED = ("preflight", "--no-config", "--no-calibration", "--sample", "0", "--select", "machine-locked", "--lock")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from noisewatch.surfaces.cli.arguments import parse_arguments
-from noisewatch.surfaces.cli.monitor import machine_access
+from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE

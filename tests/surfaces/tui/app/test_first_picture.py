@@ -35,7 +35,7 @@ _KEYS = b"1-8"  # stands in the lowest row
 _ONE_ROW = re.compile(r"\x1b\[\d+;1H")
 _WITHOUT_TLS = """
 import sys
-from noisewatch.surfaces.cli.monitor import import_asyncio_without_tls
+from noisewatch.surfaces.cli.commands.monitor import import_asyncio_without_tls
 
 def tell():
     print("imported:", ", ".join(sorted({"asyncio", "ssl"} & set(sys.modules))))

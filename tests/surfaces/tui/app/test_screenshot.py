@@ -11,7 +11,7 @@ import pytest
 
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli import main
-from noisewatch.surfaces.cli.screenshot import go_to
+from noisewatch.surfaces.cli.commands.screenshot import go_to
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.state.history import History

@@ -21,8 +21,8 @@ from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.commands.preflight import monitor_options
 from noisewatch.surfaces.cli.common import machine_options
-from noisewatch.surfaces.cli.preflight import monitor_options
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs

@@ -95,7 +95,7 @@ def machine_access(arguments: Namespace) -> MachineAccess:
     machine, allowed = machine_options(arguments), allowed_now()
 
     def preflight_options() -> PreflightOptions:
-        from noisewatch.surfaces.cli.preflight import monitor_options
+        from noisewatch.surfaces.cli.commands.preflight import monitor_options
 
         return monitor_options(machine, allowed)
 

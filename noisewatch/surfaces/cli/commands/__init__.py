@@ -1,0 +1,1 @@
+"""One module a command: what it asks of the operations, what it prints, and its exit status."""
