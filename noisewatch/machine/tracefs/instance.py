@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine.tracefs.switches import Switches
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remove, tracer_of, write_setting
 
 OSNOISE = "osnoise"
@@ -30,6 +31,7 @@ _PURPOSE = "target"  # of an instance with which nothing is to be put back
 _WITH_LOAD, _WITHOUT_LOAD = "OSNOISE_WORKLOAD", "NO_OSNOISE_WORKLOAD"
 _FAMILY = frozenset({OSNOISE, "timerlat"})  # that share the option
 FOR_ROOT = "tracing is for root"
+_ON = "tracing_on"
 _SETTINGS = ("trace_clock", "tracing_cpumask", "current_tracer")
 _LARGEST_PAGE = 1 << 16
 
@@ -83,12 +85,13 @@ class Instance:
         self.path = instance_path(tracefs, purpose)
         self._pipes: dict[int, int] = {}
         self._enabled: list[str] = []
-        self._settings: dict[str, str | None] = {}
+        self._switches = Switches(self.path)
+        self._is_on = False
 
     def __enter__(self) -> Self:
         try:
             self.path.mkdir()
-            self._write("tracing_on", "0")
+            self._write(_ON, "0")
             self._write("trace_clock", "mono")
             self._write("tracing_cpumask", _mask(self._cpus))
             self._write("buffer_size_kb", str(self._buffer_kb))
@@ -119,23 +122,27 @@ class Instance:
         except OSError:
             return False
         self._enabled.append(event)
-        self._settings[_filter_of(event)] = self._read(_filter_of(event))
+        if self._is_on:
+            self._watch(_switches_of(event))
         return True
 
     @property
     def is_writing(self) -> bool:
         """Whether it still is as `start` and `enable` have left it: root may change what is not its own."""
-        switches = ("tracing_on", *(f"events/{event}/enable" for event in self._enabled))
-        is_on = all((self._read(name) or "").startswith("1") for name in switches)
-        return is_on and all(self._read(name) == text for name, text in self._settings.items())
+        return self._is_on and self._switches.are_as_added
 
     def start(self) -> None:
         """From now on events are kept."""
         self._switch("1")
-        self._settings = {name: self._read(name) for name in (*_SETTINGS, *map(_filter_of, self._enabled))}
+        self._is_on = True
+        self._switches.close()
+        self._watch([_ON, *_SETTINGS])
+        for event in self._enabled:
+            self._watch(_switches_of(event))
 
     def stop(self) -> None:
         """No more; what is there can still be read."""
+        self._is_on = False
         self._switch("0")
 
     def pages(self, cpu: int) -> Iterable[bytes]:
@@ -166,26 +173,27 @@ class Instance:
         for pipe in self._pipes.values():
             os.close(pipe)
         self._pipes = {}
+        self._switches.close()
         remove(self.path)
 
     def _switch(self, word: str) -> None:
         try:
-            self._write("tracing_on", word)
+            self._write(_ON, word)
         except OSError as error:
             raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
 
-    def _read(self, name: str) -> str | None:
+    def _watch(self, names: Iterable[str]) -> None:
         try:
-            return (self.path / name).read_text()
-        except OSError:
-            return None
+            self._switches.add(names)
+        except OSError as error:
+            raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
 
     def _write(self, name: str, text: str) -> None:
         write_setting(self.path / name, text)
 
 
-def _filter_of(event: str) -> str:
-    return f"events/{event}/filter"
+def _switches_of(event: str) -> tuple[str, str]:
+    return f"events/{event}/enable", f"events/{event}/filter"
 
 
 def _mask(cpus: Iterable[int]) -> str:

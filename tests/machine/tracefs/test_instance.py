@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,36 +42,45 @@ def test_what_was_lost_or_left_unread_is_counted_and_otherwise_unknown(
     assert instance.lost(1) == lost
 
 
-def test_what_somebody_else_has_switched_off_is_noticed(tmp_path: Path) -> None:
-    instance = Instance(tmp_path, "target", [1], 64)
-    (instance.path / "events/sched/sched_switch").mkdir(parents=True)
-    files = [instance.path / name for name in ("tracing_on", "events/sched/sched_switch/enable")]
-    for file in files:
-        file.write_text("1\n")
-    assert instance.enable("sched/sched_switch")
-    assert _is_writing(instance)
-    for file in files:
-        file.write_text("0\n")
-        assert not _is_writing(instance)
-        file.write_text("1*\n")
+SWITCHES = ("tracing_on", "events/sched/sched_switch/enable")
+SETTINGS = ("trace_clock", "tracing_cpumask", "current_tracer", "events/sched/sched_switch/filter")
 
 
-@pytest.mark.parametrize(
-    "name", ["trace_clock", "tracing_cpumask", "current_tracer", "events/sched/sched_switch/filter"]
-)
-def test_what_somebody_else_has_changed_is_noticed(tmp_path: Path, name: str) -> None:
-    """Events of another clock, of other CPUs or of some tasks only are not what is read here."""
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Instance]:
     instance = Instance(tmp_path, "target", [1], 64)
     (instance.path / "events/sched/sched_switch").mkdir(parents=True)
-    for file in ("tracing_on", "events/sched/sched_switch/enable", name):
-        (instance.path / file).write_text("as we want it\n")
+    for name in (*SWITCHES, *SETTINGS):
+        (instance.path / name).write_text("as we want it\n")
     instance.start()
-    assert instance.enable("sched/sched_switch", "as we want it\n" if name.endswith("filter") else None)
-    assert _is_writing(instance)
-    (instance.path / name).write_text("as somebody else wants it\n")
-    assert not _is_writing(instance)
-    (instance.path / name).unlink()
-    assert not _is_writing(instance)
+    assert instance.enable("sched/sched_switch", "as we want it\n")
+    yield instance
+    instance.close()
+
+
+@pytest.mark.parametrize("name", [*SWITCHES, *SETTINGS])
+def test_what_somebody_else_has_changed_is_noticed(started: Instance, name: str) -> None:
+    """Events of another clock, of other CPUs or of some tasks only are not what is read here."""
+    said = (started.path / name).read_text()
+    assert _is_writing(started)
+    (started.path / name).write_text("as somebody else wants it\n")
+    assert not _is_writing(started)
+    (started.path / name).write_text(said)
+    assert _is_writing(started)
+
+
+def test_one_that_was_stopped_writes_nothing(started: Instance) -> None:
+    started.stop()
+    assert not _is_writing(started)
+
+
+def test_what_cannot_be_looked_at_is_not_traced(tmp_path: Path) -> None:
+    instance = Instance(tmp_path, "target", [1], 64)
+    instance.path.mkdir(parents=True)
+    (instance.path / "tracing_on").write_text("0\n")
+    with pytest.raises(CannotMeasure, match="no such file"):
+        instance.start()
+    instance.close()
 
 
 def _is_writing(instance: Instance) -> bool:
