@@ -18,6 +18,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotMeasure, Malformed
 from noisewatch.kernel.trace.events import (
     BIRTHS,
+    CONDITIONS,
     ESSENTIAL,
     ON_ALL,
     ON_TARGET,
@@ -103,7 +104,7 @@ class TraceBuffers:
     def _enabled(self) -> list[str]:
         """The events that this kernel has."""
         wanted = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
-        traced = [name for name in wanted if self.target.enable(name)]
+        traced = [name for name in wanted if self.target.enable(name, CONDITIONS.get(name))]
         if not set(traced).issuperset(ESSENTIAL):
             raise CannotMeasure(f"this kernel cannot trace {', '.join(ESSENTIAL)}")
         condition = " || ".join(f"cpu == {cpu}" for cpu in sorted(self._cpus))

@@ -11,7 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from noisewatch.kernel.trace.records import BORN, ENTER, EXIT, EXPIRE, NMI, NOISE, SEND, SWITCH, TraceEvent, TraceFormat
+from noisewatch.kernel.trace.records import (
+    BORN,
+    ENTER,
+    EXIT,
+    EXPIRE,
+    NMI,
+    NOISE,
+    SEND,
+    SWITCH,
+    WAKE,
+    TraceEvent,
+    TraceFormat,
+)
 from noisewatch.kinds import Kind
 
 # Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
@@ -36,6 +48,7 @@ _FRAMED = {  # entry, exit, kind, the field that tells them apart
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
 _EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: what it is there for
+_WAKE = "sched/sched_wakeup"  # who runs next on an idle CPU: the idle loop of some kernels tells of no switch
 _NOISES = {  # of the osnoise tracer: each when it is over
     "osnoise/irq_noise": (Kind.IRQ, "vector"),
     "osnoise/softirq_noise": (Kind.SOFTIRQ, "vector"),
@@ -44,8 +57,9 @@ _NOISES = {  # of the osnoise tracer: each when it is over
 _SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
 BIRTHS = "task/task_newtask"  # written by whoever starts a thread or a process
 ESSENTIAL = (_SWITCH,)
-ON_TARGET = (_SWITCH, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
-ON_TARGET_BY_OSNOISE = (_SWITCH, *_NOISES)
+ON_TARGET = (_SWITCH, _WAKE, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
+ON_TARGET_BY_OSNOISE = (_SWITCH, _WAKE, *_NOISES)
+CONDITIONS = {_WAKE: "common_pid == 0"}  # filters: written by the idle loop
 ON_ALL = tuple(_SENDS)
 
 # What cannot be told where the kernel has none of these events: architectures have different ones.
@@ -75,11 +89,13 @@ def kind_of_vector(name: str) -> Kind | None:
 def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
     """What to do with each event's records, by the event's number; of those that the kernel has."""
     events: dict[int, TraceEvent] = {}
-    switch, nmi, expire = formats(_SWITCH), formats(_NMI), formats(_EXPIRE)
+    switch, wake, nmi, expire = formats(_SWITCH), formats(_WAKE), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
         events[switch.id] = TraceEvent(
             action=SWITCH, kind=Kind.THREAD, name="", word=_word(switch, "next_pid"), second=_word(switch, "next_comm")
         )
+    if wake is not None:
+        events[wake.id] = TraceEvent(WAKE, word=_word(wake, "pid"))
     if nmi is not None:
         events[nmi.id] = TraceEvent(action=NMI, kind=Kind.NMI, name="NMI", word=None, second=_word(nmi, "delta_ns"))
     if expire is not None:

@@ -58,7 +58,7 @@ def parse_trace_format(text: str) -> TraceFormat:
     return TraceFormat(int(number[1]), fields)
 
 
-SWITCH, ENTER, EXIT, NMI, SEND, NOISE, BORN, EXPIRE = range(8)
+SWITCH, ENTER, EXIT, NMI, SEND, NOISE, BORN, EXPIRE, WAKE = range(9)
 _LOST, _SIZE = 1 << 31, (1 << 30) - 1
 _LONGEST_RECORD, _PADDING, _EXTEND = 28, 29, 30
 _ABSOLUTE_BITS = (1 << 59) - 1
@@ -72,7 +72,7 @@ class TraceEvent:
     action: int
     kind: Kind = Kind.IDLE  # of the source that it begins or ends
     name: str = ""
-    word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next thread
+    word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next or woken thread
     second: int | None = None  # next thread's name, the length of what is over, the function called, clone's flags
     text: int | None = None  # the place and the length of a name
 

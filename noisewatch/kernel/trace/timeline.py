@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 
 from noisewatch.kernel.trace.events import kind_of_vector
 from noisewatch.kernel.trace.records import (
@@ -17,11 +17,13 @@ from noisewatch.kernel.trace.records import (
     NMI,
     NOISE,
     SWITCH,
+    WAKE,
     TraceEvent,
     is_after_loss,
     records,
     text_at,
 )
+from noisewatch.kernel.trace.run_counter import RunCounter
 from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kernel.trace.take_back import take_back
 from noisewatch.kinds import Kind
@@ -42,32 +44,6 @@ class Source:
     number: int = 0
     function: int = 0  # the address of what an IPI calls
     timers: tuple[int, ...] = ()  # the addresses of what a timer's interrupt ran, in order
-
-
-@dataclass(slots=True)
-class RunCounter:
-    """All times that one source had the CPU: how often, for how long, and at the most."""
-
-    count: int = 0
-    own_ns: int = 0
-    max_ns: int = 0
-    lengths: dict[int, int] = field(default_factory=dict)  # how many of about each length
-
-    def add(self, ns: int) -> None:
-        """One more."""
-        self.count += 1
-        self.own_ns += ns
-        if ns > self.max_ns:
-            self.max_ns = ns
-        shift = ns.bit_length() - 3
-        rounded = ns >> shift << shift if shift > 0 else ns
-        self.lengths[rounded] = self.lengths.get(rounded, 0) + 1
-
-
-def rounded_ns(ns: int) -> int:
-    """Down by less than a quarter, so that like lengths can be counted together."""
-    shift = max(ns.bit_length() - 3, 0)
-    return ns >> shift << shift
 
 
 class CpuTrace:
@@ -98,6 +74,7 @@ class CpuTrace:
         self.tid = 0  # of the thread that has the CPU; 0 where it is idle, or nobody knows
         self._thread_ns = 0
         self._since_ns = begin_ns  # it has the CPU
+        self._woken: set[int] = set()  # while it is idle: one of them has it from the last event on
 
     def feed(self, page: bytes) -> None:
         """Takes in the next page; what makes no sense in it counts as lost."""
@@ -129,6 +106,8 @@ class CpuTrace:
                 self._leave(event, words, at)
             elif action == SWITCH:
                 self._switch(event, words, at)
+            elif action == WAKE and event.word is not None:
+                self._woken.add(words[at + event.word])
             elif action == EXPIRE and event.second is not None:
                 self._expire(words[at + event.second] | words[at + event.second + 1] << 32)
             elif action == NOISE and event.second is not None:
@@ -248,12 +227,13 @@ class CpuTrace:
 
     def _correct(self, tid: int, now: int) -> None:
         """Each record tells who ran when it was written: the time since the one before is that thread's."""
-        if self._thread is not None:
+        is_told = self._thread == IDLE and tid in self._woken
+        if self._thread is not None and not is_told:
             self.unseen_switches += 1
             if self.last_ns is not None and now > self.last_ns:
                 self.unseen_ns += now - self.last_ns
                 self.unseen[self.last_ns] = now, self._thread
-        elif self._known_since_ns is None:
+        elif self._thread is None and self._known_since_ns is None:
             self._known_since_ns = now
         self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)
 
@@ -262,6 +242,7 @@ class CpuTrace:
         if self._thread and self._thread_ns:
             self.stats[self._thread].add(self._thread_ns)
         self.tid, self._thread, self._thread_ns = tid, number, 0
+        self._woken.clear()
         self._since_ns = self.last_ns or 0
 
     def _unwind(self) -> None:
@@ -296,4 +277,5 @@ class CpuTrace:
         self.lost_pages += 1
         self._stack, self._frames, self._own = [], [], []
         self.tid, self._thread, self._thread_ns = 0, None, 0
+        self._woken.clear()
         self.last_ns = self._known_since_ns = None

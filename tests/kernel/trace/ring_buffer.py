@@ -26,6 +26,10 @@ _FIELDS: Mapping[str, tuple[int, tuple[tuple[str, int, int], ...]]] = {
             ("int next_prio", 60, 4),
         ),
     ),
+    "sched/sched_wakeup": (
+        371,
+        (("char comm[16]", 8, 16), ("pid_t pid", 24, 4), ("int prio", 28, 4), ("int target_cpu", 32, 4)),
+    ),
     "irq/irq_handler_entry": (225, (("int irq", 8, 4), ("__data_loc char[] name", 12, 4))),
     "irq/irq_handler_exit": (224, (("int irq", 8, 4), ("int ret", 12, 4))),
     "irq/softirq_entry": (223, (("unsigned int vec", 8, 4),)),

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from noisewatch.kernel.trace import timeline as trace_timeline
 from noisewatch.kernel.trace.events import events_of_senders, events_on_target
 from noisewatch.kernel.trace.records import records
+from noisewatch.kernel.trace.run_counter import rounded_ns
 from noisewatch.kernel.trace.sends import Sends
-from noisewatch.kernel.trace.timeline import CpuTrace, Source, rounded_ns
+from noisewatch.kernel.trace.timeline import CpuTrace, Source
 from noisewatch.kinds import Kind
 from tests.kernel.trace.ring_buffer import event_format, page, record, switch
 
@@ -134,6 +135,23 @@ def test_a_switch_that_nobody_told_of_is_seen_by_who_runs_afterwards() -> None:
     )
     assert (trace.unseen_switches, trace.unseen_ns) == (1, 190)
     assert _times(trace) == {("softirq", "", 1): (1, 10), ("thread", "", 900): (1, 190)}
+
+
+@pytest.mark.parametrize(("woken", "unseen"), [(900, {}), (901, {280: (300, 0)})])
+def test_who_is_woken_on_an_idle_cpu_has_it_though_nobody_told_of_the_switch(
+    woken: int, unseen: dict[int, tuple[int, int]]
+) -> None:
+    wakes = record("sched/sched_wakeup", 0, comm="x", pid=woken, target_cpu=1)
+    trace = _traced(page([(0, switch("", 0)), (280, wakes), (300, switch("", 0, current=900)), (400, switch("x", 7))]))
+    assert (trace.unseen, trace.unseen_ns) == (unseen, 20 * len(unseen))
+    assert _times(trace) == {("thread", "", 900): (1, 20)}
+
+
+def test_who_was_woken_and_is_told_to_have_been_switched_to_has_the_cpu_from_then_on() -> None:
+    wakes = record("sched/sched_wakeup", 0, comm="x", pid=900, target_cpu=1)
+    pages = page([(0, switch("", 0)), (280, wakes), (290, switch("x", 900)), (300, switch("", 0, current=900))])
+    trace = _traced(pages, end_ns=400)
+    assert (trace.unseen_switches, _times(trace)) == (0, {("thread", "x", 900): (1, 10)})
 
 
 def test_what_was_not_seen_to_end_ends_with_what_is_around_it_or_with_the_next_switch() -> None:

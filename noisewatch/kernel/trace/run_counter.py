@@ -1,0 +1,32 @@
+"""How long the runs of one source were, counted by about their lengths."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from noisewatch.records import dataclass
+
+
+@dataclass(slots=True)
+class RunCounter:
+    """All times that one source had the CPU: how often, for how long, and at the most."""
+
+    count: int = 0
+    own_ns: int = 0
+    max_ns: int = 0
+    lengths: dict[int, int] = field(default_factory=dict)  # how many of about each length
+
+    def add(self, ns: int) -> None:
+        """One more."""
+        self.count += 1
+        self.own_ns += ns
+        if ns > self.max_ns:
+            self.max_ns = ns
+        rounded = rounded_ns(ns)
+        self.lengths[rounded] = self.lengths.get(rounded, 0) + 1
+
+
+def rounded_ns(ns: int) -> int:
+    """Down by less than a quarter, so that like lengths can be counted together."""
+    shift = max(ns.bit_length() - 3, 0)
+    return ns >> shift << shift
