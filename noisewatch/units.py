@@ -1,4 +1,4 @@
-"""Figures in words: durations, shares, rates and frequencies as people read and write them; `?` is not known.
+"""Figures in words: durations, shares, rates, frequencies and sizes as people write them; `?` is not known.
 
 `describe_…` is for sentences and tables, `short_…` for the columns of a screen.
 """
@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import math
+import re
+import time
 from collections.abc import Sequence
 
 from noisewatch.patterns import regex
@@ -15,6 +17,10 @@ _WHOLE_FROM = 1e5
 _THOUSANDS_FROM = 99_950  # a second: what else would need seven columns
 _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = regex(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
+_KHZ_BY_UNIT = {"Hz": 1e-3, "kHz": 1.0, "MHz": 1e3, "GHz": 1e6}
+_FREQUENCY = regex(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?Hz)", re.ASCII)
+_SIZES = " KMGTP"  # each 1024 of those before, as the kernel counts kB and K, and memory is sold by the GB
+_SIZE = regex(r"(\d{1,15}(?:\.\d{1,9})?) ?([kKMGTP])(?:i?B)?", re.ASCII)
 _LEAST_SHARE = 0.0005  # what else would be rounded to none
 _LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # shares: what is beyond says nothing any more
 _FOUR_DIGITS_FROM = 9.995  # three digits of it would be written with an exponent
@@ -26,6 +32,24 @@ def parse_duration(text: str) -> float | None:
     """Nanoseconds of `10ms`, `1.5 s`, `100us`; None where it is no duration."""
     match = _DURATION.fullmatch(text)
     return float(match[1]) * _NS_BY_UNIT[match[2]] if match else None
+
+
+def parse_frequency(text: str) -> float | None:
+    """kHz of `3 GHz`, `2100 MHz`, `1200000 kHz`, `250 Hz`; None where it is no frequency."""
+    match = _FREQUENCY.fullmatch(text)
+    return float(match[1]) * _KHZ_BY_UNIT[match[2]] if match else None
+
+
+def parse_size(text: str) -> float | None:
+    """Bytes of `64 GiB`, `64 GB`, `16316412 kB`, `1024K`, all of them powers of 1024; None where it is no size."""
+    match = _SIZE.fullmatch(text)
+    return float(match[1]) * 1024 ** _SIZES.index(match[2].upper()) if match else None
+
+
+def describe_size(size: float) -> str:
+    """`15.6 GiB`, `512 MiB`, `64 bytes`."""
+    step = next((step for step in range(len(_SIZES) - 1) if size < 999.5 * 1024**step), len(_SIZES) - 1)
+    return f"{size / 1024**step:.3g} {_SIZES[step]}iB" if step else f"{size:g} bytes"
 
 
 def describe_ns(ns: float | None) -> str:
@@ -179,3 +203,29 @@ def describe_clock(khz: float | None) -> str:
 def describe_clocks(lowest_khz: float, highest_khz: float) -> str:
     """`1.2 to 2.3 GHz`."""
     return f"{lowest_khz / 1e6:.4g} to {describe_clock(highest_khz)}"
+
+
+def describe_minute(at_s: float) -> str:
+    """`2026-11-14 09:30`, in local time, of seconds since 1970."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
+    except (OverflowError, OSError, ValueError):
+        return "?"
+
+
+def describe_figure(value: float, unit: str) -> str:
+    """A measured figure by its unit: ns, kHz, CV, share of a median or /s."""
+    by_unit = {"ns": describe_ns, "kHz": describe_clock, "CV": describe_share, "median": _describe_of_median}
+    return by_unit.get(unit, describe_rate)(value)
+
+
+def _describe_of_median(share: float) -> str:
+    return f"{share:.1%} of the median"
+
+
+def long_duration(seconds: float) -> str:
+    """In one unit, rounded down: `45 s`, `12 min`, `30 h`, `4 days`."""
+    for unit, size, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
+        if seconds < size * most:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds // 86400:.0f} days"

@@ -13,9 +13,12 @@ from noisewatch.units import (
     describe_clocks,
     describe_mhz,
     describe_rate,
+    describe_size,
     describe_value,
     in_one_unit,
     parse_duration,
+    parse_frequency,
+    parse_size,
     share_text,
     short_duration,
     short_noise,
@@ -203,3 +206,44 @@ def test_noise_has_a_unit_that_is_read_beside_others(ns_per_s: float | None, sai
 )
 def test_shares_have_three_digits(share: float, text: str) -> None:
     assert share_text(share) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("16316412 kB", 16_316_412 * 1024),
+        ("64 GiB", 64 << 30),
+        ("64 GB", 64 << 30),
+        ("64G", 64 << 30),
+        ("1.5 TiB", 3 << 39),
+        ("1024K", 1 << 20),
+        ("64", None),
+        ("-1 GB", None),
+        ("GB", None),
+        ("64 gigs", None),
+        ("٤ GB", None),
+    ],
+)
+def test_a_size_is_read_in_powers_of_1024(text: str, size: float | None) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(64, "64 bytes"), (28160 * 1024, "27.5 MiB"), (1023 << 20, "0.999 GiB"), (16_316_412 * 1024, "15.6 GiB")],
+)
+def test_a_size_has_three_digits(size: float, text: str) -> None:
+    assert describe_size(size) == text
+
+
+@given(st.integers(min_value=1024, max_value=1 << 50))
+def test_a_size_is_read_as_it_was_told(size: int) -> None:
+    assert parse_size(describe_size(size)) == pytest.approx(size, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("text", "khz"),
+    [("3 GHz", 3e6), ("2100MHz", 2.1e6), ("1200000 kHz", 1.2e6), ("250 Hz", 0.25), ("3", None), ("3 ghz", None)],
+)
+def test_a_frequency_is_read_with_its_unit(text: str, khz: float | None) -> None:
+    assert parse_frequency(text) == khz

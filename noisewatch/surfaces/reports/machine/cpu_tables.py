@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from noisewatch.cpus import CpuSet
+from noisewatch.grouping import grouped
 from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -18,7 +19,6 @@ from noisewatch.surfaces.reports.machine.words import (
     count,
     cpus,
     ghz,
-    grouped,
     number,
     or_dash,
     yes,

@@ -6,11 +6,12 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from noisewatch.cpus import CpuSet
+from noisewatch.grouping import grouped
 from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
-from noisewatch.surfaces.reports.machine.words import UNKNOWN, brief, count, grouped, or_dash, yes
+from noisewatch.surfaces.reports.machine.words import UNKNOWN, brief, count, or_dash, yes
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
 

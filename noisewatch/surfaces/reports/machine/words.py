@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TypeVar
 
 from noisewatch.cpus import format_cpu_list
-
-Member = TypeVar("Member")
 
 UNKNOWN, NOT_THERE = "?", "-"
 _WIDEST_LIST = 20
@@ -66,11 +63,3 @@ def yes(value: bool | None) -> str:
 def ghz(khz: int | None) -> str:
     """`2.3`, without the unit, which the heading has."""
     return UNKNOWN if khz is None else f"{khz / 1e6:.4g}"
-
-
-def grouped(members: Iterable[Member], key: Callable[[Member], object]) -> list[list[Member]]:
-    """The members that are alike together, in the order of the first of each."""
-    groups: dict[object, list[Member]] = {}
-    for member in members:
-        groups.setdefault(key(member), []).append(member)
-    return list(groups.values())
