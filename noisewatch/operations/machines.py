@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
@@ -13,7 +14,11 @@ from noisewatch.operations.pinning import allowed_now
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
+    from noisewatch.kernel.cpus.online import Online
+    from noisewatch.kernel.reader import Reader
     from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions
+
+FASTEST = "fast"  # in place of a list: the CPUs of the fastest kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +27,7 @@ class MachineOptions:
 
     sysroot: str | None = None  # a copied tree
     replay: str | None = None  # a recording
-    cpus: str | None = None  # a list, as the user wrote it
+    cpus: str | None = None  # a list, or FASTEST, as the user wrote it
 
 
 def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machine:
@@ -56,27 +61,31 @@ def snapshot_options(
     """What is to be read. Raises UsageError where the list names CPUs that the machine does not have."""
     from noisewatch.kernel.snapshot.snapshot import SnapshotOptions  # all readers: the first picture comes first
 
-    cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine)
-    return SnapshotOptions(cpus, allowed_now() if allowed_at_start is None else allowed_at_start)
+    allowed = allowed_now() if allowed_at_start is None else allowed_at_start
+    cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine, allowed)
+    return SnapshotOptions(cpus, allowed)
 
 
-def last_snapshot(machine: Machine, options: MachineOptions) -> Snapshot:
+def last_snapshot(machine: Machine, options: MachineOptions, asks_inventory: bool = False) -> Snapshot:
     """The machine now, without its threads; of a recording its last snapshot. Raises UsageError."""
     from noisewatch.kernel.snapshot.snapshot import read_snapshot  # all readers, here too
     from noisewatch.machine.recording.replay import Recording
 
-    asked = snapshot_options(options, machine)
+    asked = replace(snapshot_options(options, machine), asks_inventory=asks_inventory)
     if isinstance(machine, Recording):
         machine.go_to_end()
     return read_snapshot(machine, asked)
 
 
-def parse_cpus(option: str, text: str, machine: Machine) -> CpuSet:
+def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSet | None = None) -> CpuSet:
     """The CPUs that an option lists. Raises UsageError where it names none, or CPUs that the machine does not have."""
     from noisewatch.kernel.cpus.online import read_online
     from noisewatch.kernel.reader import Reader
 
-    online = read_online(Reader(machine))
+    reader = Reader(machine)
+    online = read_online(reader)
+    if text.strip() == FASTEST:
+        return _fastest_cpus(option, reader, online, allowed_at_start or allowed_now())
     present = (online.online or frozenset()) | (online.present or online.offline or frozenset())
     try:
         cpus = parse_cpu_list(text, max(present, default=None))
@@ -88,4 +97,21 @@ def parse_cpus(option: str, text: str, machine: Machine) -> CpuSet:
     if online.online is not None and missing:
         has = format_cpu_list(present)
         raise UsageError(f"{option} {text}: there is no CPU {format_cpu_list(missing)}; the machine has {has}")
+    return cpus
+
+
+def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start: CpuSet) -> CpuSet:
+    """What FASTEST names. Raises UsageError where the kinds of core are not told, or none of the fastest is allowed."""
+    from noisewatch.kernel.cpus.isolation import read_isolation  # most name no CPUs, or list them
+    from noisewatch.kernel.cpus.target import fastest_target, read_own_affinity
+    from noisewatch.kernel.cpus.topology import read_topology
+
+    last_cpu = max((online.online or frozenset()) | (online.offline or frozenset()), default=None)
+    isolation = read_isolation(reader, last_cpu)
+    allowed = allowed_at_start if reader.machine.is_live else read_own_affinity(reader, None)
+    cpus = fastest_target(isolation, online.online, allowed, read_topology(reader, online.online))
+    if cpus is None:
+        raise UsageError(f"{option} {FASTEST}: the kinds of core are not known here; list the CPUs")
+    if not cpus:
+        raise UsageError(f"{option} {FASTEST}: none of the fastest CPUs may be used; list others")
     return cpus

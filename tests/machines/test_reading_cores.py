@@ -26,6 +26,7 @@ from tests import MACHINES
 
 RECORDINGS = sorted(path.stem for path in MACHINES.glob("*.nw"))
 _CORES = [python_reading] if load_reading(NATIVE) is python_reading else [python_reading, load_reading(NATIVE)]
+_WITHOUT_FAULTS = ("lab-disturbed", "lab-hotplug")  # in which most happens anyway
 _LATE = 4  # snapshots without the files that appear
 _FAULT_EVERY = 60  # files read
 
@@ -102,8 +103,14 @@ def _frames(machine: Recording) -> list[Frame]:
     return list(sample_frames(machine, SnapshotOptions(), 1.0))
 
 
-@pytest.mark.parametrize("has_faults", [False, True])
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(
+    ("name", "has_faults"),
+    [
+        *((name, True) for name in RECORDINGS),
+        *((name, False) for name in _WITHOUT_FAULTS),
+        *(pytest.param(name, False, marks=pytest.mark.slow) for name in RECORDINGS if name not in _WITHOUT_FAULTS),
+    ],
+)
 def test_either_core_sees_what_who_reads_each_file_anew_sees(name: str, has_faults: bool, tmp_path: Path) -> None:
     expected = _frames(_Faulty(name, has_faults))
     for core in _CORES:

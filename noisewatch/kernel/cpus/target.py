@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.cpus.isolation import Isolation
-from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.cpus.topology import CpuPlace, fastest_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.records import dataclass
@@ -64,10 +65,36 @@ def choose_target(
     own_affinity: CpuSet | None,
     topology: Mapping[int, CpuPlace],
 ) -> Target:
-    """The requested CPUs; else the isolated; else those we may use less CPU 0 and its siblings; else all online."""
+    """The requested CPUs; else the isolated; else those we may use less CPU 0 and its siblings; else all online.
+
+    Where the machine tells of several kinds of core, those that nobody requested are of the fastest one.
+    """
     if requested is not None:
         return Target(requested, "as requested")
+    target = _usual_target(isolation, online or frozenset(), own_affinity, topology)
+    fastest = fastest_of(target.cpus, topology)
+    if fastest == target.cpus:
+        return target
+    return replace(target, cpus=fastest, chosen_by=f"{target.chosen_by}, the fastest kind of core")
+
+
+def fastest_target(
+    isolation: Isolation, online: CpuSet | None, own_affinity: CpuSet | None, topology: Mapping[int, CpuPlace]
+) -> CpuSet | None:
+    """What `--cpus fast` names: of the fastest kind that there is, the CPUs by the same rule, which may be none.
+
+    None where the machine does not tell the kind of each CPU.
+    """
     online = online or frozenset()
+    if not online or any(cpu not in topology or topology[cpu].kind is None for cpu in online):
+        return None
+    return _usual_target(isolation, fastest_of(online, topology), own_affinity, topology).cpus
+
+
+def _usual_target(
+    isolation: Isolation, online: CpuSet, own_affinity: CpuSet | None, topology: Mapping[int, CpuPlace]
+) -> Target:
+    """Those of `online` that nobody had to request."""
     isolated = (isolation.isolated or frozenset()) & online
     if isolated:
         return Target(isolated, "isolated")

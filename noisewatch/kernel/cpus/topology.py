@@ -235,6 +235,19 @@ def kinds_by_strength(strength_by_cpu: Mapping[int, int]) -> dict[int, str]:
     return {cpu: _PERFORMANCE if strength >= threshold else _EFFICIENCY for cpu, strength in strength_by_cpu.items()}
 
 
+def fastest_of(cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """Those of the CPUs that are of the fastest kind; all of them where nobody tells of a faster one among them.
+
+    Of several designs of performance cores it is that of the strongest one.
+    """
+    fast = [topology[cpu] for cpu in cpus if cpu in topology and topology[cpu].kind == _PERFORMANCE]
+    chosen = frozenset([place.cpu for place in fast]) or cpus
+    strongest = max(fast, key=lambda place: place.capacity or 0, default=None)
+    if strongest is None or strongest.design is None or strongest.capacity is None:
+        return chosen
+    return frozenset([place.cpu for place in fast if place.design == strongest.design])
+
+
 _FILE = "amd_pstate_prefcore_ranking"
 NAME = f"cpufreq/{_FILE}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.partitions import Partitions
 from noisewatch.kernel.cpus.isolation import Isolation
-from noisewatch.kernel.cpus.target import PinTrial, choose_target, read_own_affinity, read_pin_trial
-from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.cpus.target import PinTrial, choose_target, fastest_target, read_own_affinity, read_pin_trial
+from noisewatch.kernel.cpus.topology import CpuPlace, fastest_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, ClockSource, read_clock_source
 from noisewatch.machine import Json
@@ -161,3 +162,81 @@ def test_all_pins_are_tried_with_one_thread_that_keeps_its_own_cpus() -> None:
     assert read_pin_trial(Reader(_Host()), frozenset({last})).granted == frozenset({last})
     after = {thread: os.sched_getaffinity(int(thread)) for thread in os.listdir("/proc/self/task")}
     assert after.items() <= before.items()
+
+
+def _cores(*kinds: str | None, designs: str = "", capacities: tuple[int, ...] = ()) -> dict[int, CpuPlace]:
+    """CPUs of those kinds, each of one core; a letter for each design."""
+    return {
+        cpu: replace(
+            _place(cpu, cpu),
+            kind=kind,
+            design=designs[cpu] if designs else None,
+            capacity=capacities[cpu] if capacities else None,
+        )
+        for cpu, kind in enumerate(kinds)
+    }
+
+
+_FAST, _SLOW, _ALIKE = "performance", "efficiency", "none"
+_HYBRID = _cores(_FAST, _FAST, _SLOW, _SLOW, _FAST)
+_NOBODY = Isolation(boot=frozenset(), partitions=Partitions(frozenset()), nohz_full=None, rcu_nocbs=None, isolcpus=None)
+
+
+def _isolating(*cpus: int) -> Isolation:
+    return replace(_NOBODY, boot=frozenset(cpus))
+
+
+@pytest.mark.parametrize(
+    ("isolation", "own", "cpus", "chosen_by"),
+    [
+        (_isolating(1, 2, 4), None, {1, 4}, "isolated, the fastest kind of core"),
+        (_isolating(2, 3), None, {2, 3}, "isolated"),
+        (_isolating(1), None, {1}, "isolated"),
+        (_NOBODY, {0, 1, 2, 4}, {1, 4}, "allowed to this process, without CPU 0's core, the fastest kind of core"),
+        (_NOBODY, {0, 2, 3}, {2, 3}, "allowed to this process, without CPU 0's core"),
+        (_NOBODY, None, {0, 1, 4}, "all online CPUs, the fastest kind of core"),
+    ],
+)
+def test_of_several_kinds_of_core_the_target_is_of_the_fastest(
+    isolation: Isolation, own: set[int] | None, cpus: set[int], chosen_by: str
+) -> None:
+    allowed = frozenset(own) if own is not None else None
+    target = choose_target(None, isolation, frozenset(range(5)), allowed, _HYBRID)
+    assert (set(target.cpus), target.chosen_by) == (cpus, chosen_by)
+
+
+@pytest.mark.parametrize(
+    ("topology", "cpus"),
+    [
+        (_cores(_FAST, _FAST, None, None), {0, 1}),  # what hides itself may be slower, and is not faster
+        (_cores(None, None, None), {0, 1, 2}),
+        (_cores(_ALIKE, _ALIKE), {0, 1}),
+        (_cores(_SLOW, _FAST, _FAST, designs="abc", capacities=(400, 900, 1024)), {2}),
+        (_cores(_SLOW, _FAST, _FAST, designs="abb", capacities=(400, 990, 1024)), {1, 2}),
+        (_cores(_SLOW, _FAST, _FAST, designs="abc"), {1, 2}),  # nobody tells which of the two is stronger
+    ],
+)
+def test_the_fastest_are_told_by_kind_and_of_several_designs_by_capacity(
+    topology: dict[int, CpuPlace], cpus: set[int]
+) -> None:
+    assert set(fastest_of(frozenset(topology), topology)) == cpus
+
+
+@pytest.mark.parametrize(
+    ("isolation", "own", "cpus"),
+    [
+        (_NOBODY, {0, 1, 2, 3, 4}, {1, 4}),
+        (_isolating(2, 3), {0, 1, 4}, {1, 4}),
+        (_isolating(2, 4), {0, 1, 3}, {4}),
+        (_NOBODY, {0, 2}, {0}),
+        (_NOBODY, {2, 3}, set()),
+    ],
+)
+def test_who_asks_for_the_fastest_gets_no_others(isolation: Isolation, own: set[int], cpus: set[int]) -> None:
+    assert fastest_target(isolation, frozenset(range(5)), frozenset(own), _HYBRID) == frozenset(cpus)
+
+
+def test_where_the_kind_of_one_cpu_is_not_told_nobody_knows_which_are_the_fastest() -> None:
+    assert fastest_target(_NOBODY, frozenset({0, 1}), frozenset({0, 1}), _cores(_FAST, None)) is None
+    assert fastest_target(_NOBODY, frozenset({0, 1}), frozenset({0, 1}), _cores(_FAST)) is None
+    assert fastest_target(_NOBODY, None, frozenset({0}), _cores(_FAST)) is None

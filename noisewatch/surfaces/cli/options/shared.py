@@ -11,6 +11,10 @@ from collections.abc import Callable
 from noisewatch.kinds import Tracer, Work
 from noisewatch.units import parse_duration
 
+USUAL_HISTORY = (
+    "root's is /var/lib/noisewatch/history.jsonl, anyone else's noisewatch/history.jsonl in $XDG_STATE_HOME or "
+    "~/.local/state"
+)
 _LONGEST_S = 1e6
 SHORTEST_SAMPLE_S = 0.5
 SHORTEST_CALIBRATION_S = 0.5
@@ -29,7 +33,9 @@ def add_cpus(parser: ArgumentParser | _ArgumentGroup, default: object) -> None:
         "--cpus",
         metavar="LIST",
         default=default,
-        help="target CPUs, such as 2-7 or 1,3 (kernel list syntax)",
+        help="target CPUs, such as 2-7 or 1,3 (kernel list syntax); fast: those of the fastest kind (default: the "
+        "isolated CPUs, else those that you may use without CPU 0's core; in both cases only the fastest kind of core, "
+        "where the machine tells)",
     )
 
 
@@ -63,7 +69,7 @@ def add_idle_probe(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--idle-probe",
         action="store_true",
-        help="measure what idle target CPUs lose, by spinning on each for 2 %% of the time (in the monitor: S)",
+        help="measure what idle target CPUs lose, by spinning on each for 2%% of the time (in the monitor: S)",
     )
 
 
@@ -120,7 +126,7 @@ def add_budget(parser: ArgumentParser) -> None:
         metavar="FILE",
         nargs="?",
         const="",
-        help="remember calibrations in FILE (default: noisewatch/history.jsonl in /var/lib or ~/.local/state), and "
+        help=f"remember calibrations in FILE (default: {USUAL_HISTORY}), and "
         "widen the predicted intervals by how much the noise of this machine changed between them (drift)",
     )
 
