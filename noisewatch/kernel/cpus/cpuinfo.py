@@ -37,6 +37,18 @@ def value_of(cpuinfo: str | None, key: str) -> str | None:
     return clean(match[1].strip()) if match is not None else None
 
 
+def values_by_cpu(cpuinfo: str | None, keys: Sequence[str], is_named: bool) -> Mapping[int, str | None]:
+    """The values of all keys that any processor has, as `model 85, stepping 7`, or without the names.
+
+    None where a processor lacks one of them. What is told once for all (old ARM) is the first processor's.
+    """
+    blocks = _blocks(cpuinfo)
+    used = [key for key in keys if value_of(cpuinfo, key) is not None]
+    of_each = [key for key in used if any(value_of(block, key) is not None for block in blocks)]
+    texts = blocks if of_each == used else [cpuinfo or ""]
+    return {_number(text): _values(text, used, is_named) for text in texts} if used else {}
+
+
 def model_of(cpuinfo: str | None) -> str | None:
     """What the first processor is called."""
     return next((model for key in _MODEL_KEYS if (model := value_of(cpuinfo, key)) is not None), None)
@@ -77,6 +89,18 @@ def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
 def design(implementer: int, part: int) -> str:
     """The name of a design, as /proc/cpuinfo would write the two numbers."""
     return f"0x{implementer:02x}/0x{part:03x}"
+
+
+def _number(block: str) -> int:
+    processor = _PROCESSOR.match(block)
+    return int(processor[1]) if processor is not None else 0
+
+
+def _values(text: str, keys: Sequence[str], is_named: bool) -> str | None:
+    values = [(key, value_of(text, key)) for key in keys]
+    if any(value is None for _, value in values):
+        return None
+    return ", ".join(f"{key} {value}" if is_named else str(value) for key, value in values)
 
 
 def _blocks(cpuinfo: str | None) -> list[str]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
-from noisewatch.kernel.cpus.cpuinfo import value_of
+from noisewatch.kernel.cpus.cpuinfo import values_by_cpu
 from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
 from noisewatch.kernel.numbers import integer_from, parse_word
 from noisewatch.kernel.reader import Reader
@@ -35,26 +35,28 @@ _MOST_MODULES = 256
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """In words that can be compared; None is unknown, `none` is known not to be there."""
+    """In words that can be compared; None is unknown, `none` is known not to be there.
 
-    stepping: str | None
-    microcode: str | None
+    What processors tell each of themselves is by CPU: two sockets may differ.
+    """
+
+    stepping_by_cpu: Mapping[int, str | None]
+    microcode_by_cpu: Mapping[int, str | None]
     bios: str | None
     bios_date: str | None
-    caches: Mapping[str, str] | None  # by kind of core: `L1d 32K, L1i 32K, L2 1024K, L3 28160K`
+    caches_by_cpu: Mapping[int, str | None]  # `L1d 32K, L1i 32K, L2 1024K, L3 28160K`
     memory_modules: str | None  # `8 × 16384 MB Registered-DDR4`
 
 
 def read_inventory(reader: Reader, topology: Mapping[int, CpuPlace]) -> Inventory:
     """What the machine says now."""
     cpuinfo = reader.text_or_none(CPUINFO)
-    steps = [f"{key} {value}" for key in _STEPPING if (value := value_of(cpuinfo, key)) is not None]
     return Inventory(
-        stepping=", ".join(steps) or None,
-        microcode=value_of(cpuinfo, "microcode"),
+        stepping_by_cpu=values_by_cpu(cpuinfo, _STEPPING, is_named=True),
+        microcode_by_cpu=values_by_cpu(cpuinfo, ("microcode",), is_named=False),
         bios=_named(reader, f"{DMI}/bios_version"),
         bios_date=_named(reader, f"{DMI}/bios_date"),
-        caches=_read_caches(reader, topology),
+        caches_by_cpu=_read_caches(reader, topology),
         memory_modules=_read_memory_modules(reader),
     )
 
@@ -74,14 +76,16 @@ def _named(reader: Reader, path: str) -> str | None:
     return clean(text.strip()) or "none"
 
 
-def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[str, str] | None:
-    """Of one CPU of each kind of core: the others of that kind have the same."""
-    first_by_kind: dict[str, int] = {}
+def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[int, str | None]:
+    """Of one CPU of each kind of core below each last-level cache: the others there have the same."""
+    by_place: dict[tuple[object, ...], str | None] = {}
+    caches: dict[int, str | None] = {}
     for cpu, place in sorted(topology.items()):
-        first_by_kind.setdefault(place.kind or "unknown", cpu)
-    caches = {kind: _caches_of(reader, cpu) for kind, cpu in first_by_kind.items()}
-    known = {kind: each for kind, each in caches.items() if each is not None}
-    return known if known and len(known) == len(caches) else None
+        lies = (place.kind, place.package, place.last_level_cache)
+        if lies not in by_place:
+            by_place[lies] = _caches_of(reader, cpu)
+        caches[cpu] = by_place[lies]
+    return caches
 
 
 def _caches_of(reader: Reader, cpu: int) -> str | None:

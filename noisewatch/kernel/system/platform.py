@@ -19,7 +19,7 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.build_options import KernelConfig, read_kernel_config
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
 from noisewatch.kernel.system.hypervisor import NONE, read_hypervisor
-from noisewatch.kernel.system.release import read_command_line, read_release
+from noisewatch.kernel.system.release import read_build, read_command_line, read_release
 from noisewatch.kernel.system.vulnerabilities import Vulnerabilities, read_vulnerabilities
 from noisewatch.machine.recording.privacy import HOST_NAME, RELEVANT_OPTIONS
 from noisewatch.patterns import regex
@@ -51,6 +51,7 @@ class Platform:
     vendor: str | None = None
     product: str | None = None
     virtual_because: str | None = None  # what `virtual` was concluded from, or why it is unknown
+    kernel_build: str | None = None  # #1 SMP PREEMPT_DYNAMIC …
     design_by_cpu: Mapping[int, str] = field(default_factory=dict)  # of ARM cores, as far as /proc/cpuinfo tells
 
     @property
@@ -66,10 +67,12 @@ def read_platform(reader: Reader) -> Platform:
     firmware = read_firmware(reader)
     hypervisor = read_hypervisor(reader, cpuinfo, firmware)
     options = _read_options(reader)
+    build = read_build(reader)
     host = reader.text_or_none(HOST_NAME, expected=False)
     return Platform(
         host=clean(host.strip()) if host is not None else None,
         kernel=clean(kernel) if kernel is not None else None,
+        kernel_build=clean(build) if build is not None else None,
         cpu_model=model_of(cpuinfo),
         virtual=hypervisor.name,
         container=_read_container(reader),

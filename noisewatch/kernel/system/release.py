@@ -1,7 +1,8 @@
 """The kernel that runs: its release, command line, uptime and live patches.
 
 /proc/sys/kernel/osrelease   6.1.0-18-amd64
-/proc/version                Linux version 6.1.0-18-amd64 (…)
+/proc/sys/kernel/version     #1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)
+/proc/version                Linux version 6.1.0-18-amd64 (…) #1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)
 /proc/cmdline                BOOT_IMAGE=… isolcpus=managed_irq,domain,2-7 nohz_full=2-7
 /proc/uptime                 34521.77 66120.03        seconds since boot, and the idle seconds of all CPUs together
 /sys/kernel/livepatch/NAME/transition     0           (1: some tasks still run the old code)
@@ -23,14 +24,30 @@ from noisewatch.patterns import regex
 from noisewatch.text import clean
 
 RELEASE = "/proc/sys/kernel/osrelease"
+BUILD = "/proc/sys/kernel/version"
 VERSION = "/proc/version"
 COMMAND_LINE = "/proc/cmdline"
+_BUILD = regex(r"(?:^|\s)(#\d.*\S)\s*$")
 
 
 def read_release(reader: Reader) -> str | None:
     """The release, such as `6.1.0-18-amd64`."""
     release = reader.parsed(RELEASE, parse_word, expected=False)
     return release if release is not None else reader.parsed(VERSION, parse_version)
+
+
+def read_build(reader: Reader) -> str | None:
+    """Which build of that release: distributions publish several under one release."""
+    build = reader.parsed(BUILD, parse_build, expected=False)
+    return build if build is not None else reader.parsed(VERSION, parse_build, expected=False)
+
+
+def parse_build(text: str) -> str:
+    """`#1 SMP PREEMPT_DYNAMIC …`, without who compiled it where. Raises Malformed."""
+    match = _BUILD.search(text)
+    if match is None:
+        raise Malformed("`#1 SMP …`", text.strip())
+    return match[1]
 
 
 def parse_version(text: str) -> str:

@@ -6,12 +6,23 @@ from nothing: it is told as unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.model.history.grouped import grouped
+from noisewatch.model.history.limit_facts import (
+    CPU_QUOTA,
+    ENERGY_BIAS,
+    FIRMWARE_CLOCK,
+    POWER_LIMITS,
+    UNCORE_CLOCK,
+    cpu_quota,
+    limit_settings,
+)
+from noisewatch.text import clean
 
 if TYPE_CHECKING:
     from noisewatch.kernel.frequency.idle import IdleState
@@ -20,7 +31,10 @@ if TYPE_CHECKING:
 
 _ABSENT = "none"
 _TOTAL_MEMORY = "MemTotal"
+_LONGEST = 4096  # characters
 _MEMORY = "memory"
+_IDLE_STATES = "idle states"
+OF_TARGET = {_IDLE_STATES, ENERGY_BIAS, POWER_LIMITS, UNCORE_CLOCK, FIRMWARE_CLOCK}  # and of their packages, alone
 _SAME_MEMORY = 0.01  # what the firmware and the kernel keep for themselves changes with each release
 
 
@@ -53,19 +67,35 @@ class FactDifference(NamedTuple):
 def facts_of(snapshot: Snapshot) -> Facts:
     """All that is known of the machine in the snapshot, which is to have asked for the inventory."""
     inventory = snapshot.inventory
-    return {
+    facts = {
         FactClass.IDENTITY: _identity(snapshot),
         FactClass.HARDWARE: _hardware(snapshot, inventory),
-        FactClass.FIRMWARE: _firmware(inventory),
+        FactClass.FIRMWARE: _firmware(snapshot, inventory),
         FactClass.KERNEL: _kernel(snapshot),
         FactClass.SETTINGS: _settings(snapshot),
         FactClass.SURROUNDINGS: _surroundings(snapshot),
     }
+    return {of_class: {name: in_plain_words(fact) for name, fact in named.items()} for of_class, named in facts.items()}
+
+
+def in_plain_words(fact: str | None) -> str | None:
+    """As it is compared, kept and shown: on one line, harmless, and not endless."""
+    return clean(" ".join(fact.split()))[:_LONGEST] if fact is not None else None
 
 
 def differences(before: Facts, after: Facts) -> tuple[FactDifference, ...]:
     """The facts that both know, and that are not the same; in the order of the classes."""
     return tuple(_differences(before, after))
+
+
+def known_alone(facts: Facts, other: Facts) -> tuple[str, ...]:
+    """The names of the facts that these know, and the other ones do not."""
+    return tuple(
+        name
+        for of_class in FactClass
+        for name, value in facts.get(of_class, {}).items()
+        if value is not None and other.get(of_class, {}).get(name) is None
+    )
 
 
 def unknown_on_one_side(before: Facts, after: Facts) -> tuple[str, ...]:
@@ -112,26 +142,40 @@ def _hardware(snapshot: Snapshot, inventory: Inventory | None) -> dict[str, str 
     memory = (snapshot.background.memory.kb_by_name or {}).get(_TOTAL_MEMORY)
     nodes = {place.node for place in snapshot.topology.values()}
     packages = {place.package for place in snapshot.topology.values()}
-    caches = inventory.caches if inventory is not None else None
     return {
-        "stepping": inventory.stepping if inventory is not None else None,
+        "stepping": _by_package(snapshot, inventory.stepping_by_cpu) if inventory is not None else None,
         "CPUs present": _cpu_list(snapshot.online.present),
         "packages": str(len(packages)) if packages and None not in packages else None,
         "nodes": str(len(nodes)) if nodes and None not in nodes else None,
-        "caches": "; ".join(_of_kind(kind, of) for kind, of in sorted(caches.items())) if caches else None,
+        "caches": _caches(snapshot, inventory) if inventory is not None else None,
         _MEMORY: f"{memory} kB" if memory is not None else None,
         "memory modules": inventory.memory_modules if inventory is not None else None,
     }
 
 
-def _of_kind(kind: str, caches: str) -> str:
-    return caches if kind == _ABSENT else f"{kind} cores: {caches}"
+def _caches(snapshot: Snapshot, inventory: Inventory) -> str | None:
+    """By kind of core, and by CPU where those of a kind differ: `efficiency cores: L2 4096K; performance cores: …`."""
+    by_kind: dict[str, dict[str, set[int]]] = {}
+    for cpu, caches in inventory.caches_by_cpu.items():
+        if caches is None:
+            return None
+        kind = snapshot.topology[cpu].kind or "unknown"
+        by_kind.setdefault(kind, {}).setdefault(caches, set()).add(cpu)
+    return "; ".join(words for kind, cpus in sorted(by_kind.items()) for words in _of_kind(kind, cpus)) or None
 
 
-def _firmware(inventory: Inventory | None) -> dict[str, str | None]:
+def _of_kind(kind: str, cpus_by_caches: Mapping[str, set[int]]) -> Iterator[str]:
+    for caches, cpus in sorted(cpus_by_caches.items(), key=lambda each: min(each[1])):
+        which = [f"{kind} cores"] if kind != _ABSENT else []
+        which += [f"CPU {format_cpu_list(cpus)}"] if len(cpus_by_caches) > 1 else []
+        yield f"{', '.join(which)}: {caches}" if which else caches
+
+
+def _firmware(snapshot: Snapshot, inventory: Inventory | None) -> dict[str, str | None]:
     if inventory is None:
         return {}
-    return {"BIOS": inventory.bios, "BIOS date": inventory.bios_date, "microcode": inventory.microcode}
+    microcode = _by_package(snapshot, inventory.microcode_by_cpu)
+    return {"BIOS": inventory.bios, "BIOS date": inventory.bios_date, "microcode": microcode}
 
 
 def _kernel(snapshot: Snapshot) -> dict[str, str | None]:
@@ -140,6 +184,7 @@ def _kernel(snapshot: Snapshot) -> dict[str, str | None]:
     vulnerabilities = platform.vulnerabilities.state_by_name
     facts: dict[str, str | None] = {
         "kernel": platform.kernel,
+        "kernel build": platform.kernel_build,
         "kernel options": None if options is None else _options(options),
         "tick": f"{platform.tick_hz} Hz" if platform.tick_hz is not None else None,
     }
@@ -160,39 +205,42 @@ def _settings(snapshot: Snapshot) -> dict[str, str | None]:
         "SMT": None if None in siblings or not siblings else _on(any(len(each or ()) > 1 for each in siblings)),
         "frequency driver": frequency.driver,
         "turbo": _turbo(snapshot),
-        "governor": _grouped((each.cpu, each.governor) for each in cpus),
-        "energy preference": _grouped((each.cpu, each.energy_preference) for each in cpus),
-        "lowest clock": _grouped((each.cpu, _khz(each.min_khz)) for each in cpus),
-        "highest clock": _grouped((each.cpu, _khz(each.max_khz)) for each in cpus),
-        "idle states": _idle_states(snapshot),
+        "governor": grouped((each.cpu, each.governor) for each in cpus),
+        "energy preference": grouped((each.cpu, each.energy_preference) for each in cpus),
+        "lowest clock": grouped((each.cpu, _khz(each.min_khz)) for each in cpus),
+        "highest clock": grouped((each.cpu, _khz(each.max_khz)) for each in cpus),
+        _IDLE_STATES: _idle_states(snapshot),
+        **limit_settings(snapshot),
         "clock source": settings.clock_source.current,
         "isolated CPUs": _cpu_list(isolation.isolated),
         "tickless CPUs": _cpu_list(isolation.nohz_full),
         "CPUs without RCU callbacks": _cpu_list(isolation.rcu_nocbs),
     }
-    return facts | {_knob_name(knob): _knob(snapshot, knob) for knob in Knob}
+    return facts | {knob_name(knob): _knob(snapshot, knob) for knob in Knob}
 
 
 def _turbo(snapshot: Snapshot) -> str | None:
     frequency = snapshot.frequency
     if frequency.turbo_by_cpu:
-        return _grouped((cpu, _on(is_on)) for cpu, is_on in frequency.turbo_by_cpu.items())
+        return grouped((cpu, _on(is_on)) for cpu, is_on in frequency.turbo_by_cpu.items())
     return frequency.turbo
 
 
-def _knob_name(knob: Knob) -> str:
+def knob_name(knob: Knob) -> str:
+    """What the fact is called: `kernel.nmi_watchdog` as sysctl(8) does, or the path."""
     return knob.removeprefix("/proc/sys/").replace("/", ".") if knob.startswith("/proc/sys/") else str(knob)
 
 
 def _knob(snapshot: Snapshot, knob: Knob) -> str | None:
     knobs = snapshot.settings.knobs
-    return _ABSENT if knob in knobs.absent else knobs.word(knob)
+    word = knobs.word(knob)
+    return _ABSENT if knob in knobs.absent else None if word is None else " ".join(word.split())
 
 
 def _idle_states(snapshot: Snapshot) -> str | None:
     """Those of the target CPUs that may be entered."""
     idle = snapshot.settings.idle.cpus
-    return _grouped((cpu, _enabled(each.states)) for cpu, each in idle.items())
+    return grouped((cpu, _enabled(each.states)) for cpu, each in idle.items())
 
 
 def _enabled(states: Sequence[IdleState] | None) -> str | None:
@@ -208,6 +256,7 @@ def _surroundings(snapshot: Snapshot) -> dict[str, str | None]:
         "virtual machine": platform.virtual,
         "container": platform.container,
         "mains power": power if isinstance(power, str) else None if power is None else _on(power),
+        CPU_QUOTA: cpu_quota(snapshot),
     }
 
 
@@ -223,14 +272,12 @@ def _cpu_list(cpus: CpuSet | None) -> str | None:
     return None if cpus is None else format_cpu_list(cpus) or _ABSENT
 
 
-def _grouped(values: Iterable[tuple[int, str | None]]) -> str | None:
-    """One value for all CPUs, or each with its CPUs: `performance 0-3, powersave 4-7`."""
-    cpus_by_value: dict[str, set[int]] = {}
-    for cpu, value in values:
-        if value is None:
-            return None
-        cpus_by_value.setdefault(value, set()).add(cpu)
-    if len(cpus_by_value) <= 1:
-        return next(iter(cpus_by_value), None)
-    groups = sorted(cpus_by_value.items(), key=lambda group: min(group[1]))
-    return ", ".join(f"{value} (CPU {format_cpu_list(cpus)})" for value, cpus in groups)
+def _by_package(snapshot: Snapshot, value_by_cpu: Mapping[int, str | None]) -> str | None:
+    """`0x8001227 (package 0), 0x8001100 (package 1)`, or with CPUs where those of a package differ."""
+    places = snapshot.topology
+    package_by_cpu = {cpu: place.package for cpu in value_by_cpu if (place := places.get(cpu)) is not None}
+    pairs = {(package, value_by_cpu[cpu]) for cpu, package in package_by_cpu.items() if package is not None}
+    is_of_packages = len({package for package, _ in pairs}) == len(pairs)
+    if is_of_packages and len(package_by_cpu) == len(value_by_cpu) and None not in package_by_cpu.values():
+        return grouped(((package, value) for package, value in pairs), "package")
+    return grouped(value_by_cpu.items())

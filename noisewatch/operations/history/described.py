@@ -1,7 +1,7 @@
 """The entries of a history as JSON: what one says that is damaged counts as nothing.
 
-The facts stay the same for weeks. They have a line of their own, to which the entries refer by its digest, a reference
-and nothing more: facts are compared by name.
+The facts stay the same for weeks. They have a line of their own, to which the entries refer by its digest. Facts are
+compared by name; the digest only tells a line that was changed since.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from noisewatch.kernel.numbers import field_of
 from noisewatch.kinds import Work
 from noisewatch.machine import Json
 from noisewatch.model.history.entries import Cvs, Entry
-from noisewatch.model.history.facts import FactClass, Facts
+from noisewatch.model.history.facts import FactClass, Facts, in_plain_words
 from noisewatch.model.history.figures import Figure
-from noisewatch.text import clean
 
 CALIBRATION, ACCEPTED, FACTS = "calibration", "accepted", "facts"
+_WORKS: Mapping[str, Work] = {str(work): work for work in Work}
+_FIGURES: Mapping[str, Figure] = {str(figure): figure for figure in Figure}
 _MOST_CV = 100.0  # no calibration has seen more: the file is damaged
 _MOST = 1e15  # of any figure
-_LONGEST = 4096  # characters of a fact
 
 
 def described(entry: Entry) -> dict[str, Json]:
@@ -41,17 +41,22 @@ def described(entry: Entry) -> dict[str, Json]:
 
 def described_facts(facts: Facts) -> dict[str, Json]:
     """The line that entries refer to."""
-    return {"kind": FACTS, "digest": digest(facts), "facts": _plain(facts)}
+    return {"kind": FACTS, "digest": digest(facts), "facts": plain_facts(facts)}
 
 
 def digest(facts: Facts) -> str:
     """Of the facts: 32 hexadecimal digits."""
+    return _digest_of(plain_facts(facts))
+
+
+def _digest_of(plain: Json) -> str:
     import hashlib  # only for those who keep a history
 
-    return hashlib.sha256(json.dumps(_plain(facts), sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _plain(facts: Facts) -> dict[str, Json]:
+def plain_facts(facts: Facts) -> dict[str, Json]:
+    """As JSON, by class and name; null is unknown."""
     return {str(of_class): dict(named) for of_class, named in facts.items()}
 
 
@@ -60,9 +65,16 @@ def parsed_all(lines: Iterable[Json]) -> Iterator[Entry]:
     facts_by_digest: dict[str, Facts] = {}
     for line in lines:
         if isinstance(line, dict) and line.get("kind") == FACTS:
-            facts_by_digest[str(line.get("digest"))] = _facts(line.get("facts"))
+            facts_by_digest[str(line.get("digest"))] = parsed_facts(line.get("facts"))
         elif (entry := _parsed(line, facts_by_digest)) is not None:
             yield entry
+
+
+def is_damaged(line: Json) -> bool:
+    """Whether a line of facts, or of a calibration, does not say what it is to say, or what it said when written."""
+    if line.get("kind") == FACTS:
+        return not isinstance(line.get("facts"), dict) or _digest_of(line["facts"]) != line.get("digest")
+    return _parsed(line, {}) is None
 
 
 def _parsed(said: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
@@ -86,26 +98,26 @@ def _parsed(said: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
 
 def _cvs(said: Mapping[str, Json]) -> Cvs:
     return {
-        Work(name): {int(length): float(cv) for length, cv in by_length.items()}
+        _WORKS[name]: {int(length): float(cv) for length, cv in by_length.items()}
         for name, by_length in said.items()
-        if name in set(Work)
+        if name in _WORKS
     }
 
 
 def _figures(said: Mapping[str, Json]) -> dict[Figure, float]:
     """Those that this version knows. Raises ValueError for one that no machine has."""
-    figures = {Figure(name): float(value) for name, value in said.items() if name in set(Figure)}
+    figures = {_FIGURES[name]: float(value) for name, value in said.items() if name in _FIGURES}
     if not all(0 <= value <= _MOST for value in figures.values()):
         raise ValueError("no figure of a machine")
     return figures
 
 
-def _facts(said: Json) -> Facts:
+def parsed_facts(said: Json) -> Facts:
     """Those of the classes that this version knows, cleaned: they are shown."""
     classes = said if isinstance(said, dict) else {}
     return {
         of_class: {
-            clean(fact)[:_LONGEST]: clean(value)[:_LONGEST] if isinstance(value, str) else None
+            str(in_plain_words(fact)): in_plain_words(value) if isinstance(value, str) else None
             for fact, value in classes[of_class].items()
         }
         for of_class in FactClass

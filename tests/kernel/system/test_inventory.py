@@ -48,15 +48,35 @@ def test_what_a_server_says() -> None:
             **_CACHES,
         }
     )
-    assert inventory.stepping == "cpu family 6, model 85, stepping 7"
-    assert (inventory.microcode, inventory.bios, inventory.bios_date) == ("0x5003604", "2.19.1", "06/14/2023")
+    assert inventory.stepping_by_cpu == {0: "cpu family 6, model 85, stepping 7"}
+    assert inventory.microcode_by_cpu == {0: "0x5003604"}
+    assert (inventory.bios, inventory.bios_date) == ("2.19.1", "06/14/2023")
     assert inventory.memory_modules == "2 × 16384 MB Registered-DDR4"
-    assert inventory.caches is not None
-    assert next(iter(inventory.caches.values())).startswith("L1d 32K, L1i 32K, L2 1024K")
+    assert (inventory.caches_by_cpu[0] or "").startswith("L1d 32K, L1i 32K, L2 1024K")
+
+
+def test_each_processor_is_asked() -> None:
+    other = (
+        CPUINFO.replace(": 0\n", ": 1\n").replace("0x5003604", "0x5003501").replace("stepping\t: 7", "stepping\t: 6")
+    )
+    inventory = _inventory({"/proc/cpuinfo": f"{CPUINFO}\n{other}"})
+    assert inventory.microcode_by_cpu == {0: "0x5003604", 1: "0x5003501"}
+    assert inventory.stepping_by_cpu[1] == "cpu family 6, model 85, stepping 6"
+
+
+def test_a_processor_that_lacks_what_others_tell_is_unknown() -> None:
+    other = CPUINFO.replace(": 0\n", ": 1\n").replace("microcode\t: 0x5003604\n", "")
+    assert _inventory({"/proc/cpuinfo": f"{CPUINFO}\n{other}"}).microcode_by_cpu == {0: "0x5003604", 1: None}
+
+
+def test_what_old_arm_tells_once_is_of_all() -> None:
+    cpuinfo = "processor\t: 0\n\nprocessor\t: 1\n\nCPU variant\t: 0x2\nCPU revision\t: 10\n"
+    inventory = _inventory({"/proc/cpuinfo": cpuinfo})
+    assert (inventory.stepping_by_cpu, inventory.microcode_by_cpu) == ({0: "CPU variant 0x2, CPU revision 10"}, {})
 
 
 def test_a_size_that_is_none_leaves_the_caches_unknown() -> None:
-    assert _inventory(_CACHES | {"/sys/devices/system/cpu/cpu0/cache/index0/size": "lots\n"}).caches is None
+    assert _inventory(_CACHES | {"/sys/devices/system/cpu/cpu0/cache/index0/size": "lots\n"}).caches_by_cpu[0] is None
 
 
 def test_a_module_without_a_size_leaves_the_modules_unknown() -> None:

@@ -6,10 +6,13 @@ import pytest
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.system.release import (
+    BUILD,
     COMMAND_LINE,
     NOT_SUPPORTED,
+    parse_build,
     parse_command_line,
     parse_uptime,
+    read_build,
     read_command_line,
     read_livepatches,
     read_release,
@@ -28,6 +31,27 @@ def test_the_release_is_told_by_sysctl() -> None:
 
 def test_without_sysctl_the_version_tells_the_release() -> None:
     assert read_release(reading({VERSION: "Linux version 6.8.0-rt8 (a@b) #1 SMP\n"})) == "6.8.0-rt8"
+
+
+@pytest.mark.parametrize(
+    ("files", "build"),
+    [
+        (
+            {BUILD: "#1 SMP Debian 6.1.55-1 (2023-09-29)\n", VERSION: "Linux version 6 #9 SMP\n"},
+            "#1 SMP Debian 6.1.55-1 (2023-09-29)",
+        ),
+        ({VERSION: "Linux version 6.8.0-rt8 (a#1@b) (gcc 12) #40~22.04-Ubuntu SMP Tue\n"}, "#40~22.04-Ubuntu SMP Tue"),
+        ({VERSION: "Linux version 6.8.0-rt8\n"}, None),
+        ({}, None),
+    ],
+)
+def test_the_build_is_told_without_who_compiled_it(files: dict[str, str], build: str | None) -> None:
+    assert read_build(reading(files)) == build
+
+
+def test_what_is_no_build_is_refused() -> None:
+    with pytest.raises(Malformed):
+        parse_build("SMP\n")
 
 
 def test_a_command_line_that_no_kernel_has_is_refused_at_once() -> None:

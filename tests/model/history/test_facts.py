@@ -44,6 +44,11 @@ _KB = 16_316_412
             "governor: performance → performance (CPU 0-2), powersave (CPU 3)",
         ),
         (
+            {"/proc/version": "Linux version 6.14.0 (somebody@builder) #2 SMP PREEMPT_RT\n"},
+            FactClass.KERNEL,
+            "kernel build: #1 SMP → #2 SMP PREEMPT_RT",
+        ),
+        (
             {"/proc/cmdline": "root=UUID=1234 isolcpus=managed_irq,domain,2-3 nohz_full=2-3 nosmt\n"},
             FactClass.KERNEL,
             "kernel options: isolcpus=managed_irq,domain,2-3 nohz_full=2-3 → "
@@ -53,11 +58,43 @@ _KB = 16_316_412
         (_memory(_KB // 2), FactClass.HARDWARE, f"memory: {_KB} kB → {_KB // 2} kB"),
         ({Knob.NUMA_BALANCING: "1\n"}, FactClass.SETTINGS, "kernel.numa_balancing: 0 → 1"),
     ],
-    ids=["governor", "governor of one CPU", "kernel option", "CPU count", "memory", "knob"],
+    ids=["governor", "governor of one CPU", "kernel build", "kernel option", "CPU count", "memory", "knob"],
 )
 def test_what_changed_is_named(changed: dict[str, str], of_class: FactClass, told: str) -> None:
     found = differences(_facts(), _facts(changed))
     assert (of_class, told) in [(each.of_class, str(each)) for each in found]
+
+
+def _processors(*revisions: str) -> dict[str, str]:
+    """The microcode of each CPU, two in a package."""
+    packages = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": f"{cpu // 2}\n" for cpu in range(len(revisions))}
+    blocks = (f"processor\t: {cpu}\nmicrocode\t: {revision}\n" for cpu, revision in enumerate(revisions))
+    return packages | {"/proc/cpuinfo": "\n".join(blocks)}
+
+
+@pytest.mark.parametrize(
+    ("revisions", "told"),
+    [
+        (("0x11", "0x11", "0x10", "0x10"), "0x11 (package 0), 0x10 (package 1)"),
+        (("0x11", "0x10", "0x11", "0x11"), "0x11 (CPU 0,2-3), 0x10 (CPU 1)"),
+        (("0x10", "0x10", "0x10", "0x10"), "0x10"),
+    ],
+)
+def test_processors_that_differ_are_told_apart(revisions: tuple[str, ...], told: str) -> None:
+    assert _facts(_processors(*revisions))[FactClass.FIRMWARE]["microcode"] == told
+
+
+_SIZES = {
+    f"{CPUS}/cpu{cpu}/cache/index3/{name}": f"{text}\n"
+    for cpu in range(4)
+    for name, text in {"level": 3, "type": "Unified", "size": ("98304K", "32768K")[cpu // 2]}.items()
+} | {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": f"{('0-1', '2-3')[cpu // 2]}\n" for cpu in range(4)}
+
+
+def test_caches_that_differ_are_told_apart() -> None:
+    caches = _facts(_SIZES)[FactClass.HARDWARE]["caches"] or ""
+    assert [each.partition(": ")[0] for each in caches.split("; ")] == ["CPU 0-1", "CPU 2-3"]
+    assert [each.rpartition("L3 ")[2] for each in caches.split("; ")] == ["98304K", "32768K"]
 
 
 def test_nothing_changed() -> None:
