@@ -155,6 +155,7 @@ def _quiet_files(seconds: float) -> Mapping[str, str]:
         f"{CPUS}/nohz_full": "2-3\n",
         f"{CPUS}/cpufreq/boost": "0\n",
         "/sys/devices/system/node/node0/cpulist": "0-3\n",
+        "/sys/devices/system/node/has_memory": "0\n",
         "/sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
         "/sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm \n",
         "/sys/class/power_supply/AC/type": "Mains\n",

@@ -20,6 +20,7 @@ from noisewatch.kernel.interrupts.irqs import Irqs, read_irqs
 from noisewatch.kernel.interrupts.packet_steering import PacketSteering, read_packet_steering
 from noisewatch.kernel.interrupts.table import Interrupts
 from noisewatch.kernel.memory.counters import Swap, read_swaps
+from noisewatch.kernel.memory.policy import read_nodes_with_memory
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.knobs import Knobs, read_knobs
 from noisewatch.kernel.system.boot_configuration import BootConfiguration, read_boot_configuration
@@ -88,6 +89,7 @@ class Settings:
     boot_configuration: BootConfiguration
     uptime_s: float | None
     memory_nodes: frozenset[int] | None
+    nodes_with_memory: frozenset[int] | None
     swaps: tuple[Swap, ...] | None
     why_processes_hidden: str | None  # None is known as well: all can be seen
 
@@ -130,6 +132,7 @@ def read_settings(
         boot_configuration=read_boot_configuration(reader),
         uptime_s=read_uptime(reader),
         memory_nodes=read_memory_nodes(reader),
+        nodes_with_memory=read_nodes_with_memory(reader),
         swaps=read_swaps(reader),
         why_processes_hidden=read_why_hidden(reader),
     )

@@ -26,7 +26,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.memory.policy import MemoryPolicy, parse_allowed_nodes, read_memory_policy
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
@@ -105,6 +107,8 @@ class OwnProcess:
     environment: Environment | None
     seccomp_mode: int | None
     is_in_user_namespace: bool | None  # where a capability is one for this process's namespace alone
+    allowed_memory_nodes: CpuSet | None
+    memory_policy: MemoryPolicy | None
 
 
 UNKNOWN_PROCESS = OwnProcess(
@@ -116,6 +120,8 @@ UNKNOWN_PROCESS = OwnProcess(
     environment=None,
     seccomp_mode=None,
     is_in_user_namespace=None,
+    allowed_memory_nodes=None,
+    memory_policy=None,
 )
 
 
@@ -176,6 +182,8 @@ def read_own_process(reader: Reader) -> OwnProcess:
         environment=_environment(reader.ask(ENVIRONMENT, ask_environment)),
         seccomp_mode=reader.parsed(STATUS, parse_seccomp_mode),
         is_in_user_namespace=_negated(reader.ask(NAMESPACE, ask_is_machines_namespace)),
+        allowed_memory_nodes=reader.parsed(STATUS, parse_allowed_nodes),
+        memory_policy=read_memory_policy(reader),
     )
 
 

@@ -57,6 +57,8 @@ RELEVANT_OPTIONS = MITIGATION_OPTIONS | frozenset(
         *("idle", "intel_idle.max_cstate", "processor.max_cstate", "intel_pstate", "amd_pstate"),
         *("cpufreq.default_governor", "tsc", "clocksource", "mce", "nmi_watchdog", "nowatchdog", "nosoftlockup"),
         *("workqueue.unbound_cpus", "cgroup_no_v1", "systemd.unified_cgroup_hierarchy"),
+        *("audit", "hugepages", "hugepagesz", "default_hugepagesz", "init_on_alloc", "init_on_free", "nokaslr"),
+        *("iommu", "intel_iommu", "amd_iommu", "pcie_aspm", "mem", "maxcpus", "nr_cpus"),
         *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug", "ignore_loglevel"),
     }
 )
@@ -151,14 +153,14 @@ class Scrubber:
         if self._identify:
             return answer
         if isinstance(answer, list):
-            return [self._without_host(each) if isinstance(each, str) else each for each in answer]
+            return [self.without_host(each) if isinstance(each, str) else each for each in answer]
         if isinstance(answer, dict) and isinstance(answer.get("command"), list):
             return {**answer, "command": _without_arguments(answer["command"])}
         return self._text(path, answer) if isinstance(answer, str) else answer
 
     def path(self, path: str) -> str:
         """The path as it may be shared: a cgroup may be called like the host."""
-        return path if self._identify or path == HOST_NAME else self._without_host(path)
+        return path if self._identify or path == HOST_NAME else self.without_host(path)
 
     def _text(self, path: str, text: str) -> str:
         if path == HOST_NAME:
@@ -178,14 +180,15 @@ class Scrubber:
         if _SCHED.fullmatch(path):
             return _lines_with(text, ("nr_migrations",))
         if path == _OWN_STATUS:
-            return _lines_with(text, ("TracerPid:", "CapEff:", "Seccomp:"))
+            return _lines_with(text, ("TracerPid:", "CapEff:", "Seccomp:", "Mems_allowed_list:"))
         if _CONFIG.fullmatch(path):
             return _telling_config(text)
         if _CRONTAB.fullmatch(path):
-            return self._without_host(without_commands(text))
-        return self._without_host(text)
+            return self.without_host(without_commands(text))
+        return self.without_host(text)
 
-    def _without_host(self, text: str) -> str:
+    def without_host(self, text: str) -> str:
+        """The text with `host` in place of the host's name."""
         return self._host.sub("host", text) if self._host is not None else text
 
 

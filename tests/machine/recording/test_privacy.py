@@ -198,7 +198,12 @@ def test_a_packed_configuration_says_the_same_in_a_recording(tmp_path: Path) -> 
 def test_of_our_own_status_nobodys_number_is_recorded(tmp_path: Path) -> None:
     content, _ = recorded(quiet_files())
     status = Recording(written(tmp_path, content)).read_bytes("/proc/self/status").decode()
-    assert [line.split(":")[0] for line in status.splitlines()] == ["TracerPid", "CapEff", "Seccomp"]
+    assert [line.split(":")[0] for line in status.splitlines()] == [
+        "TracerPid",
+        "CapEff",
+        "Seccomp",
+        "Mems_allowed_list",
+    ]
 
 
 def test_neither_users_nor_the_folder_of_temporary_files_are_recorded(tmp_path: Path) -> None:

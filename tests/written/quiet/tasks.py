@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from noisewatch.kernel.memory.policy import QUESTION as MEMORY_POLICY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.jobs import BOOTED, CLOCK_QUESTION
 from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
@@ -33,6 +34,7 @@ ANSWERS: dict[str, Any] = {
     ENVIRONMENT: {"names": [], "bytes": 1321},
     PARENT: [SHELL, 0, 0],
     NAMESPACE: True,
+    MEMORY_POLICY: "default",
 }
 
 
@@ -56,7 +58,8 @@ def own_stat(nice: int = 0, policy: int = 0) -> str:
 
 def own_status(tracer: int = 0, capabilities: str = ROOTS_CAPABILITIES) -> str:
     """/proc/self/status as far as it matters."""
-    return f"Name:\tpython3\nTracerPid:\t{tracer}\nUid:\t0\t0\t0\t0\nCapEff:\t{capabilities}\nSeccomp:\t0\n"
+    traced = f"Name:\tpython3\nTracerPid:\t{tracer}\nUid:\t0\t0\t0\t0\n"
+    return f"{traced}CapEff:\t{capabilities}\nSeccomp:\t0\nMems_allowed_list:\t0\n"
 
 
 def _own_process() -> dict[str, str]:

@@ -1,0 +1,14 @@
+"""Memory of other nodes, where the kernel is too old to say which nodes have any."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.kernel.memory.policy import HAS_MEMORY
+from tests.judgement.example import Example
+from tests.judgement.examples.memory_nodes import TWO_NODES
+
+
+@pytest.mark.parametrize(("changed", "status"), [(TWO_NODES, "warn"), ({}, "not-applicable")], ids=["two", "one"])
+def test_where_nobody_says_which_nodes_have_memory_all_of_them_may(changed: dict[str, str], status: str) -> None:
+    assert Example("memory-from-other-nodes", status, changed, gone=(HAS_MEMORY,)).found().status == status
