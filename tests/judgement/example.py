@@ -6,10 +6,12 @@ import pkgutil
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Finding, Verdict
 from tests.judgement import examples
@@ -31,6 +33,7 @@ VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 @dataclass(frozen=True)
 class Example:
     """`changed` is so in all snapshots, `after` only from the second on, `loaded` in the third, when the CPUs worked.
+    `answers_later` hold from the second on.
 
     What lies at or below one of `gone` is missing. `named` has to be in the sentence, the reason or a culprit's name.
     """
@@ -44,6 +47,7 @@ class Example:
     loaded: Files = field(default_factory=dict)
     gone: tuple[str, ...] = ()
     answers: Mapping[str, Any] = field(default_factory=dict)
+    answers_later: Mapping[str, Any] = field(default_factory=dict)
     is_copy: bool = False
     own_pids: tuple[int, ...] = ()
     target: frozenset[int] = frozenset({2, 3})
@@ -66,11 +70,22 @@ class Example:
         loaded = without(loaded_files() | dict(self.changed) | dict(self.after) | dict(self.loaded), *self.gone)
         answers = {**ANSWERS, **self.answers}
         moments = _ticking(before, after, loaded)
-        return kind(*moments, answers=answers, is_copy=self.is_copy, own_pids=self.own_pids)
+        return kind(
+            *moments,
+            answers=answers,
+            answers_later=self.answers_later,
+            is_copy=self.is_copy,
+            own_pids=self.own_pids,
+        )
 
     def found(self, is_calibrated: bool = True) -> Finding:
         """What the check says."""
         return finding(self.judged(is_calibrated), self.id)
+
+    def found_on(self, machine: WrittenMachine) -> Finding:
+        """What the check alone says of another machine."""
+        check = [each for each in CATALOGUE if each.id == self.id]
+        return finding(judged(machine, self.target, rules=self.rules, checks=check), self.id)
 
 
 def _ticking(*moments: Files) -> Iterator[Files]:
@@ -86,8 +101,14 @@ def _moved_on(path: str, text: str, count: int) -> str:
     return _TICKING[path].sub(lambda found: f"{found[1]}{int(found[2]) + count}", text, count=1)
 
 
-def all_examples() -> list[Example]:
+@cache
+def all_examples() -> tuple[Example, ...]:
     """Those of all families."""
     found = pkgutil.walk_packages(examples.__path__, f"{examples.__name__}.")
     modules = [import_module(each.name) for each in found if not each.ispkg]
-    return [example for module in modules for example in module.EXAMPLES]
+    return tuple(example for module in modules for example in module.EXAMPLES)
+
+
+def first_failures() -> list[Example]:
+    """Of each check the first that fails or warns."""
+    return list({each.id: each for each in reversed(all_examples()) if each.status in ("fail", "warn")}.values())

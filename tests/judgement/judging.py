@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
-from noisewatch.judgement.check import Answer
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.check import Answer, Check
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.verdict import Finding, Verdict, judge
@@ -27,6 +29,7 @@ def judged(
     strict: bool = False,
     is_calibrated: bool = True,
     rules: Rules = DEFAULT,
+    checks: Iterable[Check] = CATALOGUE,
 ) -> Verdict:
     """The verdict over the machine's first two snapshots, and a quiet calibration that its third one follows."""
     task_reader = TaskReader(asks_all_affinities=True)
@@ -34,12 +37,13 @@ def judged(
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
-    case = Case(after, interval_between(before, after), rules=rules)
+    sampled = interval_between(before, after)
+    case = Case(after, sampled, rules=rules)
     if is_calibrated and machine.has_next:
         machine.advance()
         loaded = interval_between(after, read_snapshot(machine, wish, None, after))
         case = replace(case, calibrated=quiet_calibration(), under_load=loaded)
-    return judge(case, strict=strict)
+    return judge(case, checks, strict=strict)
 
 
 @cache

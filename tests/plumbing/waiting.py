@@ -12,12 +12,12 @@ from traceback import walk_stack
 from noisewatch.machine.live import _Attempt
 
 
-def wait_until(is_so: Callable[[], bool], limit_s: float = 20.0) -> None:
+def wait_until(is_so: Callable[[], bool], limit_s: float = 20.0, every_s: float = 0.02) -> None:
     """Returns as soon as it is so; an AssertionError where it does not come to that."""
     given_up = time.monotonic() + limit_s
     while not is_so():
         assert time.monotonic() < given_up
-        time.sleep(0.02)
+        time.sleep(every_s)
 
 
 def reading_threads() -> int:

@@ -30,7 +30,8 @@ class WrittenMachine:
     """Answers from `moments`, each a whole set of files; `advance` goes to the next. What is not written is absent.
 
     With `is_copy`, what is not written is unknown, as in a copied tree. `answers` are those to questions that no file
-    answers, by their first words; `modes` are permission bits by path, 0644 if not given.
+    answers, by their first words, `answers_later` those from the second moment on; `modes` are permission bits by path,
+    0644 if not given.
     """
 
     is_live = False
@@ -41,6 +42,7 @@ class WrittenMachine:
         *moments: Files,
         is_copy: bool = False,
         answers: Mapping[str, Json] | None = None,
+        answers_later: Mapping[str, Json] | None = None,
         modes: Mapping[str, int] | None = None,
         own_pids: Sequence[int] = (),
         seconds_between: float = 3.0,
@@ -49,6 +51,7 @@ class WrittenMachine:
         self._at = 0
         self._is_copy = is_copy
         self._answers = answers or {}
+        self._answers_later = answers_later or {}
         self._modes = modes or {}
         self._step_ns = round(seconds_between * SECOND_NS)
         self.own_pids = frozenset(own_pids)
@@ -96,7 +99,8 @@ class WrittenMachine:
         return self._modes.get(path, 0o644)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        for words, known in self._answers.items():
+        later = self._answers_later if self._at else {}
+        for words, known in (*later.items(), *self._answers.items()):
             if question.startswith(words):
                 return known
         raise Unreadable(question, "not written down")

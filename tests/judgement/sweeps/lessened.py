@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.judgement.verdict import Finding
 from tests.judgement.example import Example
-from tests.judgement.judging import finding, judged
 from tests.written import WrittenMachine
 
 ABSENT, DENIED, EMPTY, TRUNCATED = "absent", "denied", "empty", "truncated"
@@ -80,7 +79,7 @@ def paths_of(machine: WrittenMachine) -> list[str]:
 def less_is_better(example: Example, sound: Finding, taken: str, how: str) -> str | None:
     """What the check makes of the machine without that, where it is a better answer than before."""
     machine = example.machine(LessenedMachine).take(taken, how)
-    found = finding(judged(machine, example.target, rules=example.rules), example.id)
+    found = example.found_on(machine)
     if _RANK[found.status] >= _RANK[sound.status] or (sound.status, found.status) == ("fail", "unknown"):
         return None
     if found.status == "warn" and found.answer.reason is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle
 
 import pytest
 
@@ -83,11 +84,12 @@ def _statuses(machine: WrittenMachine) -> dict[str, str]:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_no_failing_read_turns_a_fault_into_a_pass(fault: Callable[[str, bytes], bytes]) -> None:
+    """Each read goes wrong in two of the ways."""
     moments = (_noisy(), _noisy(3.0))
     sound = _statuses(WrittenMachine(*moments, answers=ANSWERS))
     faults = {check_id for check_id, status in sound.items() if status == "fail"}
     false_calms = []
-    for number in range(1, _read_count(moments) + 1):
+    for number in range(1 + FAULTS.index(fault) % 2, _read_count(moments) + 1, 2):
         machine = FaultyMachine(*moments, fault=fault, fails_at=number)
         statuses = _statuses(machine)
         turned = {check_id for check_id in faults if statuses[check_id] == Status.PASS}
@@ -116,14 +118,14 @@ def test_no_failing_read_ends_in_anything_but_an_answer(fault: Callable[[str, by
 
 
 def test_the_same_faults_over_settings_alone() -> None:
+    """Each read goes wrong in one of the ways."""
     files = _noisy()
     false_calms = []
     machine = WrittenMachine(files, answers=ANSWERS)
     judged_by_settings(machine)
-    for fault in FAULTS:
-        for number in range(1, len(machine.reads) + 1):
-            faulty = FaultyMachine(files, fault=fault, fails_at=number)
-            if judged_by_settings(faulty).verdict == Outcome.STABLE:
-                false_calms.append((fault.__name__, faulty.failed_path))
+    for number, fault in zip(range(1, len(machine.reads) + 1), cycle(FAULTS)):
+        faulty = FaultyMachine(files, fault=fault, fails_at=number)
+        if judged_by_settings(faulty).verdict == Outcome.STABLE:
+            false_calms.append((fault.__name__, faulty.failed_path))
     assert len(machine.reads) > _LEAST_READS // 2
     assert false_calms == []
