@@ -32,7 +32,7 @@ _THIRD = 3
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How the time of one piece of work varied."""
+    """How the time of one piece of work varied, or of a block of as many `pieces`."""
 
     count: int
     median_ns: float
@@ -42,6 +42,12 @@ class Spread:
     p99_share: float  # above the median
     max_share: float  # above the median
     cv: float
+    pieces: int = 1  # blocks of another length have another number of them
+
+    @property
+    def piece_ns(self) -> float:
+        """What one piece took, which compares with other calibrations: how many make a block depends on it."""
+        return self.median_ns / self.pieces
 
     @property
     def tail_share(self) -> float:
@@ -119,11 +125,11 @@ def _figures(said: CpuSamples) -> CpuFigures:
         waited_share=waited_ns / said.spun_ns if has_spun and -1 not in gaps.waited_ns else None,
         effective_khz=middle_khz,
         effective_khz_spread_share=_width_share(khz) if middle_khz else None,
-        work=spread_of(blocks),
-        native_work=spread_of(blocks_of(said.samples_of(THROUGHPUT))),
-        latency_work=spread_of(blocks_of(said.samples_of(LATENCY))),
-        memory=spread_of(blocks_of(said.samples_of(CACHE))),
-        main_memory=spread_of(blocks_of(said.samples_of(MEMORY))),
+        work=_spread_of_blocks(said.samples_of(INTERPRETER)),
+        native_work=_spread_of_blocks(said.samples_of(THROUGHPUT)),
+        latency_work=_spread_of_blocks(said.samples_of(LATENCY)),
+        memory=_spread_of_blocks(said.samples_of(CACHE)),
+        main_memory=_spread_of_blocks(said.samples_of(MEMORY)),
         command=spread_of([float(length) for length in said.samples_of(COMMAND).length_ns], least=2),
         throughput_drift_share=drift_of(blocks),
         mvalue=mvalue(blocks),
@@ -154,7 +160,7 @@ def blocks_of(samples: Samples) -> list[float]:
     """
     if not samples.length_ns:
         return []
-    per_block = max(round(BLOCK_NS / statistics.median(samples.length_ns)), 1)
+    per_block = _pieces_per_block(samples)
     blocks: list[float] = []
     run: list[int] = []
     expected_ns = samples.start_ns[0]
@@ -169,8 +175,16 @@ def blocks_of(samples: Samples) -> list[float]:
     return blocks
 
 
-def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS) -> Spread | None:
-    """How the times vary; None of fewer than `least`."""
+def _pieces_per_block(samples: Samples) -> int:
+    return max(round(BLOCK_NS / statistics.median(samples.length_ns)), 1)
+
+
+def _spread_of_blocks(samples: Samples) -> Spread | None:
+    return spread_of(blocks_of(samples), pieces=_pieces_per_block(samples)) if samples.length_ns else None
+
+
+def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS, pieces: int = 1) -> Spread | None:
+    """How the times, each of as many pieces, vary; None of fewer than `least`."""
     if len(times_ns) < least:
         return None
     ordered = sorted(times_ns)
@@ -187,6 +201,7 @@ def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS) -> Spread |
         p99_share=far / middle - 1,
         max_share=ordered[-1] / middle - 1,
         cv=statistics.stdev(ordered) / statistics.fmean(ordered),
+        pieces=pieces,
     )
 
 

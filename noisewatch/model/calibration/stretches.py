@@ -192,7 +192,7 @@ def laid_out(
         else:
             nearest = own.nearest(stretch)
             long = [each for each in stretch.long if are_interrupted and each[1] >= least_ns]
-            yield stretch, list(_as_in(nearest, stretch, long)) if nearest is not None else []
+            yield stretch, _as_in(nearest, stretch, long) if nearest is not None else []
 
 
 class _Own:
@@ -217,19 +217,28 @@ def _middle_ns(stretch: Stretch) -> float:
     return (stretch.begin_ns + stretch.end_ns) / 2
 
 
-def _as_in(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float]]) -> Iterator[Piece]:
-    source, at_ns = cycle(nearest.calm), stretch.begin_ns
+def _as_in(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float]]) -> list[Piece]:
+    calm = [piece for piece in nearest.calm if piece[0] > 0]
+    if not calm:
+        return []
+    source, at_ns = cycle(calm), stretch.begin_ns
+    pieces: list[Piece] = []
     for start_ns, length_ns in long:
-        yield from _for(source, start_ns - at_ns)
-        yield length_ns, 0.0
+        pieces += _for(source, start_ns - at_ns)
+        pieces.append((length_ns, 0.0))
         at_ns = start_ns + length_ns
-    yield from _for(source, stretch.end_ns - at_ns)
+    pieces += _for(source, stretch.end_ns - at_ns)
+    return pieces
 
 
-def _for(source: Iterator[Piece], left_ns: float) -> Iterator[Piece]:
+def _for(source: Iterator[Piece], left_ns: float) -> list[Piece]:
     """The next pieces, for so long; what is left of the last one is passed over."""
+    pieces: list[Piece] = []
     while left_ns > 0:
-        passed_ns, done_ns = next(source)
-        taken_ns = min(passed_ns, left_ns)
-        yield taken_ns, done_ns * taken_ns / passed_ns
-        left_ns -= taken_ns
+        piece = next(source)
+        passed_ns = piece[0]
+        if passed_ns > left_ns:
+            piece = left_ns, piece[1] * left_ns / passed_ns
+        pieces.append(piece)
+        left_ns -= passed_ns
+    return pieces

@@ -10,7 +10,7 @@ Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale Applicat
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from random import Random
 from typing import TYPE_CHECKING
@@ -50,13 +50,14 @@ class Timeline:
 
     def passed_at(self, done_ns: float) -> float:
         """The time at which so much work was done. A gap lies behind the work before it."""
-        at = bisect_left(self._done, done_ns)
+        done, passed = self._done, self._passed
+        at = bisect_left(done, done_ns)
         if at == 0:
             return 0.0
-        if at == len(self._done):
-            return self._passed[-1]
-        width = self._done[at] - self._done[at - 1]
-        return self._passed[at - 1] + (self._passed[at] - self._passed[at - 1]) * (done_ns - self._done[at - 1]) / width
+        if at == len(done):
+            return passed[-1]
+        done_before, passed_before = done[at - 1], passed[at - 1]
+        return passed_before + (passed[at] - passed_before) * (done_ns - done_before) / (done[at] - done_before)
 
     def sample_times(self, work_ns: float) -> list[float]:
         """How long samples of `work_ns` would have taken, one after the other."""
@@ -91,21 +92,29 @@ class Timelines:
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
         since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns
-        done_ns = [(number + 1) * work_ns for number in range(count + 1)]
-        return [end - begin for begin, end in pairwise(self._passed_at(start, since_ns, from_ns, done_ns))]
+        edges = self._passed_at(start, since_ns, from_ns, [(number + 1) * work_ns for number in range(count + 1)])
+        return [end - begin for begin, end in pairwise(edges)]
 
-    def _passed_at(self, start: Timeline, since_ns: float, from_ns: float, done_ns: Iterable[float]) -> Iterator[float]:
-        """When so much work was done, by a clock that begins with the start's first work."""
-        steady = self.steady
+    def _passed_at(self, start: Timeline, since_ns: float, from_ns: float, done_ns: Iterable[float]) -> list[float]:
+        """When so much work was done, by a clock that begins with the start's first work.
+
+        A floor asks this a million times: what a round of the steady time has is looked up once.
+        """
+        passed_at, useful_ns, passed_ns = self.steady.passed_at, self.steady.useful_ns, self.steady.passed_ns
+        if not useful_ns:
+            return [start.passed_at(since_ns + done) for done in done_ns]
+        start_ns = start.useful_ns
         # so long ago the steady time would have begun, had the start not come first
-        ahead_ns = start.passed_ns - (steady.passed_at(from_ns) if steady.useful_ns else 0.0)
+        ahead_ns = start.passed_ns - passed_at(from_ns)
+        edges: list[float] = []
         for done in done_ns:
-            left_ns = since_ns + done - start.useful_ns
-            if left_ns <= 0 or not steady.useful_ns:
-                yield start.passed_at(since_ns + done)
+            left_ns = since_ns + done - start_ns
+            if left_ns <= 0:
+                edges.append(start.passed_at(since_ns + done))
             else:
-                rounds, rest_ns = divmod(from_ns + left_ns, steady.useful_ns)
-                yield ahead_ns + rounds * steady.passed_ns + steady.passed_at(rest_ns)
+                rounds, rest_ns = divmod(from_ns + left_ns, useful_ns)
+                edges.append(ahead_ns + rounds * passed_ns + passed_at(rest_ns))
+        return edges
 
 
 _NOTHING = Timeline(())

@@ -70,3 +70,12 @@ def test_too_few_times_have_no_spread_and_no_drift(times: list[float]) -> None:
 
 def test_drift_is_the_last_third_against_the_first() -> None:
     assert drift_of([100.0] * 30 + [105.0] * 30 + [110.0] * 30) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("work_ns", [220_000, 224_000])
+def test_a_piece_of_work_compares_whatever_a_block_has_of_them(work_ns: int) -> None:
+    written = written_calibration((3,), others={"native_work": lambda at_ns: work_ns})
+    (figures,) = calibration_of(parse_calibration(written)).cpus
+    assert figures.native_work is not None
+    assert figures.native_work.pieces == (5 if work_ns < 222_222 else 4)
+    assert figures.native_work.piece_ns == work_ns
