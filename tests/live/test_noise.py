@@ -81,8 +81,8 @@ def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_u
     (floor,) = [each for each in report["findings"] if each["id"] == "noise-floor-above-budget"]
     assert (ran.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [CPU])
     assert floor["evidence"]["dominated_by"] in {"interruptions", "throughput"}  # a host may take more than the loop
-    assert cpu["stolen_share"] == pytest.approx(0.5, abs=0.15)
-    assert cpu["waited_share"] == pytest.approx(cpu["stolen_share"], abs=0.05)
+    assert cpu["waited_share"] == pytest.approx(0.5, abs=0.1)
+    assert cpu["waited_share"] - 0.05 <= cpu["stolen_share"] <= 0.75  # for a hypervisor's part nobody waits here
 
 
 def test_a_recording_keeps_the_calibration_and_gives_the_same_verdict(tmp_path: Path) -> None:

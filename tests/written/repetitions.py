@@ -12,9 +12,10 @@ from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.kernel.snapshot.counters import read_counters
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.model.interval.clock_shift import ClockShift
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance
-from noisewatch.model.run.repetition import ClockShift, CommandUse, Repetition
+from noisewatch.model.run.repetition import CommandUse, Repetition
 from tests.written import Files, WrittenMachine, mounted
 from tests.written.quiet_machine import ANSWERS, quiet_files, stat_file
 
@@ -67,11 +68,12 @@ def repeat(
     use: CommandUse = ALONE,
     own_pids: Sequence[int] = (),
     own_ms: float = 0.0,
+    allowed: CpuSet | None = None,
     gone: Sequence[str] = (),
 ) -> Repetition:
     """The repetition between the moments `marks`, so many seconds apart, on the quiet machine with other files.
 
-    At the moments `looks` all threads are looked at.
+    At the moments `looks` all threads are looked at. Without `allowed` the command stayed on the target CPUs.
     """
     whole = [
         {path: text for path, text in (quiet_files(seconds * at) | dict(files)).items() if path not in gone}
@@ -105,6 +107,7 @@ def repeat(
         began_wall_ns=0,
         status=0,
         use=use,
+        allowed=before.target.cpus if allowed is None else allowed,
         shift=ClockShift(0, 0),
         span=interval_between(before, after),
         books=balance(before, after, before.target.cpus, use.cpu_ns),

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from noisewatch.model.history.entries import Cvs
 
 _LEAST_CV = 1e-4  # what varies by less is calm, however many times as calm it is
-_WEIGHT = 5
-_ENDS = 1.645  # standard deviations, between which nine of ten lie
+WEIGHT = 5  # changes
+ENDS = 1.645  # standard deviations, between which nine of ten lie
 
 
 class _Usual(NamedTuple):
@@ -65,8 +65,8 @@ class Drift:
         """By how many times the ends of the interval for samples of that length are moved apart."""
         usual = _usual_at(length_ns)
         learned = self._learned_at(usual)
-        square = (_WEIGHT * usual.deviation**2 + learned.changes * learned.mean_square) / (_WEIGHT + learned.changes)
-        return math.exp(_ENDS * math.sqrt(square))
+        square = (WEIGHT * usual.deviation**2 + learned.changes * learned.mean_square) / (WEIGHT + learned.changes)
+        return math.exp(ENDS * math.sqrt(square))
 
     def widened(self, low: float, high: float, length_ns: int) -> tuple[float, float]:
         """The ends of the interval of the CV of samples of that length, moved apart."""

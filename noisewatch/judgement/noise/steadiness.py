@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.records import dataclass
@@ -33,7 +34,16 @@ def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]
     return sorted(_changes(pairs), key=lambda change: -abs(change.share))
 
 
+def why_change_unknown(opening: Calibrated, closing: Calibrated, cpus: CpuSet) -> str | None:
+    """Why nobody can say of one of the CPUs whether it was as fast after the series; None where all are known."""
+    missing = sorted(cpus - {change.cpu for change in speed_changes(opening, closing)})
+    if not missing:
+        return None
+    troubles = opening.troubles | closing.troubles
+    return f"CPU {missing[0]}: {troubles.get(missing[0], 'its work was not measured')}"
+
+
 def _changes(pairs: Iterator[tuple[CpuFigures, CpuFigures]]) -> Iterator[SpeedChange]:
     for first, last in pairs:
-        if first.latency_work is not None and last.latency_work is not None and first.latency_work.median_ns > 0:
-            yield SpeedChange(first.cpu, last.latency_work.median_ns / first.latency_work.median_ns - 1)
+        if first.latency_work is not None and last.latency_work is not None and first.latency_work.piece_ns > 0:
+            yield SpeedChange(first.cpu, last.latency_work.piece_ns / first.latency_work.piece_ns - 1)

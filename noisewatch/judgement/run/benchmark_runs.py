@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
@@ -10,12 +10,15 @@ from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.foreign_time import find_foreign_time
 from noisewatch.judgement.run.own_work import OwnWork
+from noisewatch.judgement.run.placement_reasons import weighty_threads, why_placement_unknown
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
 from noisewatch.model.run.part import part_of
+from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.records import dataclass
+from noisewatch.text import printable
 
 _CLOCKS_NS = 1_000_000  # further apart, a time of day has no place on CLOCK_MONOTONIC
 _CLOCKS_DRIFT_NS = 10_000_000  # one is slewed by 0.5 ms a second at the most
@@ -24,6 +27,21 @@ _NO_LENGTH = "the file does not say how long it took (metadata: duration)"
 _NOT_WATCHED = "it did not run while the command was watched"
 _CLOCKS_MOVED = "the clock was set, or the machine slept, meanwhile: when it ran is not known"
 _NO_LOOKS = "there was no look at the machine before or after it"
+_MOVED = "{} moved to another memory node or kind of core: whether while this run measured is not known"
+_MATTERS = 0.1  # of a run's length: a thread that had as much may have been what it measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedCommand:
+    """What was seen while it wrote the file: its repetitions, and where the threads of each ran.
+
+    `floors` (of interruptions alone) and `khz_by_cpu` are those of the opening calibration.
+    """
+
+    repetitions: Sequence[tuple[Repetition, Placement]]
+    siblings: CpuSet = frozenset()
+    floors: Sequence[NoiseFloor] = ()
+    khz_by_cpu: Mapping[int, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +54,26 @@ class MarkedRun:
     ended_ns: int | None = None
 
 
-def mark_run(
-    run: BenchmarkRun, repetitions: Sequence[Repetition], siblings: CpuSet, floors: Sequence[NoiseFloor] = ()
-) -> MarkedRun:
+def mark_run(run: BenchmarkRun, watched: WatchedCommand) -> MarkedRun:
     """Its verdict: unknown where it cannot be placed in one of the repetitions."""
     if not run.ended_wall_ns:
         return _unknown(run, _NO_DATE)
     if run.length_ns is None:
         return _unknown(run, _NO_LENGTH)
-    if any(_have_clocks_moved(each) for each in repetitions):
+    if any(_have_clocks_moved(repetition) for repetition, _ in watched.repetitions):
         return _unknown(run, _CLOCKS_MOVED)
-    for repetition in repetitions:
+    for repetition, placement in watched.repetitions:
         for ended_wall_ns in run.ended_wall_ns:
             ended_ns = repetition.began_ns + ended_wall_ns - repetition.began_wall_ns
             began_ns = ended_ns - run.length_ns
             if repetition.began_ns <= began_ns and ended_ns <= repetition.ended_ns:
-                return _marked(run, repetition, began_ns, ended_ns, siblings, floors)
+                marked = _marked(run, repetition, began_ns, ended_ns, watched)
+                return _placed(marked, placement, run.length_ns)
     return _unknown(run, _NOT_WATCHED)
 
 
 def _marked(
-    run: BenchmarkRun,
-    repetition: Repetition,
-    began_ns: int,
-    ended_ns: int,
-    siblings: CpuSet,
-    floors: Sequence[NoiseFloor],
+    run: BenchmarkRun, repetition: Repetition, began_ns: int, ended_ns: int, watched: WatchedCommand
 ) -> MarkedRun:
     hooked = run.hooked
     earliest_ns, latest_ns = began_ns - _CLOCKS_DRIFT_NS, ended_ns + _CLOCKS_DRIFT_NS
@@ -72,11 +84,30 @@ def _marked(
     part = part_of(repetition, began_ns, ended_ns)
     if part is None:
         return _unknown(run, _NO_LOOKS)
-    allowance = allowance_for(part.length_ns, floors)
-    verdict = judge_repetition(part, siblings, allowance)
+    allowance = allowance_for(part.length_ns, watched.floors)
+    verdict = judge_repetition(part, watched.siblings, allowance, watched.khz_by_cpu)
     if hooked is not None:
         verdict = _with_hooked(verdict, hooked, part, allowance)
     return MarkedRun(run, verdict, began_ns, ended_ns)
+
+
+def _placed(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
+    """With where the threads of the whole repetition ran: nobody knows in which of its parts one moved."""
+    unknown = _why_moves_unknown(placement, length_ns)
+    if unknown is None:
+        return marked
+    outcome = RunOutcome.DISTURBED if marked.verdict.reasons else RunOutcome.UNKNOWN
+    unknowns = (*marked.verdict.unknowns, unknown)
+    return replace(marked, verdict=replace(marked.verdict, outcome=outcome, unknowns=unknowns))
+
+
+def _why_moves_unknown(placement: Placement, length_ns: int) -> str | None:
+    weighty = {thread.tid for thread in weighty_threads(placement)}
+    for thread in placement.threads:
+        is_weighty = thread.tid in weighty or thread.ran_ns >= _MATTERS * length_ns
+        if is_weighty and (thread.node_moves or thread.kind_moves):
+            return _MOVED.format(f"{printable(thread.name)} (tid {thread.tid})")
+    return why_placement_unknown(placement)
 
 
 def _with_hooked(

@@ -3,24 +3,39 @@
     /sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq    kHz
 
 Since Linux 5.19 that is, on x86, the mean clock of the CPU up to its last tick (APERF and MPERF, at most 20 ms old),
-which nobody interrupts it for; where it is idle, or has no tick, it is what the driver asked for
-(arch/x86/kernel/cpu/aperfmperf.c). So a CPU counts only at a look within the repetition, and where tasks had it all
-along. Elsewhere it is what the driver asked for. What would interrupt the CPU (the registers themselves, perf's
-counters) is not asked. In most virtual machines there is no such file: `not_watched` says so, and the calibrations at
-both ends tell a change that lasts.
+which nobody interrupts it for; where it is idle, or has no tick (nohz_full), it is what the driver asked for
+(arch/x86/kernel/cpu/aperfmperf.c). So a CPU counts only where it has a tick, at a look within the repetition, and where
+tasks had it all along. Elsewhere it is what the driver asked for. What would interrupt the CPU (the registers
+themselves, perf's counters) is not asked. In most virtual machines there is no such file: `not_watched` says so, and
+the calibrations at both ends tell a change that lasts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from noisewatch.judgement.run.reasons import ReasonKind, RunReason
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason, Unwatched
+from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
 
 _NAME = "a clock below that of the opening calibration"
 LEAST_SHARE = 0.95  # of the calibrated clock: the steps of 100 MHz are 2 to 5 % of it, and a calibration is off by 1 %
 _BUSY_SHARE = 0.9  # of the window: the clock of an idle CPU is nobody's
+_MOSTLY = 0.5  # of the repetition: as much of it the looks that compared a clock have to cover
+_WHAT = "the clock"
+_OWN = "a command of several threads or processes may lower it by itself"
+_NO_LOOK = "no look at the machine came while it ran"
+_IDLE = "no target CPU was busy all along between two looks"
+
+
+def calibrated_khz(opening: Calibrated | None) -> dict[int, float] | None:
+    """The clocks of the CPUs that the opening calibration has measured to the end; None without one."""
+    if opening is None:
+        return None
+    return {each.cpu: each.effective_khz for each in opening.complete if each.effective_khz is not None}
 
 
 def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tuple[list[RunReason], list[RunReason]]:
@@ -29,9 +44,9 @@ def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tu
     Cores are calibrated one after the other: a command that keeps several of them busy lowers their clock by itself.
     """
     slow: dict[int, list[Interval]] = {}
-    for window in repetition.windows:
-        if repetition.began_ns < window.after.taken_at_ns <= repetition.ended_ns:
-            for cpu in _slow_cpus(repetition, window, khz_by_cpu):
+    for window in _looked_at(repetition):
+        for cpu, khz in _clocks(repetition, window, khz_by_cpu).items():
+            if khz < LEAST_SHARE * khz_by_cpu[cpu]:
                 slow.setdefault(cpu, []).append(window)
     reasons = [
         RunReason(
@@ -43,15 +58,43 @@ def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tu
         )
         for cpu, windows in sorted(slow.items())
     ]
-    is_own = len(repetition.target) > 1 and not repetition.use.ran_alone
-    return ([], reasons) if is_own else (reasons, [])
+    return ([], reasons) if _may_lower_it(repetition) else (reasons, [])
 
 
-def _slow_cpus(repetition: Repetition, window: Interval, khz_by_cpu: Mapping[int, float]) -> Iterator[int]:
-    for cpu in repetition.target & khz_by_cpu.keys():
-        clock, load = window.after.frequency.cpus.get(cpu), window.load_by_cpu.get(cpu)
-        if clock is None or clock.current_khz is None or load is None:
-            continue
-        is_busy = load.ran_ns >= _BUSY_SHARE * window.length_ns
-        if is_busy and clock.current_khz < LEAST_SHARE * khz_by_cpu[cpu]:
-            yield cpu
+def why_clock_unwatched(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Unwatched | None:
+    """Why no clock was compared for the larger part of it; None where one was, and where no repetition has one."""
+    if not _told(repetition.span.after, repetition.target & khz_by_cpu.keys()):
+        return None  # not_watched says it of the machine
+    if _may_lower_it(repetition):
+        return Unwatched(_WHAT, _OWN)
+    looked_at = _looked_at(repetition)
+    compared_ns = sum(repetition.within(each) for each in looked_at if _clocks(repetition, each, khz_by_cpu))
+    if compared_ns >= _MOSTLY * repetition.length_ns:
+        return None
+    return Unwatched(_WHAT, _IDLE if looked_at else _NO_LOOK)
+
+
+def _may_lower_it(repetition: Repetition) -> bool:
+    return len(repetition.target) > 1 and not repetition.use.ran_alone
+
+
+def _looked_at(repetition: Repetition) -> list[Interval]:
+    """The windows that a look within the repetition has ended."""
+    ends = repetition.began_ns, repetition.ended_ns
+    return [each for each in repetition.windows if ends[0] < each.after.taken_at_ns <= ends[1]]
+
+
+def _clocks(repetition: Repetition, window: Interval, khz_by_cpu: Mapping[int, float]) -> dict[int, int]:
+    """In kHz, of the CPUs that tasks had all along, so that it was theirs."""
+    clocks = _told(window.after, repetition.target & khz_by_cpu.keys())
+    loads = {cpu: window.load_by_cpu.get(cpu) for cpu in clocks}
+    busy = {cpu for cpu, load in loads.items() if load is not None and load.ran_ns >= _BUSY_SHARE * window.length_ns}
+    return {cpu: khz for cpu, khz in clocks.items() if cpu in busy}
+
+
+def _told(snapshot: Snapshot, cpus: CpuSet) -> dict[int, int]:
+    """The clocks that the kernel measures: of CPUs with a tick."""
+    clocks = snapshot.frequency.cpus
+    there = cpus - (snapshot.isolation.nohz_full or frozenset()) & clocks.keys()
+    known = {cpu: clocks[cpu].current_khz for cpu in there}
+    return {cpu: khz for cpu, khz in known.items() if khz is not None}

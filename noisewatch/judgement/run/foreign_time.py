@@ -32,6 +32,8 @@ _UNSETTLED = (
     "them (the kernel's trace would tell)"
 )
 _WAS_ELSEWHERE = "the command was seen on CPUs that are no target CPUs for {}"
+_MAY_HAVE_LEFT = "the command set its affinity to {}: how long it ran on CPUs that are no target CPUs is not known"
+_NO_AFFINITY = "whether the command changed its affinity, to run on CPUs that are no target CPUs, is not known"
 _ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more of a CPU where none left it has stayed
 
 
@@ -139,6 +141,10 @@ def _why_unknown(repetition: Repetition, allowed_ns: float, known_ns: int) -> st
     elsewhere_ns = time_elsewhere_ns(repetition)
     if elsewhere_ns > allowed_ns:
         return _WAS_ELSEWHERE.format(describe_ns(elsewhere_ns))
+    if repetition.allowed is None:
+        return _NO_AFFINITY
+    if not repetition.allowed <= repetition.target:  # on others its time would hide as much of others' here
+        return _MAY_HAVE_LEFT.format(name_cpus(repetition.allowed))
     if not books.is_exact:
         return _TOO_COARSE
     if waited_ns_of(repetition) is not None or books.foreign_ns - known_ns <= allowed_ns:

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
+from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.kernel.memory.counters import VMSTAT
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.model.interval.interval import Interval, throttles_between
+from noisewatch.kernel.system.mounts import OWN_MOUNTS
+from noisewatch.model.interval.interrupt_counts import stood_still
+from noisewatch.model.interval.interval import Interval, throttles_between, uncounted_between
 from noisewatch.model.interval.slowed import slowed_between
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import clean
 from noisewatch.units import describe_ns
 
-_STEP_NS = 1_000_000  # the two clocks are not read at once
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
 _HELD_UP_NS = 100_000_000  # ticks tell it from what they miss anyway: 20 ms in seconds on this kernel
 _SEEN_LATE_NS = 200_000  # to be woken takes some 50 µs on an idle CPU; each repetition has that in it
 _STOOD_STILL = "the whole machine stood still: its hypervisor had paused it, or firmware had it"
-_HELD_UP = "noisewatch did not run for {}, though its CPU was free: whether the machine stood still is not known"
-_STOPPED_TOO = (
-    "noisewatch did not run for {}, though its CPU was free: whether the command was stopped too is not known"
-)
+_HELD_UP = "noisewatch did not run for {}{}: whether the machine stood still is not known"
+_STOPPED_TOO = "noisewatch did not run for {}{}: whether the command was stopped too is not known"
+_WAS_FREE = ", though its CPU was free"
 _LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
+_MAYBE_LATE = (
+    "whether its end was seen late is not known: this kernel does not count how long noisewatch waited for a CPU "
+    "(/proc/PID/schedstat)"
+)
 _QUOTA = "whether the CPU quota of {} stopped it is not known"
+_GROUPS = "whether a CPU quota stopped it is not known: {}"
+_SWAPPED = "whether pages were swapped is not known"
 _NO_LOOK = "the machine was not looked at before and after it"
 
 
@@ -43,31 +51,63 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
 def why_events_unknown(repetition: Repetition) -> str | None:
     """Why nobody can say that none came; None where that is known."""
     if _has_stood_still(repetition) is None:
-        return _HELD_UP.format(describe_ns(_held_up_ns(repetition)))
+        return _HELD_UP.format(*_held_up_words(repetition))
     if _may_have_been_stopped_too(repetition):
-        return _STOPPED_TOO.format(describe_ns(_held_up_ns(repetition)))
+        return _STOPPED_TOO.format(*_held_up_words(repetition))
     if sum(repetition.within(window) for window in repetition.windows) < repetition.length_ns:
         return _NO_LOOK
-    for window in repetition.windows:
-        if None in (window.before.background.memory.count_by_name, window.after.background.memory.count_by_name):
-            return f"whether pages were swapped is not known: {VMSTAT} could not be read"
-        lost = next((slowed for slowed in slowed_between(window) if slowed.times is None), None)
-        if lost is not None and _counts_heat(window):
-            return f"whether {lost.by} slowed the {lost.what} is not known: {lost.path} could not be read"
-        uncounted = next((level for level in window.after.cgroup.levels if _is_uncounted(level)), None)
-        if uncounted is not None:
-            return _QUOTA.format(clean(uncounted.folder))
-        entered = next((level for level in _levels_of_command(window.after) if _may_have_stopped(level, window)), None)
-        if entered is not None:
-            return _QUOTA.format(clean(entered.folder))
-    return None
+    if None in [_paging(look) for window in repetition.windows for look in (window.before, window.after)]:
+        return f"{_SWAPPED}: {VMSTAT} could not be read"
+    if _paging(repetition.windows[0].before) == _paging(repetition.windows[-1].after):  # to start a command moves it
+        return f"{_SWAPPED}: {stood_still(VMSTAT)}"
+    return next((why for window in repetition.windows if (why := _why_window_unknown(window)) is not None), None)
+
+
+def _why_window_unknown(window: Interval) -> str | None:
+    lost = next((slowed for slowed in slowed_between(window) if slowed.times is None), None)
+    if lost is not None and _counts_heat(window):
+        return f"whether {lost.by} slowed the {lost.what} is not known: {lost.path} could not be read"
+    if not window.after.cgroup.levels or not window.after.cgroup.reaches_root:
+        return _GROUPS.format(Case(window.after).why_unknown(MEMBERSHIP, MOUNT_ROOTS, OWN_MOUNTS))
+    uncounted = next(iter(_uncounted_levels(window)), None)
+    return _QUOTA.format(clean(uncounted.folder)) if uncounted is not None else None
+
+
+def _uncounted_levels(window: Interval) -> Iterator[CgroupLevel]:
+    """Groups of which nobody knows whether their quota has stopped them."""
+    before, after = window.before.cgroup.levels, window.after.cgroup.levels
+    entered = _levels_of_command(window.after)
+    yield from (level for level in after if _is_uncounted(level))
+    yield from (level for level in entered if _may_have_stopped(level, window))
+    yield from uncounted_between(before, after, window.length_ns)
+    yield from uncounted_between(_levels_of_command(window.before), entered, window.length_ns)
+
+
+def _paging(snapshot: Snapshot) -> Mapping[str, int] | None:
+    return snapshot.background.memory.count_by_name
 
 
 def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
-    """Why nobody can say when it ended: noisewatch itself had to wait for a CPU; None where that is known."""
-    if repetition.seen_late_ns <= max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS):
-        return None
-    return _LATE.format(describe_ns(repetition.seen_late_ns))
+    """Why nobody can say when it ended: noisewatch itself may have had to wait for a CPU; None where that is known.
+
+    Behind its end a command uses no CPU, but for what it left running: what it left unused bounds what is not counted.
+    """
+    late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS)
+    if late_ns is None:
+        return _MAYBE_LATE if _unused_ns(repetition) + repetition.use.left_ns > most_ns else None
+    return _LATE.format(describe_ns(late_ns)) if late_ns > most_ns else None
+
+
+def _held_up_words(repetition: Repetition) -> tuple[str, str]:
+    """For how long it was, and what is known of its CPU."""
+    is_explained = repetition.seen_late_ns is not None
+    return describe_ns(_held_up_ns(repetition)), _WAS_FREE if is_explained else ""
+
+
+def _unused_ns(repetition: Repetition) -> int:
+    """What the command has left of its CPUs' time."""
+    most_cpus = 1 if repetition.use.ran_alone else len(repetition.target)
+    return repetition.length_ns * most_cpus - repetition.use.cpu_ns
 
 
 def _held_up_ns(repetition: Repetition) -> int:
@@ -104,9 +144,7 @@ def _may_have_been_stopped_too(repetition: Repetition) -> bool:
     """Whether the command has left so much of its CPUs' time unused as whoever stopped noisewatch (who froze their
     control group, for one) can have taken from it."""
     held_up_ns = _held_up_ns(repetition)
-    most_cpus = 1 if repetition.use.ran_alone else len(repetition.target)
-    unused_ns = repetition.length_ns * most_cpus - repetition.use.cpu_ns
-    return held_up_ns >= _HELD_UP_NS and unused_ns >= held_up_ns / 2
+    return held_up_ns >= _HELD_UP_NS and _unused_ns(repetition) >= held_up_ns / 2
 
 
 def _of_pauses(repetition: Repetition) -> Iterator[RunReason]:
@@ -155,9 +193,9 @@ def _of_windows(repetition: Repetition) -> Iterator[RunReason]:
 
 def _of_clocks(repetition: Repetition) -> Iterator[RunReason]:
     shift, stopped_ns = repetition.shift, repetition.use.stopped_ns
-    if abs(shift.stepped_ns) > _STEP_NS:
+    if shift.is_step:
         yield RunReason(kind=ReasonKind.CLOCK_STEPPED, name="the time of day was set", ns=abs(shift.stepped_ns))
-    if shift.suspended_ns > _STEP_NS:
+    if shift.is_suspend:
         yield RunReason(kind=ReasonKind.SUSPENDED, name="the machine was suspended", ns=shift.suspended_ns)
     if stopped_ns:
         yield RunReason(
@@ -197,6 +235,5 @@ def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:
 
 
 def _grown(window: Interval, counter: str) -> int:
-    before = window.before.background.memory.count_by_name or {}
-    after = window.after.background.memory.count_by_name or {}
+    before, after = _paging(window.before) or {}, _paging(window.after) or {}
     return after.get(counter, 0) - before.get(counter, 0) if counter in before else 0

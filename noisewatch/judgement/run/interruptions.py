@@ -24,7 +24,7 @@ _COME_WITH_THE_TICK = frozenset({"TIMER", "SCHED", "RCU", "HRTIMER"})  # softirq
 _OF_MEMORY = "TLB shootdowns"
 _RESCHEDULING = "Rescheduling interrupts"
 _OF_WAKING = frozenset({_RESCHEDULING, "Function call interrupts"})
-_FREES = "RCU"
+_FREES = "RCU"  # its callbacks are run where they were queued, by the command or by others
 _LONG_NS = 50_000  # of a softirq that comes with the tick, which takes a tenth of that as a rule
 _DOUBT_NS = TICK_NS  # of /proc/stat
 _AT_RANDOM = 2  # timer interrupts: by so many more than there are ticks in a time, a short one may have
@@ -36,7 +36,7 @@ class MetInterruption:
     """Interruptions of one name on one CPU within a repetition.
 
     `own`: how many of them the command may have brought about at the most: all, none, or as many as the budget of that
-    kind holds.
+    kind holds. `frees`: as much of their time as its memory takes to free.
     """
 
     kind: Kind
@@ -48,24 +48,27 @@ class MetInterruption:
     own: Kind | bool
     is_estimate: bool
     pid: int | None = None  # of who sent them
+    frees: bool = False
 
 
 def interruption_reasons(repetition: Repetition, own_work: OwnWork) -> tuple[list[RunReason], list[RunReason]]:
     """Those that others brought about, however few, and those that it brought about itself; the tick is in neither.
 
-    Own are the interrupts of disks, as many as it has done reads and writes, calls between its own threads, and those
-    that woke it up, as often as it slept.
+    Own are the interrupts of disks, as many as it has done reads and writes, calls between its own threads, those that
+    woke it up, as often as it slept, and callbacks of RCU, as far as they can have freed what it gave back.
     """
     reasons: list[RunReason] = []
     own: list[RunReason] = []
     sleeps = repetition.use.switches
+    freeing_ns = own_work.freeing_ns
     budget = {Kind.IRQ: own_work.ios, Kind.SOFTIRQ: own_work.ios, Kind.IPI: sleeps, Kind.TIMER: sleeps}
     for cpu in sorted(repetition.target):
         for each in _met(repetition, cpu):
             own_count = min(each.count, budget[each.own]) if isinstance(each.own, Kind) else each.count * each.own
             if isinstance(each.own, Kind):
                 budget[each.own] -= own_count
-            own_ns = each.ns * own_count // max(each.count, 1)
+            own_ns = min(each.ns, freeing_ns) if each.frees else each.ns * own_count // max(each.count, 1)
+            freeing_ns -= own_ns * each.frees
             own += _reasons(repetition, each, own_ns)
             reasons += _reasons(repetition, each, each.ns - own_ns)
     return reasons, own
@@ -115,6 +118,7 @@ def _traced(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterator[M
             own=_may_be_own_traced(repetition, each),
             is_estimate=False,
             pid=each.pid,
+            frees=each.kind == Kind.SOFTIRQ and each.name == _FREES,
         )
 
 
@@ -182,8 +186,7 @@ def _may_be_own(repetition: Repetition, each: Disturbance) -> Kind | bool:
 
 
 def _may_be_own_traced(repetition: Repetition, each: TracedCulprit) -> Kind | bool:
-    """Callbacks of RCU are run where they were queued: they free what the command gave back."""
-    if each.is_own or each.name == _FREES:
+    if each.is_own:
         return True
     if _is_of_disks(repetition.span, each.kind, each.name, each.irq):
         return each.kind

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.run.reasons import Unwatched
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.hypervisor import NONE
 
+_SILENT = "the kernel does not tell it while a command runs"
+_TICKLESS = "without a tick (nohz_full) the kernel does not measure it while a command runs"
 _CALIBRATED = "the calibrations at both ends tell a change that lasts"
-_NOT_CALIBRATED = "and nothing was calibrated before and after"
+_NOT_CALIBRATED = "nothing was calibrated before and after"
+_NO_OPENING = "nothing was calibrated before, to compare it with"
+_NO_CLOCK = "the calibration before has not told it"
 
 
-def not_watched(snapshot: Snapshot, is_calibrated: bool) -> Iterator[str]:
-    """In clauses. It makes no verdict unknown: on such a machine all of them would be."""
-    target = snapshot.target.cpus
-    clocks = snapshot.frequency.cpus
-    silent = [cpu for cpu in sorted(target) if cpu not in clocks or clocks[cpu].current_khz is None]
-    if silent:
-        yield (
-            f"the clock of {name_cpus(silent)} while a command runs: the kernel does not tell it, "
-            f"{_CALIBRATED if is_calibrated else _NOT_CALIBRATED}"
-        )
-    elif not is_calibrated:
-        yield f"whether the clock of {name_cpus(target)} was lower than it can be: nothing was calibrated before"
+def not_watched(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:
+    """Of the whole machine. It makes no verdict unknown: on such a machine all of them would be.
+
+    `khz_by_cpu` are the clocks of the opening calibration; None without one.
+    """
+    yield from _clocks(snapshot, khz_by_cpu)
     counted = snapshot.background.throttling.count_by_core_cpu.values()
     if all(count is None for count in counted):
-        yield "slowing by heat or power limits: this processor does not count it"
+        yield Unwatched("slowing by heat or power limits", "this processor does not count it")
     if snapshot.platform.virtual not in (None, NONE) and not any(_steal_ns(snapshot)):
-        yield "steal: none was counted since boot, so this hypervisor may not tell it"
+        yield Unwatched("steal", "none was counted since boot, so this hypervisor may not tell it")
+
+
+def _clocks(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:
+    target, clocks = snapshot.target.cpus, snapshot.frequency.cpus
+    silent = frozenset(cpu for cpu in target if cpu not in clocks or clocks[cpu].current_khz is None)
+    tickless = (snapshot.isolation.nohz_full or frozenset()) & target - silent
+    at_ends = _NOT_CALIBRATED if khz_by_cpu is None else _CALIBRATED
+    for cpus, why in ((silent, _SILENT), (tickless, _TICKLESS)):
+        if cpus:
+            yield Unwatched(_clock_of(cpus), f"{why}; {at_ends}")
+    rest = target - silent - tickless - (khz_by_cpu or {}).keys()
+    if rest:
+        yield Unwatched(_clock_of(rest), _NO_OPENING if khz_by_cpu is None else _NO_CLOCK)
+
+
+def _clock_of(cpus: CpuSet) -> str:
+    return f"the clock of {name_cpus(cpus)}"
 
 
 def _steal_ns(snapshot: Snapshot) -> Iterator[int]:

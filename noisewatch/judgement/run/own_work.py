@@ -1,7 +1,8 @@
-"""What threads of the kernel did for the command itself, as far as it can have needed them."""
+"""What the kernel did for the command itself in threads, and in RCU's softirq, as far as it can have needed that."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -42,6 +43,11 @@ class OwnWork:
             freeing_ns=min(use.minor_faults * _NS_PER_FAULT, most_freeing_ns),
         )
 
+    def beside(self, own: Iterable[RunReason]) -> OwnWork:
+        """What is left of it for others, where threads of the kernel did so much for the command."""
+        freed_ns = sum(each.ns or 0 for each in own if _is_by(_RECLAIMERS, each))
+        return replace(self, freeing_ns=max(self.freeing_ns - freed_ns, 0))
+
     def split(self, threads: Iterable[RunReason]) -> tuple[list[RunReason], list[RunReason]]:
         """Those that disturbed it, and what threads that write, or free, for others did for it."""
         foreign: list[RunReason] = []
@@ -50,12 +56,16 @@ class OwnWork:
         for reason in threads:
             own_ns = 0
             for names, left in left_ns.items():
-                if reason.noise == Kind.KERNEL_THREAD and names.fullmatch(reason.name):
+                if _is_by(names, reason):
                     own_ns = min(reason.ns or 0, left)
                     left_ns[names] -= own_ns
             own += _part(reason, own_ns)
             foreign += _part(reason, (reason.ns or 0) - own_ns)
         return foreign, own
+
+
+def _is_by(names: re.Pattern[str], reason: RunReason) -> bool:
+    return reason.noise == Kind.KERNEL_THREAD and names.fullmatch(reason.name) is not None
 
 
 def _part(reason: RunReason, ns: int) -> list[RunReason]:

@@ -1,4 +1,4 @@
-"""What would have placed a command better, as the command line."""
+"""What would have placed a command better, as words to put before it."""
 
 from __future__ import annotations
 
@@ -36,28 +36,27 @@ class PlacementFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlacementAdvice:
-    """A fault, and the command line that would have helped."""
+    """A fault, and the words before the command that would have helped."""
 
     fault: PlacementFault
-    argv: tuple[str, ...]
+    before: tuple[str, ...]
 
 
 def placement_advice(
     placement: Placement,
     length_ns: int,
     topology: Mapping[int, CpuPlace],
-    argv: Sequence[str],
     isolated: CpuSet = frozenset(),
 ) -> list[PlacementAdvice]:
-    """At most one for each fault, and the gravest first. `argv` is the command, or what stands for it."""
+    """At most one for each fault, and the gravest first."""
     faults = dict(_placed_better(placement, length_ns, topology, isolated))
-    return [PlacementAdvice(fault, (*before, *argv)) for fault, before in faults.items()]
+    return [PlacementAdvice(fault, before) for fault, before in faults.items()]
 
 
 def _placed_better(
     placement: Placement, length_ns: int, topology: Mapping[int, CpuPlace], isolated: CpuSet
 ) -> Iterator[tuple[PlacementFault, tuple[str, ...]]]:
-    """Each fault with the words before the command."""
+    """Each fault with what would have helped."""
     target, weighty = placement.target, weighty_threads(placement)
     cpus_by_node = _cpus_by(target, {cpu: place.node for cpu, place in topology.items()})
     if any(thread.node_moves for thread in weighty):

@@ -14,6 +14,8 @@ _STACKED_LOOKS = 2
 _WAITED_SHARE = 0.05  # of the repetition: as long the shared CPU must have kept them waiting
 _SEEN_SHARE = 0.8  # of the CPU time: what the looks saw less of may have been anywhere
 _NOT_LOOKED = "no look at its threads: it was too short"
+_UNCOUNTED = "whether its threads moved between two looks is not known: the kernel does not count it (/proc/PID/sched)"
+_MOVED_UNSEEN = "its threads moved more often than the looks saw: where they ran is known for {} of their CPU time only"
 
 
 def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunReason], list[RunReason]]:
@@ -79,9 +81,12 @@ def why_placement_unknown(placement: Placement) -> str | None:
         return None
     if not placement.looks:
         return _NOT_LOOKED
-    seen = placement.seen_share
-    if seen is None:
+    seen, sure = placement.seen_share, placement.sure_share
+    if seen is None or sure is None:
         return "how much of its CPU time the looks at its threads saw is not known"
     if seen < _SEEN_SHARE:
         return f"where its threads ran is known for {describe_share(seen, 0)} of their CPU time only"
+    if sure < _SEEN_SHARE:
+        is_uncounted = placement.uncounted_ns > placement.hidden_ns
+        return _UNCOUNTED if is_uncounted else _MOVED_UNSEEN.format(describe_share(sure, 0))
     return None

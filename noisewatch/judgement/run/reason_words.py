@@ -129,7 +129,7 @@ def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
         if each.pid is not None and each.noise in THREADS:
             who = name_by_pid.setdefault(each.pid, f"{who} (pid {each.pid})")
         ns_by_who[who] += each.ns or 0
-    total_ns, cpus = sum(ns_by_who.values()), {each.cpu for each in reasons if each.cpu is not None}
+    total_ns, cpus = _taken_ns(reasons, length_ns), {each.cpu for each in reasons if each.cpu is not None}
     share = f" ({share_text(total_ns / length_ns)})" if len(cpus) == 1 and length_ns else ""
     about = "~" if any(each.is_estimate for each in reasons) else ""
     where = f" on {name_cpus(cpus)}" if cpus else ""
@@ -137,6 +137,14 @@ def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
     told = ", ".join(f"{who} {describe_ns(ns)}" for who, ns in ordered[:most])
     rest = f" and {len(ordered) - most} more" if len(ordered) > most else ""
     return f"{about}{describe_ns(total_ns)}{share} of noise{where}, by {told}{rest}"
+
+
+def _taken_ns(reasons: Sequence[RunReason], length_ns: int) -> int:
+    """By all of them, of no CPU more than it has: ticks and estimates may add up to more."""
+    ns_by_cpu: dict[int | None, int] = defaultdict(int)
+    for each in reasons:
+        ns_by_cpu[each.cpu] += each.ns or 0
+    return sum(ns if cpu is None else min(ns, length_ns) for cpu, ns in ns_by_cpu.items())
 
 
 def conclude_repetition(verdict: RepetitionVerdict, length_ns: int) -> str:

@@ -80,10 +80,25 @@ class RunStanding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Unwatched:
+    """What a verdict does not cover, and why."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
 class RepetitionVerdict:
-    """`reasons` cost the most first; `own` is what the command itself brought about, and disqualifies nothing."""
+    """`reasons` cost the most first; `own` is what the command itself brought about, and disqualifies nothing.
+
+    `unwatched` is known of other repetitions on this machine, and not of this one.
+    """
 
     outcome: RunOutcome
     reasons: tuple[RunReason, ...] = ()
     own: tuple[RunReason, ...] = ()
     unknowns: tuple[str, ...] = ()
+    unwatched: tuple[Unwatched, ...] = ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.allowance import Allowance
-from noisewatch.judgement.run.clock_speed import clock_reasons
+from noisewatch.judgement.run.clock_speed import clock_reasons, why_clock_unwatched
 from noisewatch.judgement.run.foreign_time import ForeignTime, find_foreign_time
 from noisewatch.judgement.run.hard_events import hard_reasons, why_end_unknown, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
@@ -30,8 +31,9 @@ def judge_repetition(
     """
     own_work = OwnWork.of(repetition)
     foreign_time = find_foreign_time(repetition, allowance, own_work)
-    interruptions, own = interruption_reasons(repetition, own_work)
+    interruptions, own = interruption_reasons(repetition, own_work.beside(foreign_time.own))
     slow, slow_by_itself = clock_reasons(repetition, khz_by_cpu or {})
+    unwatched = why_clock_unwatched(repetition, khz_by_cpu or {})
     reasons = [
         *hard_reasons(repetition),
         *slow,
@@ -53,6 +55,7 @@ def judge_repetition(
         tuple(_without_trifles(reasons)),
         (*foreign_time.own, *own, *slow_by_itself),
         unknowns,
+        () if unwatched is None else (unwatched,),
     )
 
 
@@ -62,7 +65,8 @@ def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: 
     unknown = why_placement_unknown(placement)
     unknowns = verdict.unknowns if unknown is None else (*verdict.unknowns, unknown)
     reasons = (*verdict.reasons, *moved)
-    return RepetitionVerdict(_outcome(reasons, unknowns), reasons, (*verdict.own, *own), unknowns)
+    outcome = _outcome(reasons, unknowns)
+    return replace(verdict, outcome=outcome, reasons=reasons, own=(*verdict.own, *own), unknowns=unknowns)
 
 
 def _together(

@@ -10,10 +10,12 @@ from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.interval import Interval
+from noisewatch.model.run.books import accounts_for_time
 from noisewatch.model.run.repetition import Repetition
 
 _NAME = "hypervisor (steal time)"
 _UNCOUNTED = "what a hypervisor took of {} is not known: /proc/stat does not count it"
+_STANDS_STILL = "what a hypervisor took of {} is not known: its time in /proc/stat stood still"
 _TOO_COARSE = (
     "a hypervisor took time of {} around it; that is counted in steps of 10 ms: too coarse for a repetition this short"
 )
@@ -45,6 +47,9 @@ def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | Non
     uncounted = [cpu for cpu in sorted(repetition.target) if _stolen_ns(repetition.span, cpu) is None]
     if uncounted:
         return _UNCOUNTED.format(name_cpus(uncounted))
+    still = [cpu for cpu in sorted(repetition.target) if any(_stands_still(each, cpu) for each in repetition.windows)]
+    if still:
+        return _STANDS_STILL.format(name_cpus(still))
     if allowance.ns(repetition.length_ns) >= TICK_NS:
         return None
     around = [cpu for cpu in sorted(repetition.target) if _taken_around(repetition, cpu)]
@@ -53,6 +58,11 @@ def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | Non
 
 def _taken_around(repetition: Repetition, cpu: int) -> bool:
     return any(_stolen_ns(window, cpu) for window in repetition.windows)
+
+
+def _stands_still(window: Interval, cpu: int) -> bool:
+    first, last = ((each.cpu_time or {}).get(cpu) for each in (window.before, window.after))
+    return first is not None and last is not None and not accounts_for_time(first, last, window.length_ns)
 
 
 def _stolen_ns(interval: Interval, cpu: int) -> int | None:

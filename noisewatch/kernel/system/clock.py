@@ -11,6 +11,9 @@ The clock that timestamps come from.
 https://docs.kernel.org/timers/timekeeping.html
 
 The time of day at a snapshot: clock_gettime(CLOCK_REALTIME) beside the CLOCK_MONOTONIC that all else goes by.
+
+How far CLOCK_REALTIME and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC (clock_gettime(2)). A slew moves all three alike:
+only a step changes how far the first is ahead, and only a suspend the second.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
+from collections.abc import Callable
 
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
@@ -121,3 +125,58 @@ def read_time_of_day(machine: Machine) -> TimeOfDay | None:
 def _ask_time_of_day() -> Json:
     wall_ns = time.time_ns()
     return [wall_ns, time.localtime(wall_ns // 1_000_000_000).tm_gmtoff]
+
+
+_LAG = "time until the tasks were read"
+
+
+def read_lag_ns(machine: Machine, taken_at_ns: int) -> int:
+    """How much later than the CPUs' times, taken then, the tasks' times have been read; 0 where nobody can say.
+
+    Milliseconds mostly; a third of a second was seen on a slow machine, and never twice the same.
+    """
+    try:
+        lag_ns = machine.ask(_LAG, lambda: machine.now_ns() - taken_at_ns)
+    except Unreadable:
+        return 0
+    return lag_ns if isinstance(lag_ns, int) and lag_ns >= 0 else 0
+
+
+OFFSETS = "how far the clocks are ahead of CLOCK_MONOTONIC"
+_AT_ONCE_NS = 20_000  # two clocks that are read in so short a time are read at the same time
+_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOffsets:
+    """How far the time of day and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC, in ns."""
+
+    wall_ns: int
+    boot_ns: int
+
+
+def read_clock_offsets(reader: Reader) -> ClockOffsets | None:
+    """The offsets now; None of a copied tree, and of a recording that was made before they were asked."""
+    match reader.ask(OFFSETS, _ask_offsets):
+        case [int(wall_ns), int(boot_ns)]:
+            return ClockOffsets(wall_ns, boot_ns)
+    return None
+
+
+def _ask_offsets() -> Json:
+    now = clock_offsets_now()
+    return [now.wall_ns, now.boot_ns]
+
+
+def clock_offsets_now() -> ClockOffsets:
+    """Those of this host."""
+    return ClockOffsets(ahead_ns(time.time_ns), ahead_ns(lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)))
+
+
+def ahead_ns(clock: Callable[[], int], monotonic: Callable[[], int] = time.monotonic_ns) -> int:
+    """How far a clock is ahead of CLOCK_MONOTONIC, by the try that was interrupted the least."""
+    tries: list[tuple[int, int]] = []
+    while len(tries) < _TRIES and (not tries or tries[-1][0] > _AT_ONCE_NS):
+        before_ns, now_ns, after_ns = monotonic(), clock(), monotonic()
+        tries.append((after_ns - before_ns, now_ns - (before_ns + after_ns) // 2))
+    return min(tries)[1]

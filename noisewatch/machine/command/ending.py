@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from noisewatch.cpus import CpuSet
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.usage import ResourceUsage
 from noisewatch.records import dataclass
@@ -38,6 +39,7 @@ class EndedCommand:
     left_pids: frozenset[int] | None
     may_be_others: bool
     adopted_usage: ResourceUsage | None
+    allowed: CpuSet | None  # the CPUs that its first thread could run on in the end; None is unknown
     scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty where there is none
 
 

@@ -12,6 +12,7 @@ from time import monotonic_ns
 from types import ModuleType, TracebackType
 from typing import Self
 
+from noisewatch.cpus import CpuSet
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.adopted import AdoptedProcesses
 from noisewatch.machine.command.ending import EndedCommand
@@ -154,6 +155,7 @@ class StartedCommand:
         self.launch_cpu_ns = launched.launch.cpu_ns  # before that, on our CPUs: not in what the command used
         self.scheduling_at_begin = scheduling_of(self.pid)
         self._scheduling = self.scheduling_at_begin
+        self._allowed: CpuSet | None = None
         self._launch = launched.launch
         self._commands = commands
         self._own_rss_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -162,6 +164,11 @@ class StartedCommand:
         self._ended: EndedCommand | None = None
         self._is_looking = False
         self._ends = _descriptor_of(launched.pid)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it had when it was looked at last."""
+        return self._ended is not None
 
     def wait(self, until_ns: int | None = None) -> EndedCommand | None:
         """How it ended; None if it had not when CLOCK_MONOTONIC came to `until_ns`. Signals are handled meanwhile."""
@@ -196,6 +203,7 @@ class StartedCommand:
         """Takes in what has become of it; `stopped_since_ns` where it may have been stopped while we were."""
         while self._ended is None:
             self._scheduling = scheduling_of(self.pid) or self._scheduling
+            self._allowed = _allowed_cpus_of(self.pid) or self._allowed
             pid, status, used = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             now_ns = monotonic_ns()
             if pid == 0:
@@ -233,6 +241,7 @@ class StartedCommand:
             left_pids=left,
             may_be_others=self._commands.may_be_others,
             adopted_usage=adopted,
+            allowed=self._allowed,
             scheduling=self._scheduling,
         )
 
@@ -244,6 +253,14 @@ def scheduling_of(pid: int) -> str:
             return file.read(_LONGEST_SCHEDULING).decode("ascii", "replace")
     except OSError:
         return ""
+
+
+def _allowed_cpus_of(pid: int) -> CpuSet | None:
+    """Of its first thread, also when that has ended, until somebody has waited for it."""
+    try:
+        return frozenset(os.sched_getaffinity(pid))
+    except OSError:
+        return None
 
 
 def _descriptor_of(pid: int) -> int | None:

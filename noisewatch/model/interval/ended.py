@@ -162,7 +162,9 @@ def _children(
             cpus = dict.fromkeys([*(child.cpu for child in moved), task.cpu])
             reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
             if task.pid in cpus_by_watcher:
-                named, reach = replace(named, is_own=False), cpus_by_watcher[task.pid]
+                named = replace(named, is_own=False)
+            if cpus_by_watcher.get(task.pid):  # none are its command's alone where another one is watched on them
+                reach = cpus_by_watcher[task.pid]
                 cpus = dict.fromkeys([*(child.cpu for child in moved if child.cpu in reach), *sorted(reach)])
             claims.append(_Claim(named, tuple(cpus), reach, before.is_complete))
     return claims

@@ -88,13 +88,18 @@ def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
     has_moved = before.run_time != after.run_time  # else it stood still: we have run ourselves
     old, new = (before.run_time or {}).get(cpu), (after.run_time or {}).get(cpu) if has_moved else None
     if old is None or new is None or new.ran_ns < old.ran_ns:
-        if last.total_ns - first.total_ns < length_ns * _TRUSTED_SHARE - TICK_NS:
+        if not accounts_for_time(first, last, length_ns):
             return None
         return RanTime(ticked_ns, _TICKED_DOUBT_NS + round(length_ns * _TICKED_DOUBT_SHARE), False, False)
     counts_stays = new.stays is not None  # /proc/schedstat, which counts what interrupted a task as the task's
     doubt_ns = _DOUBT_OF_EACH_NS + (max(_interrupted_ns(last) - _interrupted_ns(first), 0) if counts_stays else 0)
     ran_ns = min(max(new.ran_ns - old.ran_ns, ticked_ns - _TICKED_DOUBT_NS), length_ns)
     return RanTime(ran_ns, doubt_ns, True, counts_stays and new.stays == old.stays)
+
+
+def accounts_for_time(first: CpuTime, last: CpuTime, length_ns: int) -> bool:
+    """Whether a CPU's rows hold most of the time between them; of a few ticks, which they may have missed, it is so."""
+    return last.total_ns - first.total_ns >= length_ns * _TRUSTED_SHARE - TICK_NS
 
 
 def _tasks_ns(time: CpuTime) -> int:

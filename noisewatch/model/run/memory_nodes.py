@@ -37,10 +37,3 @@ def elsewhere_by_pages(
     at_home = sum(after[node].to_own_cpus - pages.to_own_cpus for node, pages in before.items() if node in home)
     share = away / (away + at_home) if away else 0.0
     return MemoryElsewhere(share, away * page_bytes, is_bound=away > 0)
-
-
-def elsewhere_in_group(bytes_by_node: Mapping[int, int], home: frozenset[int]) -> MemoryElsewhere:
-    """Of the command's own control group, by memory.numa_stat."""
-    away = sum(size for node, size in bytes_by_node.items() if node not in home)
-    total = sum(bytes_by_node.values())
-    return MemoryElsewhere(away / total if total else 0.0, away)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
+from noisewatch.model.run.spread import SpreadThreads
 from noisewatch.records import dataclass
 
 _Key = TypeVar("_Key")
@@ -70,6 +71,9 @@ class Placement:
 
     `used_ns` is all the CPU time that the command has had, None where nobody said. `nodes` and `kinds` are those of the
     target CPUs, with None among them where one is not known. `stopped_ns`: a signal had stopped a thread, by the looks.
+
+    In `hidden_ns` of the run time threads migrated more often than the looks can have seen, and in `uncounted_ns` the
+    kernel did not tell how often: there they may have been on any CPU. Both only count where each look asks for that.
     """
 
     target: CpuSet
@@ -82,7 +86,10 @@ class Placement:
     nodes: frozenset[int | None]
     kinds: frozenset[str | None]
     stopped_ns: int = 0
+    hidden_ns: int = 0
+    uncounted_ns: int = 0
     reason: str | None = None  # why threads may be missing
+    spread: SpreadThreads | None = None  # None where they were not to be
 
     @property
     def seen_ns(self) -> float:
@@ -98,6 +105,12 @@ class Placement:
     def seen_share(self) -> float | None:
         """The part of the command's CPU time that the looks saw; None is unknown."""
         return min(self.seen_ns / self.used_ns, 1.0) if self.used_ns else None
+
+    @property
+    def sure_share(self) -> float | None:
+        """The part of it in which they also know where it was; None is unknown."""
+        sure_ns = self.seen_ns - self.hidden_ns - self.uncounted_ns
+        return min(sure_ns / self.used_ns, 1.0) if self.used_ns else None
 
     def ns_by_node(self) -> Mapping[int | None, float]:
         """The run time of all threads on each memory node."""

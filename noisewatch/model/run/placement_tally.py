@@ -45,9 +45,14 @@ class _Stacks:
 class PlacementTally:
     """The looks of one repetition so far, in order."""
 
-    def __init__(self, target: CpuSet, topology: Mapping[int, CpuPlace]) -> None:
+    def __init__(
+        self, target: CpuSet, topology: Mapping[int, CpuPlace], begun: Mapping[int, int | None] | None = None
+    ) -> None:
+        """`begun`: by thread, how often those had migrated that were there when the command began; if asked for."""
         self._target = target
         self._topology = topology
+        self._begun = begun or {}
+        self._hidden_ns = self._uncounted_ns = 0
         self._looks = 0
         self._threads: dict[int, _Thread] = {}
         self._ended: list[_Thread] = []
@@ -56,6 +61,11 @@ class PlacementTally:
         self._reason: str | None = None
         self._stopped_ns = 0
         self._last: tuple[int, bool] | None = None  # when the look before was, and whether a thread was stopped
+
+    @property
+    def spans_places(self) -> bool:
+        """Whether the target CPUs are of several memory nodes, or kinds of core: then each migration matters."""
+        return any(len(set(map(place, self._target))) > 1 for place in (self._node, self._kind))
 
     def add(self, look: CommandLook) -> None:
         """One more look."""
@@ -75,9 +85,10 @@ class PlacementTally:
             self._end(thread)
             thread = None
         if thread is None:
-            migrations_before = now.migrations if self._looks == 0 else 0
-            thread = self._threads[now.tid] = _Thread(now, migrations_before)
+            before = self._begun.get(now.tid, 0) if self._begun or self._looks else now.migrations
+            thread = self._threads[now.tid] = _Thread(now, before)
             thread.add(now.cpu, now.ran_ns)
+            self._add_unsure(now.ran_ns, before, now.migrations)
         elif now is not thread.last:
             self._add_time(thread, now)
 
@@ -86,10 +97,18 @@ class PlacementTally:
         ns = max(now.ran_ns - last.ran_ns, 0)
         for cpu in (last.cpu, now.cpu):
             thread.add(cpu, ns / 2)
+        self._add_unsure(ns, last.migrations, now.migrations, seen=1)
         if last.cpu != now.cpu:
             thread.moves += 1
             thread.node_moves += _differ(self._node(last.cpu), self._node(now.cpu))
             thread.kind_moves += _differ(self._kind(last.cpu), self._kind(now.cpu))
+
+    def _add_unsure(self, ns: int, before: int | None, after: int | None, seen: int = 0) -> None:
+        """Time in which it may have been anywhere: the kernel counted more migrations than the looks can have seen."""
+        if before is None or after is None:
+            self._uncounted_ns += ns
+        elif after - before > seen:
+            self._hidden_ns += ns
 
     def _add_stacks(self, look: CommandLook) -> None:
         """Whether threads shared a CPU while another was free; one that had no turn may need the CPU it had last."""
@@ -147,6 +166,8 @@ class PlacementTally:
             nodes=frozenset(map(self._node, self._target)),
             kinds=frozenset(map(self._kind, self._target)),
             stopped_ns=self._stopped_ns,
+            hidden_ns=self._hidden_ns,
+            uncounted_ns=self._uncounted_ns,
             reason=self._reason,
         )
 

@@ -10,20 +10,9 @@ from noisewatch.records import dataclass
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
     from noisewatch.kernel.trace.window import TraceWindow
+    from noisewatch.model.interval.clock_shift import ClockShift
     from noisewatch.model.interval.interval import Interval
     from noisewatch.model.run.books import Books
-
-
-@dataclass(frozen=True, slots=True)
-class ClockShift:
-    """How far the clocks moved apart from one mark to the next, in ns. None is unknown.
-
-    `stepped_ns`: the time of day against CLOCK_MONOTONIC; somebody set it. `suspended_ns`: CLOCK_BOOTTIME against
-    CLOCK_MONOTONIC, which stands still while the machine sleeps (https://man7.org/linux/man-pages/man2/clock_gettime.2.html).
-    """
-
-    stepped_ns: int
-    suspended_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +73,10 @@ class Repetition:
     span: Interval
     books: Books
     windows: tuple[Interval, ...]
+    allowed: CpuSet | None  # the CPUs that the command's first thread could run on in the end; None is unknown
     left_pids: frozenset[int] | None = None  # of its processes that live on; None is unknown
     held_up_ns: int = 0  # noisewatch was woken so much later than it was due, though its CPU was free
-    seen_late_ns: int = 0  # by so much, at most, its end was seen late
+    seen_late_ns: int | None = 0  # by so much, at most, its end was seen late; None is unknown
     earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
     trace: TraceWindow | str = NOT_TRACED
     is_cut_short: bool = False  # the series was asked to end meanwhile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.noise.steadiness import SpeedChange, speed_changes
+from noisewatch.judgement.noise.steadiness import SpeedChange, speed_changes, why_change_unknown
 from noisewatch.judgement.remedies import Remedy
 from noisewatch.judgement.run.placement_advice import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
@@ -41,14 +41,15 @@ class RunConclusion:
     ones; None where there are none. `is_refused` says that too few of the `pairs` were undisturbed, or too few runs of
     one of the two: then neither tells how the commands differ.
 
-    `speed_change` is that of the CPU that changed most between the two calibrations; None is unknown. The `culprits`
-    that cost most are first.
+    `speed_change` is that of the CPU that changed most between the two calibrations; None is unknown, as that of
+    others is where `change_unknown` says why. The `culprits` that cost most are first.
     """
 
     commands: tuple[CommandConclusion, ...]
     difference: MeanDifference | None
     of_all_pairs: MeanDifference | None
     speed_change: SpeedChange | None
+    change_unknown: str | None
     culprits: tuple[RunCulprit, ...]
     pairs: int = 0  # of two commands, that have begun
     is_refused: bool = False
@@ -57,7 +58,6 @@ class RunConclusion:
 def conclude(series: RunSeries) -> RunConclusion:
     """What is known at the end; nothing of a command without a single repetition."""
     of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
-    changes = speed_changes(series.opening, series.closing) if series.opening and series.closing else []
     commands = tuple(_command(series, judged) for judged in of_commands if judged)
     difference = _difference(series, undisturbed_only=True)
     pairs = -(-len(series.repetitions) // 2) if len(of_commands) > 1 else 0
@@ -66,12 +66,31 @@ def conclude(series: RunSeries) -> RunConclusion:
         commands=commands,
         difference=difference,
         of_all_pairs=_difference(series, undisturbed_only=False),
-        speed_change=changes[0] if changes else None,
+        speed_change=speed_change_in(series),
+        change_unknown=why_speed_unknown(series),
         culprits=tuple(rank_culprits((each.repetition.number, each.verdict) for each in series.repetitions)),
         pairs=pairs,
         is_refused=(0 if difference is None else difference.pairs) < least
         or any(command.selected.is_refused for command in commands),
     )
+
+
+def speed_change_in(series: RunSeries) -> SpeedChange | None:
+    """Of the CPU that changed most between the two calibrations; None of none that is known."""
+    changes = speed_changes(series.opening, series.closing) if series.opening and series.closing else []
+    return changes[0] if changes else None
+
+
+def why_speed_unknown(series: RunSeries) -> str | None:
+    """Why nobody can say that the machine is what it was; None where that is known, or was not to be measured.
+
+    A series that ended early was not: it says so itself.
+    """
+    if not series.options.calibration_s or series.has_ended_early:
+        return None
+    if series.opening is None or series.closing is None:
+        return f"not calibrated {series.not_calibrated}"
+    return why_change_unknown(series.opening, series.closing, series.machine.target.cpus)
 
 
 def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
@@ -99,7 +118,6 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
         longest.placement,
         longest.repetition.length_ns,
         series.machine.topology,
-        series.options.commands[longest.repetition.command],
         series.machine.isolation.isolated or frozenset(),
     )
     return CommandConclusion(

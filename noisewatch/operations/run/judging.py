@@ -9,6 +9,7 @@ from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
+from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
 from noisewatch.judgement.run.traced_time import why_not_settled
@@ -17,13 +18,14 @@ from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import StartedCommand
 from noisewatch.machine.command.usage import ResourceUsage
+from noisewatch.model.interval.clock_shift import shift_between
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance
 from noisewatch.model.run.placement import Placement, idle_shares
 from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.wakeups import WakeUps
-from noisewatch.operations.run.watch import Mark, shift_between
+from noisewatch.operations.run.watch import Mark
 from noisewatch.records import dataclass
 
 _MOSTLY = 0.99  # of a command's time its first thread had: the rest is what the shell in it forked
@@ -59,10 +61,10 @@ class PendingRepetition:
     command: int
     began: Mark
     started: StartedCommand
+    wakeups: WakeUps
     windows: list[Interval] = field(default_factory=list)
     left_ns: int = 0
     is_cut_short: bool = False
-    wakeups: WakeUps = field(default_factory=WakeUps)
     ended: Mark = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
@@ -87,13 +89,14 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         command=pending.command,
         began_ns=pending.started.began_ns,
         ended_ns=pending.end.ended_ns,
-        began_wall_ns=pending.started.began_ns + pending.began.wall_ahead_ns,
+        began_wall_ns=pending.started.began_ns + pending.began.clocks.wall_ns,
         status=status_of(pending.end),
         use=pending.use,
-        shift=shift_between(pending.began, pending.ended),
+        shift=shift_between(pending.began.clocks, pending.ended.clocks),
         span=interval_between(before, after),
         books=balance(before, after, before.target.cpus, pending.use.cpu_ns, pending.use.unsure_ns),
         windows=tuple(pending.windows),
+        allowed=pending.end.allowed,
         left_pids=pending.end.left_pids,
         earlier_pids=pending.started.earlier_pids,
         trace=pending.trace,
@@ -105,7 +108,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
     unsettled = why_not_settled(repetition, siblings, allowance)
     if unsettled is not None:
         repetition = replace(repetition, trace=unsettled)
-    verdict = judge_repetition(repetition, siblings, allowance, _khz_by_cpu(opening))
+    verdict = judge_repetition(repetition, siblings, allowance, calibrated_khz(opening))
     placed = with_placement(verdict, pending.placement, repetition.length_ns)
     return JudgedRepetition(repetition, allowance, placed, pending.placement)
 
@@ -113,11 +116,6 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
 def floors_of(opening: Calibrated | None) -> Sequence[NoiseFloor]:
     """Of interruptions alone; none without a calibration."""
     return opening.floors_by_work[ALONE].floors if opening is not None else ()
-
-
-def _khz_by_cpu(opening: Calibrated | None) -> dict[int, float]:
-    figures = opening.complete if opening is not None else ()
-    return {each.cpu: each.effective_khz for each in figures if each.effective_khz is not None}
 
 
 def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:

@@ -31,6 +31,16 @@ class RunOptions:
     looks_often: bool = False  # within long repetitions too, of which parts are judged
 
     @property
+    def is_series(self) -> bool:
+        """Whether more than one repetition is wanted."""
+        return self.runs > 1 or len(self.commands) > 1
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether more than one repetition may run."""
+        return self.is_series or self.most_retries > 0
+
+    @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """One, or the two that take turns."""
         if self.is_aa:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 
-from noisewatch.cpus import CpuSet, parse_cpu_list
+from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.command.plan import CommandPlan, CommandUser
@@ -46,13 +46,16 @@ def _memory_nodes(wanted: str, snapshot: Snapshot) -> CpuSet | None:
         if None in nodes or not nodes:
             raise UsageError("--membind auto: the memory nodes of the target CPUs are not known; name them")
         return frozenset(node for node in nodes if node is not None)
-    known = {place.node for place in snapshot.topology.values() if place.node is not None}
+    known = snapshot.settings.memory_nodes
     try:
-        named = parse_cpu_list(wanted, max(known, default=None))
+        named = parse_cpu_list(wanted, max(known or (), default=None))
     except Malformed as error:
         raise UsageError(f"--membind {wanted}: wanted {AUTO}, {NONE} or a list of nodes: {error}") from error
     if not named:
         raise UsageError(f"--membind {wanted!r}: names no node")
+    if known is not None and not named <= known:  # the kernel takes them without a word, beside one that there is
+        missing, has = format_cpu_list(named - known), format_cpu_list(known)
+        raise UsageError(f"--membind {wanted}: there is no node {missing}; the machine has {has}")
     return named
 
 

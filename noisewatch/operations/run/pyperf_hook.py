@@ -20,6 +20,7 @@ _MOST_REASONS = 3
 VERDICT, VALUES, REASONS = "noisewatch_verdict", "noisewatch_values", "noisewatch_reasons"
 DISTURBED_VALUES, VERSION = "noisewatch_disturbed_values", "noisewatch_version"
 BEGAN, ENDED = "noisewatch_began_ns", "noisewatch_ended_ns"  # on CLOCK_MONOTONIC
+NOT_WATCHED = "noisewatch_not_watched"  # of a whole file, by `run --format pyperf`
 _ALL = (VERDICT, VALUES, REASONS, DISTURBED_VALUES, VERSION, BEGAN, ENDED)
 
 

@@ -10,7 +10,8 @@ from typing import BinaryIO
 from noisewatch import __version__
 from noisewatch.errors import UsageError
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.run.benchmark_runs import MarkedRun, mark_run
+from noisewatch.judgement.run.benchmark_runs import MarkedRun, WatchedCommand, mark_run
+from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.judging import floors_of
 from noisewatch.operations.run.pyperf_file import PyperfFile, read_pyperf_file, write_filtered
@@ -45,8 +46,10 @@ def mark_results(path: str, series: RunSeries) -> MarkedResults:
     """Reads the file and marks its runs. Raises Unreadable and Malformed."""
     booted_wall_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     file = read_pyperf_file(path, booted_wall_ns)
-    repetitions = [each.repetition for each in series.repetitions]
-    siblings = Case(series.machine).siblings
-    floors = floors_of(series.opening)
-    measured = [run for run in file.runs if run.value_count]
-    return MarkedResults(file, tuple(mark_run(run, repetitions, siblings, floors) for run in measured))
+    watched = WatchedCommand(
+        repetitions=[(each.repetition, each.placement) for each in series.repetitions],
+        siblings=Case(series.machine).siblings,
+        floors=floors_of(series.opening),
+        khz_by_cpu=calibrated_khz(series.opening),
+    )
+    return MarkedResults(file, tuple(mark_run(run, watched) for run in file.runs if run.value_count))

@@ -38,10 +38,10 @@ from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.plan import command_plan
 from noisewatch.operations.run.progress import RunBeginning, RunListener
 from noisewatch.operations.run.quiet import wait_for_quiet
-from noisewatch.operations.run.spreading import ThreadSpreader
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
 from noisewatch.operations.run.turns import turns
+from noisewatch.operations.run.wakeups import WakeUps
 from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
 
@@ -65,6 +65,7 @@ class RunSeries:
     own_cpu_s: float
     opening: Calibrated | None = None  # before the first repetition, and after the last; None where none was wanted
     closing: Calibrated | None = None
+    not_calibrated: str | None = None  # when, and why, where one was wanted
     level: TraceLevel = UNTRACED  # at the begin
     failed: int | None = None
     ended_by: int | None = None
@@ -89,13 +90,15 @@ def run_series(
     if not machine.is_live:
         raise UsageError("a command runs on this host only, not in a copied tree or a recording")
     inherited = inherited_state()  # before this process is pinned
-    watch = RunWatch(recorder or machine, snapshot_options(options.machine, machine), machine)
+    looked_at = replace(snapshot_options(options.machine, machine), asks_inventory=True)
+    watch = RunWatch(recorder or machine, looked_at, machine)
     first = watch.last
     remark = pin_to_housekeeping(first)
     if remark is not None:
         listener.on_remark(remark)
     if not first.target.cpus:
         raise CannotMeasure("there is no target CPU to run on")
+    command_plan(options, options.argv, first)  # what cannot be meant is refused before anything takes its time
     status = RunStatusWriter.of(machine, options, first.target.cpus, StatusFile())
     if recorder is not None:
         watch.tell(status.told)
@@ -118,33 +121,39 @@ def _calibrated_series(
 ) -> RunSeries:
     """The series between two calibrations of the machine."""
     status.enter(RunStage.CALIBRATING)
-    opening = _calibrated(machine, watch.last, options, listener)
+    opening, trouble = _calibrated(machine, watch.last, options, listener)
     series = None
     try:
         with RunTrace(options.tracer, watch.last) as trace, Commands(inherited) as commands:
             series = _Series(watch, options, listener, commands, status, opening, trace).run()
+        if trouble is not None:
+            series = replace(series, not_calibrated=f"before the series: {trouble}")
         if opening is None or series.has_ended_early:
             return series
         status.enter(RunStage.CALIBRATING)
-        return replace(series, closing=_calibrated(machine, watch.last, options, listener))
+        closing, trouble = _calibrated(machine, watch.last, options, listener)
+        after = None if trouble is None else f"after the series: {trouble}"
+        return replace(series, closing=closing, not_calibrated=after)
     except KeyboardInterrupt as error:  # of another signal it says which
         if series is None:
             raise
         return replace(series, ended_by=next(iter(error.args), signal.SIGINT))  # the repetitions are over, and known
 
 
-def _calibrated(machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener) -> Calibrated | None:
-    """The machine alone, for as long as was wanted; None, with a remark, where it could not be measured."""
+def _calibrated(
+    machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener
+) -> tuple[Calibrated | None, str | None]:
+    """The machine alone, for as long as was wanted; else, with a remark, why it could not be measured."""
     if not options.calibration_s:
-        return None
+        return None, None
     cpus = snapshot.target.cpus
     asked = CalibrationOptions(options.calibration_s, tracer=Tracer.NONE)
     measured = calibrate_cpus(machine, snapshot, cpus, asked, listener.on_calibrating)
     listener.on_done()
     if isinstance(measured, str):
         listener.on_remark(f"not calibrated: {measured}")
-        return None
-    return calibrated_with(measured.samples, Budget(), cpus, measured.meanwhile)
+        return None, measured
+    return calibrated_with(measured.samples, Budget(), cpus, measured.meanwhile), None
 
 
 @dataclass(slots=True)
@@ -162,7 +171,6 @@ class _Series:
     _let_go_count: int = 0
     _failed: int | None = None
     _placement: PlacementWatch = field(init=False)
-    _spreader: ThreadSpreader | None = None
     _end: EndedCommand = field(init=False)
 
     def run(self) -> RunSeries:
@@ -213,23 +221,22 @@ class _Series:
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
 
     def _run_once(self, number: int, command: int) -> None:
-        if self.options.spreads:
-            self._spreader = ThreadSpreader(self.watch.last.target.cpus, self.watch.last.topology)
         plan = command_plan(self.options, self.options.commands[command], self.watch.last)
         self.status.begin(number, command)
         self.trace.prepare()
+        wakeups = WakeUps()
         began = self.watch.mark()
         started = self.commands.start(plan)
         self.trace.begin(started)
-        pending = PendingRepetition(number, command, began, started)
-        self._placement.begin(started.pid)
+        self._placement.begin(started.pid, self.options.spreads)
+        pending = PendingRepetition(number, command, began, started, wakeups)
         end = self._watched_to_the_end(pending)
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
         pending.finish(end, self.watch.mark(), self._placement, self.trace.end(end.ended_ns))
         pending.is_cut_short = self.commands.asked_to_end is not None
         self._pending.append(pending)
-        if status_of(end) != 0 and self.options.stops_at_failure and self.options.runs > 1:
+        if status_of(end) != 0 and self.options.stops_at_failure and self.options.may_repeat:
             self._failed = number
         if self.watch.is_due(end.ended_ns - started.began_ns):
             self._close_window()
@@ -246,14 +253,12 @@ class _Series:
             if end is not None:
                 return end
             sampled_ns = time.monotonic_ns()
-            with pending.started.noticed():
+            with pending.wakeups.working(pending.started):
                 self.trace.drain()
                 if sampled_ns >= look_ns:
                     self.trace.look()
                     self._open_and_close(pending.windows)
-                look = self._placement.sample(self.watch.last.tasks)
-                if look is not None and self._spreader is not None:
-                    self._spreader.spread(look)
+                self._placement.sample(self.watch.last.tasks)
 
     def _open_and_close(self, windows: list[Interval]) -> None:
         """A window that ends within a repetition; the first one also covers all that were pending."""

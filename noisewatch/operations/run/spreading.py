@@ -9,20 +9,10 @@ from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
 from noisewatch.machine.live import reason_of
-from noisewatch.records import dataclass
+from noisewatch.model.run.spread import SpreadThread, SpreadThreads
 
 _Affinity = Callable[[int], Collection[int]]
 _SetAffinity = Callable[[int, Iterable[int]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadThread:
-    """What was done with a thread: pinned to the CPU, let go again (None), or left where it was for the reason."""
-
-    tid: int
-    name: str
-    cpu: int | None
-    reason: str | None = None
 
 
 class ThreadSpreader:
@@ -47,6 +37,13 @@ class ThreadSpreader:
         self._given: set[int] = set()  # CPUs, which what the pinned threads start inherits
         self._left: set[int] = set()
         self._last: Mapping[int, ThreadLook] = {}
+        self._pinned_count = 0
+        self._left_by_reason: dict[str, int] = {}
+
+    @property
+    def outcome(self) -> SpreadThreads:
+        """What all of it came to so far."""
+        return SpreadThreads(self._pinned_count, dict(self._left_by_reason))
 
     def spread(self, look: CommandLook) -> list[SpreadThread]:
         """What it did after the look; nothing where each busy thread has a CPU, or is left alone."""
@@ -75,8 +72,10 @@ class ThreadSpreader:
         reason = self._why_not_pinned(thread.tid, cpu)
         if reason is not None:
             self._left.add(thread.tid)
+            self._left_by_reason[reason] = self._left_by_reason.get(reason, 0) + 1
             return SpreadThread(thread.tid, thread.name, None, reason)
         self._cpu_by_tid[thread.tid] = cpu
+        self._pinned_count += 1
         self._given.add(cpu)
         return SpreadThread(thread.tid, thread.name, cpu)
 

@@ -1,6 +1,7 @@
 """Whether noisewatch itself was woken when it was due, while it waited for a command: what was late, and why.
 
     /proc/PID/schedstat    177645329 16002335 366      ns on a CPU, ns ready and waiting for one, …
+                           0 0 0                       nothing of it is counted (CONFIG_SCHED_INFO, delayacct)
 
 What its own CPU kept it waiting for, the kernel counts. What it is late beyond that is not its CPU's doing: the whole
 machine stood still (a hypervisor had paused it, or firmware had it), or somebody stopped noisewatch alone.
@@ -10,40 +11,75 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import StartedCommand, scheduling_of
 
+_PROMPT_NS = 10_000_000  # a wait may end so late anyway: it is told in ms, and timers may go by ticks
+
+
+def read_own_wait_ns() -> int | None:
+    """How long our main thread has waited for a CPU since it began; None where this kernel does not tell."""
+    return own_wait_ns(scheduling_of(os.getpid()))
+
+
+def own_wait_ns(schedstat: str) -> int | None:
+    """By that text, whose thread has run; None where it tells nothing."""
+    try:
+        ran_ns, waited_ns = parse_schedstat(schedstat)
+    except Malformed:
+        return None
+    return waited_ns if ran_ns else None
+
 
 class WakeUps:
-    """Of one repetition. `held_up_ns`: late for no reason of its CPU; `seen_late_ns`: by how much its end was, at most.
+    """Of one repetition; to be made before its command is started.
 
-    A pause counts from when it was due, so one that is shorter than the waits (100 ms) may be missed. Without
-    schedstat neither is known, and both are 0.
+    `held_up_ns`: late for no reason of its CPU; `seen_late_ns`: by how much its end was seen late, at most. A pause
+    counts from when it was due, so one that is shorter than the waits (100 ms) may be missed. Without schedstat
+    `seen_late_ns` is None, and waits for a CPU are in `held_up_ns` too.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, wait_ns: Callable[[], int | None] = read_own_wait_ns, now_ns: Callable[[], int] = time.monotonic_ns
+    ) -> None:
         self.held_up_ns = 0
-        self.seen_late_ns = 0
+        self.seen_late_ns: int | None = 0
+        self._read_wait_ns, self._now_ns = wait_ns, now_ns
+        self._alive_at_ns = wait_ns()  # how long we had waited when the command was last known not to have ended
+        self._unrun_ns = 0  # since then no thread of ours ran
+
+    @contextmanager
+    def working(self, started: StartedCommand) -> Iterator[None]:
+        """For what is done instead of waiting, as the command's own `noticed`.
+
+        Threads of ours that read files keep the main one from seeing the end, and wait for a CPU as well.
+        """
+        began_ns, used_ns = time.monotonic_ns(), time.process_time_ns()
+        with started.noticed():
+            yield
+        self._unrun_ns = max(time.monotonic_ns() - began_ns - (time.process_time_ns() - used_ns), 0)
 
     def wait(self, started: StartedCommand, until_ns: int) -> EndedCommand | None:
         """As the command's own `wait`."""
-        before_ns = _waited_ns()
+        before_ns = self._read_wait_ns()
+        started.look()
+        if not started.has_ended:
+            self._alive_at_ns, self._unrun_ns = before_ns, 0
         end = started.wait(until_ns)
-        now_ns, after_ns = time.monotonic_ns(), _waited_ns()
-        if before_ns is not None and after_ns is not None:
-            waited_ns = after_ns - before_ns
-            held_up_ns = max(now_ns - until_ns - waited_ns, 0)
-            self.held_up_ns += held_up_ns
-            if end is not None:
-                self.seen_late_ns = waited_ns + held_up_ns
+        now_ns, after_ns = self._now_ns(), self._read_wait_ns()
+        late_ns = now_ns - until_ns - (_grown(before_ns, after_ns) or 0)
+        held_up_ns = late_ns if late_ns > _PROMPT_NS else 0
+        self.held_up_ns += held_up_ns
+        if end is not None:
+            waited_ns = _grown(self._alive_at_ns, after_ns)
+            self.seen_late_ns = None if waited_ns is None else max(waited_ns, self._unrun_ns) + held_up_ns
         return end
 
 
-def _waited_ns() -> int | None:
-    try:
-        return parse_schedstat(scheduling_of(os.getpid()))[1]
-    except Malformed:
-        return None
+def _grown(before_ns: int | None, after_ns: int | None) -> int | None:
+    return None if before_ns is None or after_ns is None else after_ns - before_ns

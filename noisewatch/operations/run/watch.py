@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from noisewatch.kernel.snapshot.counters import Counters, read_counters
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.system.clock import ClockOffsets, clock_offsets_now
 from noisewatch.kernel.tasks.children import descendants_in, parents_in
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Json, Machine
 from noisewatch.model.interval.interval import Interval, interval_between
-from noisewatch.model.run.repetition import ClockShift
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
@@ -23,17 +23,14 @@ _LONG_NS = NS_PER_S // 20
 _LATEST_NS = NS_PER_S
 _PATIENCE = 20  # looks at a repetition before they become fewer
 _LEAST_READ = 8  # processes in a look: the command and who disturbs it, however slow the machine is
-_AT_ONCE_NS = 20_000  # two clocks that are read in so short a time are read at the same time
-_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The counters at one instant, and how far the clocks are apart, in ns."""
+    """The counters at one instant, and how far the clocks are apart."""
 
     snapshot: Snapshot
-    wall_ahead_ns: int  # the time of day before CLOCK_MONOTONIC
-    boot_ahead_ns: int  # CLOCK_BOOTTIME before it
+    clocks: ClockOffsets
 
 
 class RunWatch:
@@ -45,6 +42,7 @@ class RunWatch:
         self.counting = counting or machine
         self._options = replace(options, is_discreet=True)
         self._task_reader = TaskReader()
+        self._bystanders: Mapping[int, int] = {}  # processes below us that no command has started, and since when
         self._snapshot = self._read(None)
         self._counters: Counters | None = None
 
@@ -54,8 +52,14 @@ class RunWatch:
         return self._snapshot
 
     def begin(self) -> None:
-        """All threads are known from here on; a look within a repetition reads as many as the budget allows."""
-        self._snapshot = self._read(self._snapshot)
+        """All threads are known from here on; a look within a repetition reads as many as the budget allows.
+
+        No command has been started yet: who is below us now helps us, or was a shell's for which this process was put.
+        """
+        found = self._read(self._snapshot)
+        tasks = found.tasks.by_tid if found.tasks is not None else {}
+        self._bystanders = {pid: tasks[pid].started_ticks for pid in found.own_pids - {os.getpid()} if pid in tasks}
+        self._snapshot = self._with_own_pids(found)
         self._counters = read_counters(self.counting)
         self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S), _LEAST_READ)
 
@@ -66,11 +70,7 @@ class RunWatch:
     def mark(self) -> Mark:
         """The counters now: right before a repetition, and right after it."""
         self._counters = read_counters(self.counting, self._counters)
-        return Mark(
-            self._counters.within(self._snapshot),
-            wall_ahead_ns=ahead_ns(time.time_ns),
-            boot_ahead_ns=ahead_ns(lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)),
-        )
+        return Mark(self._counters.within(self._snapshot), clock_offsets_now())
 
     def look(self) -> Interval:
         """The window from the last look until now."""
@@ -93,26 +93,13 @@ class RunWatch:
     def _read(self, previous: Snapshot | None) -> Snapshot:
         snapshot = read_snapshot(self._machine, self._options, self._task_reader, previous)
         snapshot = replace(snapshot, runs=(), commands={}) if snapshot.runs else snapshot
+        return self._with_own_pids(snapshot)
+
+    def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
+        """Whom the command has started is below us: orphans come back to us."""
         if snapshot.tasks is None:
             return snapshot
-        own_pids = snapshot.own_pids | descendants_in(
-            parents_in(snapshot.tasks), [os.getpid()]
-        )  # orphans come back to us
-        return replace(snapshot, own_pids=own_pids)
-
-
-def ahead_ns(clock: Callable[[], int], monotonic: Callable[[], int] = time.monotonic_ns) -> int:
-    """How far a clock is before CLOCK_MONOTONIC, by the try that was interrupted the least."""
-    tries: list[tuple[int, int]] = []
-    while len(tries) < _TRIES and (not tries or tries[-1][0] > _AT_ONCE_NS):
-        before_ns, now_ns, after_ns = monotonic(), clock(), monotonic()
-        tries.append((after_ns - before_ns, now_ns - (before_ns + after_ns) // 2))
-    return min(tries)[1]
-
-
-def shift_between(before: Mark, after: Mark) -> ClockShift:
-    """How far the clocks moved apart."""
-    return ClockShift(
-        stepped_ns=after.wall_ahead_ns - before.wall_ahead_ns,
-        suspended_ns=after.boot_ahead_ns - before.boot_ahead_ns,
-    )
+        tasks = snapshot.tasks.by_tid
+        others = {pid for pid, since in self._bystanders.items() if pid in tasks and tasks[pid].started_ticks == since}
+        parents = {pid: parent for pid, parent in parents_in(snapshot.tasks).items() if pid not in others}
+        return replace(snapshot, own_pids=self._machine.own_pids | descendants_in(parents, [os.getpid()]))

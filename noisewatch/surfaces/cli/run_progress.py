@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.run.clock_speed import calibrated_khz
+from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.reason_words import conclude_repetition, left_words
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reasons import RunOutcome, Unwatched
 from noisewatch.kinds import Tracer
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.reports.parts.colours import painted_row
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
     from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.progress import RunBeginning
+    from noisewatch.operations.run.series import RunSeries
     from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
 
 _BY_TRACE = " (attribution: kernel trace)"
@@ -108,10 +112,12 @@ class OneRun(TerminalListener):
     """
 
     _tracer = Tracer.NONE
+    _of_machine: tuple[Unwatched, ...] = ()
 
     def on_begin(self, beginning: RunBeginning) -> None:
         """Nothing is said before it has ended."""
         self._tracer = beginning.options.tracer
+        self._of_machine = tuple(not_watched(beginning.machine, calibrated_khz(beginning.opening)))
 
     def on_remark(self, text: str) -> None:
         print(f"noisewatch run: {text}", file=sys.stderr, flush=True)
@@ -119,9 +125,25 @@ class OneRun(TerminalListener):
     def on_repetition(self, judged: JudgedRepetition) -> None:
         conclusion = "cut short, " if judged.repetition.is_cut_short else ""
         conclusion += conclude_repetition(judged.verdict, judged.repetition.length_ns)
+        if judged.verdict.outcome == RunOutcome.UNDISTURBED:
+            conclusion += _not_watched([*self._of_machine, *judged.verdict.unwatched])
         trace = judged.repetition.trace
         by = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
         self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + by)
         left = left_words(judged.repetition)
         if left is not None:
             self.on_remark(left)
+
+    def tell_machine(self, series: RunSeries) -> None:
+        """Whether the machine was the same after the run, where it was to be calibrated."""
+        if series.options.calibration_s:
+            from noisewatch.operations.run.conclusion import conclude  # most single runs are not
+            from noisewatch.surfaces.reports.run.sentences import machine_sentences
+
+            for sentence in machine_sentences(conclude(series)):
+                self.on_remark(sentence)
+
+
+def _not_watched(unwatched: Sequence[Unwatched]) -> str:
+    """What an undisturbed run may have met all the same, in brackets; why is in the reports."""
+    return f" (not watched: {', '.join(each.what for each in unwatched)})" if unwatched else ""

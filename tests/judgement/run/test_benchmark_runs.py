@@ -7,15 +7,24 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.judgement.run.benchmark_runs import MarkedRun, mark_run
+from noisewatch.judgement.run.benchmark_runs import MarkedRun, WatchedCommand, mark_run
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.model.interval.clock_shift import ClockShift
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
-from noisewatch.model.run.repetition import ClockShift, Repetition
-from tests.written.quiet_machine import process
+from noisewatch.model.run.placement import Placement
+from noisewatch.model.run.repetition import Repetition
+from tests.judgement.run.test_placement_reasons import placed
+from tests.kernel.tasks.commands import thread_look
+from tests.model.run.places import ONE_NODE, TWO_KINDS, TWO_NODES, UNKNOWN_NODES
+from tests.written.quiet_machine import CPUS, process
 from tests.written.repetitions import MS, THREADED, ran, repeat
 
 _WATCHER, _TOOL, _WORKER, _HOG = 900, 901, 902, 950
 _WALL_NS = 1_763_900_000 * 10**9
+_KHZ = {2: 3_000_000.0}
+_PLACED = placed([thread_look(_WORKER, 2, 100 * MS)], [thread_look(_WORKER, 2, 900 * MS)], places=ONE_NODE)
 
 
 def _moment(at: int, hog_ms: float = 0, children_ms: float = 0, worker_ms: float | None = None) -> dict[str, str]:
@@ -56,8 +65,11 @@ def _run(began_ms: float, ended_ms: float, hooked: HookedRun | None = None) -> B
     )
 
 
-def _marked(run: BenchmarkRun, *repetitions: Repetition) -> MarkedRun:
-    return mark_run(run, repetitions, frozenset())
+def _marked(
+    run: BenchmarkRun, *repetitions: Repetition, placement: Placement = _PLACED, khz_by_cpu: Mapping[int, float] = _KHZ
+) -> MarkedRun:
+    watched = WatchedCommand(repetitions=[(each, placement) for each in repetitions], khz_by_cpu=khz_by_cpu)
+    return mark_run(run, watched)
 
 
 def _hogged() -> Repetition:
@@ -116,6 +128,58 @@ def test_a_run_of_a_later_repetition_is_found_there() -> None:
     later = _hogged()
     earlier = replace(later, began_wall_ns=_WALL_NS - 3600 * 10**9)
     assert _marked(_run(1000, 1500), earlier, later).verdict.outcome == "disturbed"
+
+
+def _slowed() -> Repetition:
+    """The only target CPU had a lower clock in the third half second of six."""
+    clock = f"{CPUS}/cpu2/cpufreq/scaling_cur_freq"
+    ticking = {f"{CPUS}/nohz_full": "\n"}
+    khz = [2_400_000 if at == 3 else 3_000_000 for at in range(7)]
+    whole = _repetition(*[_moment(at) | ticking | {clock: f"{khz[at]}\n"} for at in range(7)])
+    windows = tuple(interval_between(_of_cpu_2(each.before), _of_cpu_2(each.after)) for each in whole.windows)
+    span = interval_between(_of_cpu_2(whole.span.before), _of_cpu_2(whole.span.after))
+    return replace(whole, windows=windows, span=span, allowed=frozenset({2}))
+
+
+def _of_cpu_2(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, target=replace(snapshot.target, cpus=frozenset({2})))
+
+
+def test_a_clock_below_the_calibrated_one_disturbs_the_run_that_met_it() -> None:
+    verdicts = [_marked(_run(*when), _slowed()).verdict for when in ((0, 1000), (990, 1510), (1600, 2900))]
+    assert [each.outcome for each in verdicts] == ["undisturbed", "disturbed", "undisturbed"]
+    assert [reason.kind for reason in verdicts[1].reasons] == ["clock-lowered"]
+    assert _marked(_run(990, 1510), _slowed(), khz_by_cpu={}).verdict.outcome == "undisturbed"
+
+
+@pytest.mark.parametrize("places", [TWO_NODES, TWO_KINDS], ids=["nodes", "kinds"])
+def test_a_thread_that_went_to_another_node_or_kind_of_core_may_have_done_so_in_any_run(
+    places: Mapping[int, CpuPlace],
+) -> None:
+    moved = placed([thread_look(_WORKER, 1, 100 * MS)], [thread_look(_WORKER, 2, 900 * MS)], places=places)
+    outcomes = [_marked(_run(*when), _hogged(), placement=moved).verdict.outcome for when in ((0, 1000), (1000, 1500))]
+    assert outcomes == ["unknown", "disturbed"]
+    (unknown,) = _marked(_run(0, 1000), _hogged(), placement=moved).verdict.unknowns
+    assert unknown.startswith(f"bench (tid {_WORKER}) moved to another memory node or kind of core")
+
+
+def test_a_worker_matters_to_its_own_run_however_many_there_were() -> None:
+    def outcome(cpu: int) -> str:
+        looks = [
+            [
+                thread_look(_WORKER, each, ran_ms * MS, migrations=migrations),
+                thread_look(_TOOL, 2, 90_000 * MS, migrations=0),
+            ]
+            for migrations, each, ran_ms in ((0, 1, 50), (1, cpu, 500))
+        ]
+        return _marked(_run(0, 1000), _hogged(), placement=placed(*looks, used_ns=90_500 * MS)).verdict.outcome
+
+    assert (outcome(0), outcome(2)) == ("undisturbed", "unknown")
+
+
+def test_where_nobody_knows_the_nodes_no_run_is_undisturbed() -> None:
+    unknown = placed([thread_look(_WORKER, 2, 900 * MS)], places=UNKNOWN_NODES)
+    assert _marked(_run(0, 1000), _hogged(), placement=unknown).verdict.outcome == "unknown"
 
 
 def test_what_looks_did_not_read_is_not_taken_for_the_command() -> None:

@@ -19,11 +19,16 @@ _KHZ = {2: 3_000_000.0, 3: 3_000_000.0}
 
 
 def _repetition(
-    mhz: Sequence[int | None], use: CommandUse = ALONE, busy_ms: float = 1000, looks: Sequence[int] = (0, 1, 2)
+    mhz: Sequence[int | None],
+    use: CommandUse = ALONE,
+    busy_ms: float = 1000,
+    looks: Sequence[int] = (0, 1, 2),
+    tickless: str = "",
 ) -> Repetition:
     """Of a second between two looks each; CPU 2 has these clocks at them."""
     moments = [
         ran({2: busy_ms * at}, 1.0 * at)
+        | {f"{CPUS}/nohz_full": f"{tickless}\n"}
         | ({f"{CPUS}/cpu2/cpufreq/scaling_cur_freq": f"{clock * 1000}\n"} if clock is not None else {})
         for at, clock in enumerate(mhz)
     ]
@@ -63,31 +68,80 @@ def test_a_command_of_several_threads_may_have_lowered_it_by_itself() -> None:
     assert [reason.kind for reason in verdict.own] == [ReasonKind.CLOCK_LOWERED]
 
 
+def test_what_the_driver_asked_for_is_no_clock_of_a_cpu_without_a_tick() -> None:
+    repetition = _repetition([3000, 2400, 2400], tickless="2")
+    assert clock_reasons(repetition, _KHZ) == ([], [])
+    (told,) = (each for each in not_watched(repetition.span.after, _KHZ) if "clock" in each.what)
+    assert told.what == "the clock of CPU 2"
+    assert "nohz_full" in told.why
+
+
 def test_what_was_not_calibrated_is_not_compared() -> None:
     assert clock_reasons(_repetition([3000, 2400, 2400]), {}) == ([], [])
 
 
 def test_a_machine_that_tells_its_clocks_and_was_calibrated_is_watched_for_them() -> None:
     machine = _repetition([3000, 3000, 3000]).span.after
-    assert not [each for each in not_watched(machine, True) if "clock" in each]
-    assert [each for each in not_watched(machine, False) if "nothing was calibrated" in each]
+    assert not [each for each in not_watched(machine, _KHZ) if "clock" in each.what]
+    assert [each for each in not_watched(machine, None) if "nothing was calibrated" in each.why]
 
 
 def test_a_machine_that_does_not_tell_says_so_and_its_verdicts_stay() -> None:
     paths = [f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in range(4)]
     silent = repeat(ran(), ran({2: 1000}, 1.0), own_ms=1000, gone=paths)
     assert _verdict(silent) == RepetitionVerdict(RunOutcome.UNDISTURBED)
-    assert [each for each in not_watched(silent.span.after, True) if "the clock of CPUs 2-3" in each]
+    assert [each for each in not_watched(silent.span.after, _KHZ) if each.what == "the clock of CPUs 2-3"]
 
 
 def test_heat_and_steal_that_nobody_counts_are_not_watched() -> None:
     machine = repeat(ran(), ran(seconds=1.0)).span.after
-    told = " ".join(not_watched(machine, True))
+    told = " ".join(map(str, not_watched(machine, _KHZ)))
     assert "steal" not in told  # on bare metal there is none
     counts = replace(machine.background.throttling, count_by_core_cpu={2: None})
     silent = replace(machine, background=replace(machine.background, throttling=counts))
-    assert "heat" in " ".join(not_watched(silent, True))
+    assert "heat" in " ".join(map(str, not_watched(silent, _KHZ)))
     virtual = replace(machine, platform=replace(machine.platform, virtual="kvm"))
-    assert "steal" in " ".join(not_watched(virtual, True))
+    assert "steal" in " ".join(map(str, not_watched(virtual, _KHZ)))
     times = {cpu: replace(time, ticks=(*time.ticks[:7], 1)) for cpu, time in (machine.cpu_time or {}).items()}
-    assert "steal" not in " ".join(not_watched(replace(virtual, cpu_time=times), True))
+    assert "steal" not in " ".join(map(str, not_watched(replace(virtual, cpu_time=times), _KHZ)))
+
+
+def test_a_target_cpu_that_the_calibration_has_not_measured_is_not_watched() -> None:
+    machine = _repetition([3000, 3000, 3000]).span.after
+    (told,) = (each for each in not_watched(machine, {2: 3e6}) if "clock" in each.what)
+    assert told.what == "the clock of CPU 3"
+    assert "calibration" in told.why
+
+
+@pytest.mark.parametrize(
+    ("repetition", "words"),
+    [
+        (_repetition([3000, 3000, 3000]), None),
+        (_repetition([3000, 3000, 3000], looks=(0, 2)), None),
+        (_repetition([3000, 3000, 3000], busy_ms=500), "no target CPU was busy all along"),
+        (_repetition([3000, 3000, 3000], use=THREADED), "several threads"),
+        (_repetition([3000, 3000, 3000], tickless="2-3"), None),
+    ],
+    ids=["watched", "by one look", "it slept", "threads", "on no CPU that tells it"],
+)
+def test_a_repetition_whose_clock_nobody_compared_says_why(repetition: Repetition, words: str | None) -> None:
+    verdict = _verdict(repetition)
+    assert verdict.outcome == RunOutcome.UNDISTURBED
+    assert [each.what for each in verdict.unwatched] == ["the clock"] * (words is not None)
+    assert words is None or words in verdict.unwatched[0].why
+
+
+def test_one_that_was_over_before_the_first_look_says_so_too() -> None:
+    whole = _repetition([3000, 3000, 3000], looks=(0, 2))
+    (told,) = _verdict(replace(whole, ended_ns=whole.ended_ns - MS)).unwatched
+    assert "no look" in told.why
+
+
+def test_where_a_thread_went_from_cpu_to_cpu_the_looks_that_compared_a_clock_have_to_cover_half_of_it() -> None:
+    moments = [
+        ran({2: at_2, 3: at_3}, 1.0 * at) | {f"{CPUS}/nohz_full": "\n"}
+        for at, (at_2, at_3) in enumerate([(0, 0), (1000, 0), (1500, 500), (2000, 1000), (3000, 1000)])
+    ]
+    half = repeat(*moments, looks=range(5), own_ms=4000)
+    assert _verdict(half).unwatched == ()
+    assert len(_verdict(replace(half, windows=half.windows[1:])).unwatched) == 1

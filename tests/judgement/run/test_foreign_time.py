@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
-from noisewatch.model.run.repetition import Repetition
+from noisewatch.model.run.repetition import CommandUse, Repetition
 from tests.written.quiet_machine import process, stat_file
 from tests.written.repetitions import ALONE, MS, THREADED, judge, late, ran, repeat
 
@@ -252,3 +252,18 @@ def test_a_process_that_it_leaves_itself_is_its_own() -> None:
     assert judge(repeat(*moments, own_ms=700, use=use, own_pids=[700, 900, 901])) == RepetitionVerdict(
         RunOutcome.UNDISTURBED
     )
+
+
+@pytest.mark.parametrize("use", [replace(ALONE, waited_ns=0), THREADED])
+def test_a_command_that_left_its_cpus_to_one_that_had_as_much_there_is_not_known_to_be_alone(use: CommandUse) -> None:
+    moments = (ran(), ran({2: 900}, 1.0))
+    for allowed in (frozenset({2}), frozenset({2, 3})):
+        assert judge(repeat(*moments, own_ms=900, use=use, allowed=allowed)).outcome == RunOutcome.UNDISTURBED
+    verdict = judge(repeat(*moments, own_ms=900, use=use, allowed=frozenset({0, 2})))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "set its affinity to CPUs 0,2:" in verdict.unknowns[0]
+
+
+def test_where_the_affinity_of_a_command_is_unknown_nobody_knows_where_it_ran() -> None:
+    repetition = replace(repeat(ran(), ran({2: 900}, 1.0), own_ms=900), allowed=None)
+    assert judge(repetition).outcome == RunOutcome.UNKNOWN

@@ -9,7 +9,8 @@ import pytest
 from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel, QuotaThrottling
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.model.run.repetition import ClockShift, Repetition
+from noisewatch.model.interval.clock_shift import ClockShift
+from noisewatch.model.run.repetition import Repetition
 from tests.written.quiet_machine import CPUS, quiet_files, stat_file
 from tests.written.repetitions import MS, judge, ran, repeat
 
@@ -92,21 +93,32 @@ def test_a_target_cpu_that_went() -> None:
     assert ReasonKind.OFFLINE in _kinds(repeat(ran(), ran({2: 900}, 1.0) | gone, own_ms=900))
 
 
-def test_a_quota_that_stopped_the_group() -> None:
-    def group(periods: int) -> dict[str, str]:
-        folder = "/sys/fs/cgroup/ci"
-        return {
-            "/proc/self/cgroup": "0::/ci\n",
-            f"{folder}/cgroup.controllers": "cpu\n",
-            f"{folder}/cpu.max": "50000 100000\n",
-            f"{folder}/cpu.stat": f"nr_periods 10\nnr_throttled {periods}\nthrottled_usec {periods * 1000}\n",
-        }
+def _group(enforced: int, periods: int) -> dict[str, str]:
+    """Of noisewatch, with a quota in so many periods, which has stopped it in some."""
+    folder = "/sys/fs/cgroup/ci"
+    return {
+        "/proc/self/cgroup": "0::/ci\n",
+        f"{folder}/cgroup.controllers": "cpu\n",
+        f"{folder}/cpu.max": "50000 100000\n",
+        f"{folder}/cpu.stat": f"nr_periods {enforced}\nnr_throttled {periods}\nthrottled_usec {periods * 1000}\n",
+    }
 
-    moments = (ran() | group(1), ran({2: 900}, 1.0) | group(4))
+
+def test_a_quota_that_stopped_the_group() -> None:
+    moments = (ran() | _group(10, 1), ran({2: 900}, 1.0) | _group(20, 4))
     (reason,) = judge(repeat(*moments, own_ms=900)).reasons
     assert (reason.kind, reason.ns) == (ReasonKind.QUOTA, 3 * MS)
     uncounted = repeat(*moments, own_ms=900, gone=("/sys/fs/cgroup/ci/cpu.stat",))
     assert judge(uncounted).outcome == RunOutcome.UNKNOWN
+
+
+def test_where_a_quota_counts_no_period_it_counts_no_stop_either() -> None:
+    counted, still = (
+        judge(repeat(ran() | _group(10, 1), ran({2: 900}, 1.0) | _group(enforced, 1), own_ms=900))
+        for enforced in (20, 10)
+    )
+    assert counted.outcome == RunOutcome.UNDISTURBED
+    assert still.unknowns == ("whether the CPU quota of /sys/fs/cgroup/ci stopped it is not known",)
 
 
 def test_without_vmstat_nobody_knows_whether_pages_were_swapped() -> None:
@@ -127,7 +139,8 @@ def _in_a_group(*stops: int | None, quota_share: float = 0.5) -> Repetition:
     quiet = _quiet()
 
     def look(snapshot: Snapshot, periods: int | None) -> Snapshot:
-        throttling = QuotaThrottling(periods or 0, (periods or 0) * MS, 10)
+        enforced = round(snapshot.taken_at_ns / MS / 100)
+        throttling = QuotaThrottling(periods or 0, (periods or 0) * MS, enforced)
         level = CgroupLevel("/sys/fs/cgroup/scope", quota_share, throttling, period_us=100_000)
         groups = {} if periods is None else {77: (level,)}
         return replace(snapshot, own_pids=snapshot.own_pids | {77}, worker_cgroups=groups)
@@ -207,3 +220,21 @@ def test_an_end_that_was_seen_late_is_unknown() -> None:
     assert "up to 6" in verdict.unknowns[0]
     short = repeat(ran(), ran({2: 9}, 0.01), seconds=0.01, own_ms=9)
     assert judge(replace(short, seen_late_ns=MS // 10)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_an_end_of_which_nobody_knows_how_late_it_was_seen_is_unknown_unless_the_command_ran_until_then() -> None:
+    ran_on, slept = (repeat(ran(), ran({2: ms}, 1.0), own_ms=ms) for ms in (998, 900))
+    assert judge(replace(ran_on, seen_late_ns=None)).outcome == RunOutcome.UNDISTURBED
+    verdict = judge(replace(slept, seen_late_ns=None))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "/proc/PID/schedstat" in verdict.unknowns[0]
+    threaded = judge(replace(ran_on, seen_late_ns=None, use=replace(ran_on.use, ran_alone=False)))
+    assert any("/proc/PID/schedstat" in each for each in threaded.unknowns)
+
+
+def test_a_delay_that_nobody_can_explain_is_not_said_to_have_met_a_free_cpu() -> None:
+    idle = _held_up(100, 2.0)
+    explained, unexplained = judge(idle), judge(replace(idle, seen_late_ns=None))
+    assert "though its CPU was free" in explained.unknowns[0]
+    assert "though" not in unexplained.unknowns[0]
+    assert "stood still" in unexplained.unknowns[0]

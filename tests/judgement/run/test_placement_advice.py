@@ -24,8 +24,8 @@ def _lines(
     placement: Placement, places: Mapping[int, CpuPlace] = TWO_NODES, isolated: CpuSet = frozenset()
 ) -> list[str]:
     return [
-        f"{advice.fault}: {' '.join(advice.argv)}"
-        for advice in placement_advice(placement, SECOND_NS, places, ("./bench", "-x"), isolated)
+        f"{advice.fault}: {' '.join(advice.before)}"
+        for advice in placement_advice(placement, SECOND_NS, places, isolated)
     ]
 
 
@@ -35,23 +35,23 @@ def _moved(first: int, second: int) -> list[list[ThreadLook]]:
 
 
 def test_what_moved_between_nodes_is_bound_to_the_one_where_it_ran_most() -> None:
-    assert _lines(placed(*_moved(1, 2))) == ["nodes: numactl --cpunodebind=1 --membind=1 ./bench -x"]
+    assert _lines(placed(*_moved(1, 2))) == ["nodes: numactl --cpunodebind=1 --membind=1"]
 
 
 @pytest.mark.parametrize(("target", "isolated"), [({0, 1, 2}, ()), ({0, 1, 2, 3}, (2, 3))])
 def test_part_of_a_node_or_isolated_cpus_are_named_one_by_one(target: set[int], isolated: tuple[int, ...]) -> None:
     listed = "2" if 3 not in target else "2-3"
     found = _lines(placed(*_moved(1, 2), target=frozenset(target)), isolated=frozenset(isolated))
-    assert found == [f"nodes: taskset -c {listed} numactl --membind=1 ./bench -x"]
+    assert found == [f"nodes: taskset -c {listed} numactl --membind=1"]
 
 
 def test_what_moved_between_kinds_of_cores_gets_the_fast_ones() -> None:
-    assert _lines(placed(*_moved(1, 2), places=TWO_KINDS), TWO_KINDS) == ["cores: taskset -c 0-1 ./bench -x"]
+    assert _lines(placed(*_moved(1, 2), places=TWO_KINDS), TWO_KINDS) == ["cores: taskset -c 0-1"]
 
 
 def test_memory_of_other_nodes_is_bound_to_the_targets() -> None:
     placement = replace(placed([thread_look(9, 2, 5)], target=frozenset({2, 3})), memory=_ELSEWHERE)
-    assert _lines(placement) == ["memory: numactl --cpunodebind=1 --membind=1 ./bench -x"]
+    assert _lines(placement) == ["memory: numactl --cpunodebind=1 --membind=1"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_little_or_unknown_memory_needs_no_advice(memory: MemoryElsewhere) -> No
 def test_stacked_threads_are_to_be_spread_over_the_target() -> None:
     threads = [thread_look(tid, 2, 5, state="R", waited_ns=SECOND_NS // 2) for tid in (8, 9)]
     placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}))
-    assert _lines(placement, ONE_NODE) == ["stacked: noisewatch run --cpus 2-3 --spread -- ./bench -x"]
+    assert _lines(placement, ONE_NODE) == ["stacked: noisewatch run --cpus 2-3 --spread --"]
 
 
 def _wandering(ran: int) -> list[list[ThreadLook]]:
@@ -72,7 +72,7 @@ def _wandering(ran: int) -> list[list[ThreadLook]]:
 
 
 def test_a_busy_thread_that_moves_again_and_again_is_to_be_pinned() -> None:
-    assert _lines(placed(*_wandering(1000), places=ONE_NODE), ONE_NODE) == ["moving: taskset -c 0 ./bench -x"]
+    assert _lines(placed(*_wandering(1000), places=ONE_NODE), ONE_NODE) == ["moving: taskset -c 0"]
 
 
 def test_threads_that_share_the_work_are_not() -> None:

@@ -81,7 +81,7 @@ def test_threads_that_shared_a_cpu_for_a_moment_are_not(waited_ns: int | None, l
     assert (_kinds(_stacked(waited_ns, looks))[1] == [ReasonKind.STACKED]) is is_told
 
 
-_SEEN = [thread_look(9, 1, 90)]
+_SEEN = [thread_look(9, 1, 90, migrations=0)]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,8 @@ _SEEN = [thread_look(9, 1, 90)]
     [
         (placed(_SEEN, used_ns=100), None),
         (placed(_SEEN, used_ns=300), "30%"),
+        (placed([thread_look(9, 1, 90)], used_ns=100), "does not count it"),
+        (placed([thread_look(9, 1, 90)], used_ns=100, places=ONE_NODE), None),
         (placed(_SEEN), "how much of its CPU time"),
         (placed(used_ns=100), "no look"),
         (placed(used_ns=100, target=frozenset({0, 1})), None),
@@ -104,6 +106,43 @@ _SEEN = [thread_look(9, 1, 90)]
 def test_what_could_not_be_seen_is_unknown_where_it_matters(placement: Placement, words: str | None) -> None:
     reason = why_placement_unknown(placement)
     assert reason is None if words is None else words in str(reason)
+
+
+def _followed(*steps: tuple[int, int], begun: int | None = 0) -> str | None:
+    """Why the placement is unknown of a thread that each look found on this CPU, with so many migrations."""
+    tally = PlacementTally(ALL, TWO_NODES, {9: begun})
+    for at, (cpu, migrations) in enumerate(steps, start=1):
+        tally.add(CommandLook(0, by_tid(thread_look(9, cpu, 100 * at, migrations=migrations))))
+    return why_placement_unknown(tally.placement(NOWHERE_ELSE, 100 * len(steps)))
+
+
+def test_where_a_thread_went_between_looks_that_found_it_in_one_place_is_unknown() -> None:
+    away = _followed(*[(0, 10 * at) for at in range(1, 5)])
+    assert away is not None
+    assert "moved more often than the looks saw" in away
+    assert "known for 0%" in away
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(0, 0)] * 5,
+        [(0, 0), (1, 1), (1, 1), (1, 1), (1, 1)],
+        [(0, 0), (0, 0), (0, 3), (0, 3), (0, 3)],
+        [(0, 2), (0, 2), (0, 2), (0, 2), (0, 2)],
+    ],
+    ids=["it stayed", "it was seen to move", "a fifth of its time is in doubt", "so is the begin"],
+)
+def test_where_a_thread_was_but_for_a_small_part_of_its_time_is_known(steps: list[tuple[int, int]]) -> None:
+    assert _followed(*steps) is None
+
+
+def test_migrations_before_the_command_began_and_those_of_its_children_are_told_apart() -> None:
+    assert _followed(*[(0, 3)] * 5, begun=3) is None
+    assert "does not count it" in str(_followed(*[(0, 3)] * 2, begun=None))
+    child = PlacementTally(ALL, TWO_NODES, {8: 3})
+    child.add(CommandLook(0, by_tid(thread_look(9, 0, 100, migrations=3))))
+    assert "known for 0%" in str(why_placement_unknown(child.placement(NOWHERE_ELSE, 100)))
 
 
 _QUIET = RepetitionVerdict(RunOutcome.UNDISTURBED)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
 from noisewatch.model.run.repetition import Repetition
-from tests.written.quiet_machine import CPUS, process
+from tests.written.quiet_machine import CPUS, process, quiet_files
 from tests.written.repetitions import ALONE, CPUACCT, MS, SCHEDSTAT, THREADED, judge, late, ran, repeat
 
 _RANK = {RunOutcome.UNDISTURBED: 0, RunOutcome.UNKNOWN: 1, RunOutcome.DISTURBED: 2}
@@ -23,8 +23,10 @@ _COUNTS = (
     "/proc/vmstat",
     f"{CPUS}/cpu2/topology/thread_siblings_list",
 )
+_GROUPS = ("/proc/self/cgroup", "/proc/self/mountinfo")
 _FILES = (
     *_COUNTS,
+    *_GROUPS,
     CPUACCT,
     SCHEDSTAT,
     "/proc/900/stat",
@@ -45,8 +47,12 @@ def _repetition(
     is_alone: bool,
     marks: tuple[int, int] = (0, -1),
     gone: tuple[str, ...] = (),
+    still: tuple[str, ...] = (),
 ) -> Repetition:
-    """Of 0.3 s, or the 0.1 s in its middle; a command had 60 % of CPU 2, another task its time from the middle on."""
+    """Of 0.3 s, or the 0.1 s in its middle; a command had 60 % of CPU 2, another task its time from the middle on.
+
+    Files that are `still` say at each moment what they said at the first one.
+    """
 
     def moment(at: int) -> dict[str, str]:
         noise_ms = foreign_ms if at >= 2 else 0.0
@@ -56,6 +62,8 @@ def _repetition(
 
     use = ALONE if is_alone else THREADED
     moments = [moment(at) for at in range(4)]
+    first = quiet_files() | moments[0]
+    moments = [each | {path: first[path] for path in still} for each in moments]
     whole = repeat(*moments, seconds=0.1, marks=marks, own_ms=60.0 * (3 if marks == (0, -1) else 1), gone=gone)
     return replace(whole, use=replace(use, user_ns=whole.use.user_ns, waited_ns=0))
 
@@ -127,10 +135,21 @@ def test_to_be_allowed_less_never_makes_a_verdict_better(foreign: float, share: 
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-@pytest.mark.parametrize("path", ["the exact count", *_COUNTS])
+@pytest.mark.parametrize("path", ["the exact count", *_COUNTS, *_GROUPS])
 def test_no_file_that_counts_may_be_missed(path: str, is_late: bool) -> None:
     exact = SCHEDSTAT if is_late else CPUACCT
     gone = (exact if path == "the exact count" else path,)
     ways = {"is_named": False, "is_late": is_late, "is_alone": True}
     assert judge(_repetition(0.0, **ways), _SIBLINGS).outcome == RunOutcome.UNDISTURBED  # type: ignore[arg-type]
     assert judge(_repetition(0.0, gone=gone, **ways), _SIBLINGS).outcome == RunOutcome.UNKNOWN  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize(
+    "path", ["the exact count", "/proc/stat", "/proc/interrupts", "/proc/softirqs", "/proc/vmstat"]
+)
+def test_no_file_that_counts_may_stand_still(path: str, is_late: bool) -> None:
+    exact = SCHEDSTAT if is_late else CPUACCT
+    still = (exact if path == "the exact count" else path,)
+    verdict = judge(_repetition(0.0, is_named=False, is_late=is_late, is_alone=True, still=still), _SIBLINGS)
+    assert verdict.outcome == RunOutcome.UNKNOWN

@@ -32,6 +32,13 @@ def test_of_several_cpus_no_share_is_told() -> None:
     assert "100 ms: 20 ms of noise on CPUs 1-2, by a (pid 1) 20 ms" in _line(_by("a", 1, 10), _by("a", 1, 10, cpu=2))
 
 
+def test_all_together_had_no_more_than_their_cpus_have() -> None:
+    assert _line(_by("a", 1, 60), _by("b", 2, 60)).startswith(
+        "disturbed, 100 ms: 100 ms (100%) of noise on CPU 1, by a"
+    )
+    assert "100 ms: 160 ms of noise on CPUs 1-2" in _line(_by("a", 1, 100), _by("b", 1, 60), _by("b", 1, 60, cpu=2))
+
+
 def test_what_has_no_time_is_told_beside_the_sum() -> None:
     throttled = RunReason(kind=ReasonKind.THROTTLED, name="the processor got too hot", cpu=1)
     line = _line(_by("a", 1, 10), _by("b", 2, 5), throttled)

@@ -66,11 +66,15 @@ def test_a_sibling_counted_in_ticks_is_unknown() -> None:
 
 
 def test_a_sibling_without_a_row_is_unknown_unless_it_is_offline() -> None:
-    after = ran({2: 900}, 1.0)
-    rows = "".join(f"{line}\n" for line in after["/proc/stat"].splitlines() if not line.startswith("cpu1"))
-    assert _judge(ran(), after | {"/proc/stat": rows}).outcome == RunOutcome.UNKNOWN
-    offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", "/proc/stat": rows}
-    assert _judge(ran() | offline, after | offline).outcome == RunOutcome.UNDISTURBED
+    before, after = (_without_row_of_cpu1(files) for files in (ran(), ran({2: 900}, 1.0)))
+    assert _judge(ran(), after).outcome == RunOutcome.UNKNOWN
+    offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n"}
+    assert _judge(before | offline, after | offline).outcome == RunOutcome.UNDISTURBED
+
+
+def _without_row_of_cpu1(files: dict[str, str]) -> dict[str, str]:
+    rows = [line for line in files["/proc/stat"].splitlines(keepends=True) if not line.startswith("cpu1")]
+    return files | {"/proc/stat": "".join(rows)}
 
 
 def test_where_nobody_knows_which_cpus_are_siblings_that_is_unknown() -> None:

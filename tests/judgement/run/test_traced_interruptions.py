@@ -10,7 +10,7 @@ from noisewatch.kernel.trace.window import TracedTime
 from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import CommandUse
 from tests.written.repetitions import ALONE, THREADED, judge, ran, repeat
-from tests.written.trace_windows import interruption_time, traced
+from tests.written.trace_windows import interruption_time, thread_time, traced
 
 _FOREIGNER = Thread(900, "mapper", 900, False)
 _CALL = "call_function_single"
@@ -45,7 +45,22 @@ def test_the_tick_and_what_comes_with_it_are_always_there() -> None:
 def test_a_softirq_of_the_tick_that_lasts_is_a_disturbance_unless_it_frees_what_the_command_gave_back() -> None:
     tick = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="tick_nohz_handler")
     assert _ms(_judge(tick, interruption_time(Kind.SOFTIRQ, "TIMER", 20, 100))) == ([20], [])
-    assert _ms(_judge(tick, interruption_time(Kind.SOFTIRQ, "RCU", 20, 100))) == ([], [20])
+    freed = _judge(tick, interruption_time(Kind.SOFTIRQ, "RCU", 20, 100), use=replace(THREADED, minor_faults=200_000))
+    assert _ms(freed) == ([], [20])
+
+
+def test_callbacks_that_free_more_than_the_command_can_have_given_back_were_queued_by_others() -> None:
+    callbacks = interruption_time(Kind.SOFTIRQ, "RCU", 20, 100)
+    assert _ms(_judge(callbacks)) == ([20], [])
+    assert _ms(_judge(callbacks, use=replace(THREADED, minor_faults=100_000))) == ([10], [10])
+    many = interruption_time(Kind.SOFTIRQ, "RCU", 50, 100)
+    assert _ms(_judge(many, use=replace(THREADED, minor_faults=10_000_000))) == ([30], [20])
+
+
+def test_what_threads_of_the_kernel_have_freed_for_it_its_callbacks_need_not_free() -> None:
+    thread = thread_time("ksoftirqd/2", 30, 8, is_kernel=True)
+    callbacks = interruption_time(Kind.SOFTIRQ, "RCU", 10, 100)
+    assert _ms(_judge(thread, callbacks, use=replace(THREADED, minor_faults=100_000))) == ([8], [8, 2])
 
 
 def test_a_timer_that_is_not_the_tick_is_named_by_what_it_runs() -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tests.benchmark.shares import describe_trials
 from tests.lab.lab import Lab
 from tests.lab.machine import ISOLATED, kernel_image
-from tests.lab.run.series import PRIVILEGES, run_with_a_hog, verdicts_of_quiet
+from tests.lab.run.series import PRIVILEGES, quiet_repetitions, run_with_a_hog, why_not_undisturbed
 from tests.live.hog_in_a_run import SEVENTH, HogFound
 
 _AT_ONCE = 250  # as many end in the time that the lab grants a command
@@ -26,11 +27,7 @@ def main(trials: int, repetitions: int) -> None:
     with Lab(ISOLATED, image) as lab:
         for name in PRIVILEGES:
             _print_trials(lab, name, trials)
-        verdicts: list[str] = []
-        while len(verdicts) < repetitions:
-            verdicts += verdicts_of_quiet(lab, min(_AT_ONCE, repetitions - len(verdicts)))
-        for verdict, count in Counter(verdicts).most_common():
-            print(f"nobody on purpose: {verdict} {describe_trials(count, len(verdicts))}")
+        _print_quiet(lab, repetitions)
 
 
 def _print_trials(lab: Lab, name: str, trials: int) -> None:
@@ -45,11 +42,22 @@ def _print_trials(lab: Lab, name: str, trials: int) -> None:
         print(f"  {count:>4} {reason}", flush=True)
 
 
+def _print_quiet(lab: Lab, repetitions: int) -> None:
+    lines: list[dict[str, Any]] = []
+    while len(lines) < repetitions:
+        lines += quiet_repetitions(lab, min(_AT_ONCE, repetitions - len(lines)))
+    others = [line for line in lines if line["verdict"] != "undisturbed"]
+    undisturbed = len(lines) - len(others)
+    print(f"nobody on purpose: undisturbed {describe_trials(undisturbed, len(lines))}")
+    for reason, count in Counter(map(why_not_undisturbed, others)).most_common():
+        print(f"  {count:>4} {reason}", flush=True)
+
+
 def _why_others(found: Iterable[HogFound]) -> Iterator[str]:
     for each in found:
         for line in each.repetitions:
             if line["verdict"] != "undisturbed" and line["number"] != SEVENTH:
-                yield next((reason["name"] for reason in line["reasons"]), line["verdict"])
+                yield why_not_undisturbed(line)
 
 
 if __name__ == "__main__":

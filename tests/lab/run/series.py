@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tests.lab.lab import Lab
 from tests.live.hog_in_a_run import SEVENTH, HogFound
@@ -51,10 +52,16 @@ def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFoun
     return HogFound(int(pid), lines_of(lab.scratch / folder / "receipt.jsonl"))
 
 
-def verdicts_of_quiet(lab: Lab, repetitions: int) -> list[str]:
-    """Of short repetitions in which nobody disturbs on purpose."""
+def quiet_repetitions(lab: Lab, repetitions: int) -> list[dict[str, Any]]:
+    """The lines of short ones in which nobody disturbs on purpose."""
     lab.do(
         f"noisewatch run --cpus {CPU} --runs {repetitions} --calibration 1 --output quiet.jsonl -- "
         f"sh -c {shlex.quote(_SHORT)}"
     )
-    return [line["verdict"] for line in lines_of(lab.scratch / "quiet.jsonl")]
+    return lines_of(lab.scratch / "quiet.jsonl")
+
+
+def why_not_undisturbed(line: Mapping[str, Any]) -> str:
+    """The first thing that disturbed the repetition, or that is not known of it."""
+    told = [reason["name"] for reason in line["reasons"]] or line["unknowns"]
+    return f"{line['verdict']}: {told[0]}"

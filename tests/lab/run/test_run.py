@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.lab.lab import Lab
-from tests.lab.run.series import CPU, PRIVILEGES, run_with_a_hog, verdicts_of_quiet
+from tests.lab.run.series import CPU, PRIVILEGES, quiet_repetitions, run_with_a_hog, why_not_undisturbed
 from tests.live.hog_in_a_run import SEVENTH
 from tests.plumbing.receipts import lines_of
 
@@ -26,17 +27,20 @@ def _ran(lab: Lab, options: str, command: str) -> list[dict[str, Any]]:
     return lines_of(lab.scratch / "receipt.jsonl")
 
 
-@pytest.mark.parametrize("name", ["root with tracefs", pytest.param("nobody", marks=pytest.mark.lab_core)])
+@pytest.mark.parametrize("name", ["root with tracefs", "nobody"])
 def test_the_repetition_with_a_hog_is_found_and_the_hog_is_named(isolated: Lab, name: str) -> None:
     found = run_with_a_hog(isolated, PRIVILEGES[name])
     assert SEVENTH in found.numbers_of("disturbed")
     assert found.blamed == [SEVENTH]
 
 
-def test_repetitions_that_nobody_disturbs_are_not_disturbed(isolated: Lab) -> None:
-    verdicts = verdicts_of_quiet(isolated, 100)
-    assert len(verdicts) == 100
-    assert verdicts.count("disturbed") <= 2
+def test_repetitions_that_nobody_disturbs_are_undisturbed(isolated: Lab) -> None:
+    """But for a few, which emulation itself holds up."""
+    lines = quiet_repetitions(isolated, 100)
+    others = Counter(why_not_undisturbed(line) for line in lines if line["verdict"] != "undisturbed")
+    assert len(lines) == 100
+    assert others.total() <= 10, others
+    assert [line["verdict"] for line in lines].count("disturbed") <= 2, others
 
 
 def test_what_a_command_forks_by_the_hundred_is_its_own(isolated: Lab) -> None:

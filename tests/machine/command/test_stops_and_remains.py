@@ -104,10 +104,12 @@ def test_whose_orphans_are_is_not_known_while_one_lives_that_an_earlier_command_
     first_time = f"setsid sh -c 'echo $$ > {tmp_path}/left; {again}' & until [ -s {tmp_path}/left ]; do :; done"
     more = f"n=$(wc -l < {tmp_path}/orphans); until [ $(wc -l < {tmp_path}/orphans) -gt $((n+5)) ]; do sleep 0.02; done"
     script = f"echo ready; if [ -e {tmp_path}/left ]; then {more}; else {first_time}; fi"
-    with RunningWrapper(core, tmp_path, script, runs=2) as wrapper:
-        last = wrapper.end()
-        first = wrapper.reports[0]
-    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+    try:
+        with RunningWrapper(core, tmp_path, script, runs=2) as wrapper:
+            last = wrapper.end()
+            first = wrapper.reports[0]
+    finally:  # it would go on for ever
+        os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
     adopted = last["adopted_usage"]
     assert adopted["user_ns"] + adopted["system_ns"] > 0
     assert (first["may_be_others"], last["may_be_others"]) == (False, True)

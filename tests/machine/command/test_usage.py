@@ -14,7 +14,7 @@ from noisewatch.machine.command.running import Commands, StartedCommand
 from noisewatch.machine.command.usage import ResourceUsage
 from tests.machine.command.wrapped import CORES, each_core
 
-_NOTHING_TO_RUN = 100  # page faults: less than a copy of this process makes
+_NOTHING_TO_RUN = 200  # page faults: a copy of this process makes 270 and more
 
 
 def _run(core: str, *argv: str) -> tuple[StartedCommand, EndedCommand]:
@@ -88,3 +88,12 @@ def test_its_end_is_seen_though_another_thread_takes_the_signal(core: str) -> No
         taker.join()
     assert ended is not None
     assert ended.ended_ns - command.began_ns < 5_000_000_000
+
+
+@each_core
+def test_the_cpus_that_it_could_run_on_in_the_end_are_those_that_it_chose_itself(core: str) -> None:
+    own = frozenset(os.sched_getaffinity(0))
+    chosen = min(own)
+    chooses = f"import os; os.sched_setaffinity(0, {{{chosen}}})"
+    assert _run(core, "true")[1].allowed == own
+    assert _run(core, "python3", "-I", "-S", "-c", chooses)[1].allowed == frozenset({chosen})

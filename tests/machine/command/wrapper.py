@@ -67,7 +67,7 @@ def _told(ended: EndedCommand) -> dict[str, Any]:
 def _say(options: dict[str, Any], name: str, what: object) -> None:
     if name in options:
         with open(options[name], "a") as file:
-            file.write(json.dumps(what) + "\n")
+            file.write(json.dumps(what, default=sorted) + "\n")  # what JSON does not know is a set
 
 
 if __name__ == "__main__":

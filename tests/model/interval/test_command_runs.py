@@ -84,6 +84,20 @@ def test_two_commands_on_one_cpu_disturb_each_other() -> None:
     assert not interval.commands_on(2)
 
 
+def test_what_came_and_went_of_two_commands_on_one_cpu_is_noise_there() -> None:
+    others = {**_RUN, "owner": "910 1010 4026531836 noisewatch"}
+    runs = [json.dumps({**each, "cpus": "2"}) for each in (_RUN, others)]
+
+    def at(ran_ns: int, children: int) -> dict[str, str]:
+        one, other = (process(pid, "noisewatch", 0, ran_ns, children=children) for pid in (900, 910))
+        return {**one, **other}
+
+    interval = interval_of(at(0, 0), at(1_000, 45) | {"/proc/stat": stat_file({2: 90}, 300)}, runs=runs)
+    assert _culprits(interval, 2)
+    assert interval.command_share(2) == 0.0
+    assert round(interval.busy_share(2) or 0.0, 1) == 0.3
+
+
 def test_time_that_nobody_had_stays_noise() -> None:
     """No more is taken for the command than it had."""
     after = {**_WATCHING, **process(901, "bench", 2, SECOND_NS, parent=900)} | {"/proc/stat": stat_file({2: 250}, 300)}

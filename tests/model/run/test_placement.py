@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from noisewatch.kernel.memory.node_memory import NodePages
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
-from noisewatch.model.run.memory_nodes import NOWHERE_ELSE, elsewhere_by_pages, elsewhere_in_group
+from noisewatch.model.run.memory_nodes import NOWHERE_ELSE, elsewhere_by_pages
 from noisewatch.model.run.placement import Placement, ThreadPlacement, idle_shares
 from noisewatch.model.run.placement_tally import MOST_ENDED, PlacementTally, placement_of
 from tests.kernel.tasks.commands import by_tid, thread_look
@@ -214,11 +214,6 @@ def test_no_page_of_another_node_is_certain() -> None:
 def test_a_count_that_ran_backwards_is_unknown() -> None:
     found = elsewhere_by_pages({0: NodePages(1, 9)}, {0: NodePages(1, 2)}, frozenset({1}), 4096)
     assert (found.share, found.reason is None) == (None, False)
-
-
-def test_a_groups_memory_is_exact() -> None:
-    found = elsewhere_in_group({0: 100, 1: 300}, frozenset({1}))
-    assert (found.share, found.size_bytes, found.is_bound) == (0.25, 100, False)
 
 
 def test_a_thread_that_looks_found_stopped_was_so_for_half_of_the_time_before_and_behind_each() -> None:

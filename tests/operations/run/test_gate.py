@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from noisewatch.judgement.run.benchmark_runs import MarkedRun
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
 from noisewatch.model.run.benchmark_run import BenchmarkRun
-from noisewatch.operations.run.gate import gate_of_results, gate_of_series
+from noisewatch.operations.run.gate import gate_of_results, gate_of_run, gate_of_series
 from noisewatch.operations.run.pyperf_file import PyperfFile
 from noisewatch.operations.run.results import MarkedResults
+from noisewatch.operations.run.series import RunSeries
+from tests.judgement.noise.test_steadiness import calibration
 from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, disturbed_by, written_series
 
 _DISTURBED = disturbed_by("hog")
@@ -35,6 +38,14 @@ def test_retries_make_up_for_disturbed_repetitions() -> None:
     assert gate_of_series(replace(series, options=replace(series.options, runs=2))) == RunOutcome.UNDISTURBED
 
 
+def test_what_the_report_refuses_passes_no_gate() -> None:
+    """Two runs are undisturbed, as was wanted; of five that is too small a share."""
+    series = written_series(UNDISTURBED, *[_DISTURBED] * 3, UNDISTURBED)
+    options = replace(series.options, runs=2)
+    assert gate_of_series(replace(series, options=options)) == RunOutcome.DISTURBED
+    assert gate_of_series(replace(series, options=replace(options, min_undisturbed=0.4))) == RunOutcome.UNDISTURBED
+
+
 def test_each_of_two_commands_has_to_be_undisturbed() -> None:
     series = written_series(UNDISTURBED, _DISTURBED, UNDISTURBED, UNDISTURBED, has_two=True)
     assert gate_of_series(replace(series, options=replace(series.options, runs=2))) == RunOutcome.DISTURBED
@@ -43,6 +54,44 @@ def test_each_of_two_commands_has_to_be_undisturbed() -> None:
 def test_a_series_that_ended_early_is_incomplete() -> None:
     series = written_series(UNDISTURBED, ended_by=2)
     assert gate_of_series(replace(series, options=replace(series.options, runs=3))) == RunOutcome.DISTURBED
+
+
+def _calibrated(series: RunSeries, slower: float = 0.0, moved: int | None = None, failed: str = "") -> RunSeries:
+    """With a calibration at each end, of which one may have failed."""
+    return replace(
+        series,
+        options=replace(series.options, calibration_s=1.0),
+        opening=None if "before" in failed else calibration(),
+        closing=None if failed else calibration(slower, moved),
+        not_calibrated=failed or None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ends", "outcome"),
+    [
+        ({}, RunOutcome.UNDISTURBED),
+        ({"slower": 0.03}, RunOutcome.DISTURBED),
+        ({"slower": -0.03}, RunOutcome.DISTURBED),
+        ({"moved": 3}, RunOutcome.UNKNOWN),
+        ({"slower": 0.03, "moved": 3}, RunOutcome.DISTURBED),
+        ({"failed": "after the series: no memory"}, RunOutcome.UNKNOWN),
+        ({"failed": "before the series: no memory"}, RunOutcome.UNKNOWN),
+    ],
+    ids=str,
+)
+def test_a_machine_that_is_not_what_it_was_passes_nothing(ends: Mapping[str, Any], outcome: RunOutcome) -> None:
+    series = written_series(UNDISTURBED, UNDISTURBED)
+    assert gate_of_run(series) == RunOutcome.UNDISTURBED
+    assert gate_of_run(_calibrated(series, **ends)) == outcome
+    assert gate_of_run(_calibrated(written_series(UNDISTURBED), **ends), True, _results(UNDISTURBED)) == outcome
+
+
+def test_of_a_single_run_the_runs_in_the_file_count_and_in_a_series_both() -> None:
+    single, several = written_series(_DISTURBED), written_series(_DISTURBED, UNDISTURBED)
+    assert gate_of_run(single, True, _results(UNDISTURBED)) == RunOutcome.UNDISTURBED
+    assert gate_of_run(several, True, _results(UNDISTURBED)) == RunOutcome.DISTURBED
+    assert gate_of_run(written_series(UNDISTURBED), True, None) == RunOutcome.UNKNOWN
 
 
 def test_a_file_without_runs_tells_nothing() -> None:

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import NODES, read_topology
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from tests.kernel.tasks.commands import thread_files
@@ -15,7 +16,6 @@ from tests.written import BARE, Files, WrittenMachine, reading
 HOME = frozenset({2, 3})
 NUMASTAT = "numa_hit 1\nlocal_node {own}\nother_node {others}\n"
 NUMA_KERNEL = {"/proc/sys/vm/zone_reclaim_mode": "0\n"}
-GROUP = "/sys/fs/cgroup/run"
 
 
 def _nodes(others: int, **files: str) -> dict[str, str]:
@@ -31,9 +31,9 @@ def _nodes(others: int, **files: str) -> dict[str, str]:
     }
 
 
-def _watched(*moments: Files, **options: str) -> tuple[PlacementWatch, WrittenMachine]:
+def _watched(*moments: Files) -> tuple[PlacementWatch, WrittenMachine]:
     machine = WrittenMachine(*moments)
-    return PlacementWatch(machine, HOME, TWO_NODES, **options), machine
+    return PlacementWatch(machine, HOME, TWO_NODES), machine
 
 
 def test_each_command_is_told_by_itself() -> None:
@@ -71,25 +71,46 @@ def test_migrations_of_a_few_threads_are_counted_at_each_look() -> None:
     assert watch.end().threads[0].migrations == 3
 
 
+@pytest.mark.parametrize(("target", "counted"), [(HOME, 0), (frozenset({1, 2}), 3)])
+def test_migrations_of_many_threads_are_counted_at_each_look_where_the_target_spans_nodes(
+    target: CpuSet, counted: int
+) -> None:
+    """Elsewhere at each tenth look: to count them takes as long as all else of a thread."""
+
+    def many(migrations: int) -> Files:
+        threads = [thread_files(9, tid, ran_ns=migrations, threads=20, migrations=migrations) for tid in range(9, 29)]
+        return {path: text for files in (_nodes(0), *threads) for path, text in files.items()}
+
+    machine = WrittenMachine(*(many(count) for count in range(4)))
+    watch = PlacementWatch(machine, target, TWO_NODES)
+    watch.begin(9)
+    watch.sample()
+    while machine.has_next:
+        machine.advance()
+        watch.sample()
+    threads = watch.end().threads
+    assert len(threads) == 20
+    assert {thread.migrations for thread in threads} == {counted}
+
+
+def test_where_the_target_spans_nodes_migrations_count_from_the_begin_on() -> None:
+    """And not from the first look on."""
+    moments = [_nodes(0) | thread_files(9, cpu=1, ran_ns=100, migrations=count) for count in (4, 6)]
+    machine = WrittenMachine(*moments)
+    watch = PlacementWatch(machine, frozenset({1, 2}), TWO_NODES)
+    watch.begin(9)
+    machine.advance()
+    watch.sample()
+    placement = watch.end(used_ns=100)
+    assert (placement.threads[0].migrations, placement.hidden_ns) == (2, 100)
+
+
 def test_memory_of_other_nodes_is_bounded_by_what_these_gave_away() -> None:
     watch, machine = _watched(_nodes(0), _nodes(100))
     watch.begin(9)
     machine.advance()
     memory = watch.end().memory
     assert (memory.share, memory.size_bytes, memory.is_bound) == (0.25, 100 * os.sysconf("SC_PAGE_SIZE"), True)
-
-
-def test_the_most_that_its_own_group_had_elsewhere_counts() -> None:
-    path = f"{GROUP}/memory.numa_stat"
-    moments = [_nodes(0, **{path: f"anon N0={size} N1=300\nfile N0=0 N1=0\n"}) for size in (100, 0)]
-    watch, machine = _watched(*moments, cgroup=GROUP)
-    watch.begin(9)
-    for _ in range(10):
-        watch.sample()
-    machine.advance()
-    watch.sample()
-    memory = watch.end().memory
-    assert (memory.size_bytes, memory.is_bound) == (100, False)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict
+from noisewatch.operations.run.results import mark_results
+from noisewatch.operations.run.series import RunSeries
+from tests.judgement.judging import quiet_calibration
+from tests.judgement.run.test_placement_reasons import placed
+from tests.kernel.tasks.commands import thread_look
 from tests.live.noise import CPU, LOOP, noise
 from tests.surfaces.reports.run.running import lines_of
+from tests.surfaces.reports.run.written_series import UNDISTURBED, written_series
+from tests.written.quiet_machine import CPUS
+from tests.written.repetitions import MS, ran, repeat
 
 _NOISEWATCH = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU)]
 
@@ -93,3 +104,35 @@ def test_nothing_runs_where_the_files_cannot_be_meant(tmp_path: Path) -> None:
 
 def test_the_status_of_a_command_that_failed_stays(tmp_path: Path) -> None:
     assert _ran("--results", tmp_path / "none", "--", "sh", "-c", "exit 7").returncode == 7
+
+
+def _verdict_in(folder: Path, series: RunSeries) -> RepetitionVerdict:
+    """Of a run that took the last 0.9 s of the first repetition, which began in 1970."""
+    began_s = series.repetitions[0].repetition.began_wall_ns / 1e9
+    metadata = {"name": "bench", "date": datetime.fromtimestamp(began_s + 1).isoformat(" "), "duration": 0.9}
+    results = folder / "results.json"
+    results.write_text(
+        json.dumps({"version": "1.0", "benchmarks": [{"metadata": metadata, "runs": [{"values": [1.0]}]}]})
+    )
+    (marked,) = mark_results(str(results), series).marked
+    return marked.verdict
+
+
+def test_a_run_is_held_against_the_clock_of_the_opening_calibration(tmp_path: Path) -> None:
+    clock = {f"{CPUS}/cpu2/cpufreq/scaling_cur_freq": "2400000\n", f"{CPUS}/nohz_full": "\n"}
+    slow = replace(repeat(ran() | clock, ran({2: 1000}, 1.0) | clock, own_ms=1000), began_wall_ns=86_400 * 1000 * MS)
+    series = written_series(UNDISTURBED)
+    series = replace(series, repetitions=(replace(series.repetitions[0], repetition=slow),))
+    met = _verdict_in(tmp_path, replace(series, opening=quiet_calibration()))
+    assert ReasonKind.CLOCK_LOWERED in [reason.kind for reason in (*met.reasons, *met.own)]
+    met = _verdict_in(tmp_path, series)
+    assert ReasonKind.CLOCK_LOWERED not in [reason.kind for reason in (*met.reasons, *met.own)]
+
+
+def test_a_thread_of_the_command_that_moved_leaves_no_run_undisturbed(tmp_path: Path) -> None:
+    series = written_series(UNDISTURBED)
+    moved = placed([thread_look(9, 1, 100 * MS)], [thread_look(9, 2, 900 * MS)])
+    first = series.repetitions[0]
+    dated = replace(first.repetition, began_wall_ns=86_400 * 1000 * MS)
+    series = replace(series, repetitions=(replace(first, repetition=dated, placement=moved),))
+    assert "moved to another memory node" in " ".join(_verdict_in(tmp_path, series).unknowns)

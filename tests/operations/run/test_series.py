@@ -18,8 +18,6 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.runs import TracedSource
 from noisewatch.kernel.trace.window import TracedTime, TraceWindow
 from noisewatch.kinds import Kind
-from noisewatch.machine.command.adopted import children_of
-from noisewatch.machine.command.plan import inherited_state
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
@@ -32,6 +30,8 @@ from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.progress import RunBeginning
 from noisewatch.operations.run.series import RunSeries, run_series
 from tests.operations.listening import SilentListener
+
+pytestmark = pytest.mark.usefixtures("as_before")
 
 _CPU = max(os.sched_getaffinity(0))
 _MACHINE = MachineOptions(cpus=str(_CPU))
@@ -48,20 +48,6 @@ class _Listener(SilentListener):
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         self.numbers.append(judged.repetition.number)
-
-
-@pytest.fixture(autouse=True)
-def _as_before(monkeypatch: pytest.MonkeyPatch) -> object:
-    """The series pins whoever runs it, and gives it what a command has left; what other tests left starts nothing."""
-    alone = replace(inherited_state(), children=frozenset())
-    monkeypatch.setattr("noisewatch.operations.run.series.inherited_state", lambda: alone)
-    cpus, children = os.sched_getaffinity(0), children_of("self")
-    assert children is not None
-    yield
-    os.sched_setaffinity(0, cpus)
-    for left in (children_of("self") or frozenset()) - children:
-        os.kill(left, signal.SIGKILL)
-        os.waitpid(left, 0)
 
 
 def _ran(options: RunOptions, listener: _Listener | None = None) -> RunSeries:
@@ -222,6 +208,8 @@ def test_where_the_threads_of_a_command_ran_is_known() -> None:
     placement = _ran(options).repetitions[0].placement
     assert placement.looks > 0
     assert len({thread.tid for thread in placement.threads}) >= 2
+    assert placement.spread is not None
+    assert placement.spread.pinned >= 1
 
 
 def test_what_a_repetition_leaves_running_is_its_own_and_disturbs_the_next(tmp_path: Path) -> None:
@@ -250,7 +238,7 @@ def test_what_a_daemon_starts_that_an_earlier_repetition_left_is_not_the_next_on
     busy = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
     again = f"echo $$ > {tmp_path}/pid; while :; do ({busy} &); sleep 0.1; done"
     daemonise = f"(setsid sh -c '{again}' < /dev/null > /dev/null 2>&1 &)"
-    script = f"[ -e {tmp_path}/pid ] || {daemonise}; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 0.5"
+    script = f"[ -e {tmp_path}/pid ] || {daemonise}; i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done"
     try:
         series = _ran(RunOptions(argv=("sh", "-c", script), machine=_MACHINE, runs=2))
     finally:

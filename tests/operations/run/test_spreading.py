@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
+from noisewatch.model.run.spread import SpreadThreads
 from noisewatch.operations.run.spreading import ThreadSpreader
 from tests.kernel.tasks.commands import by_tid, thread_look
 from tests.model.run.places import ALL, ONE_NODE, place
@@ -118,3 +119,11 @@ def test_a_thread_that_chose_its_cpus_is_left_alone_and_that_is_said_once() -> N
 def test_a_thread_that_has_ended_since_is_no_fault() -> None:
     (said,) = _Kernel(gone=[8]).spreader().spread(_look(_ready(8)))
     assert (said.cpu, said.reason) == (None, "the process is gone")
+
+
+def test_what_it_came_to_is_counted() -> None:
+    spreader = _Kernel(gone=[9], t8={3}, t10={1}).spreader()
+    assert spreader.outcome == SpreadThreads(0, {})
+    for _ in range(2):
+        spreader.spread(_look(_ready(7), _ready(8), _ready(9), _ready(10)))
+    assert spreader.outcome == SpreadThreads(1, {"it chose its CPUs itself": 2, "the process is gone": 1})

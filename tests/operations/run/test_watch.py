@@ -1,17 +1,40 @@
-"""Clocks that are read one after the other."""
+"""Whose processes are told apart."""
 
 from __future__ import annotations
 
-from noisewatch.operations.run.watch import ahead_ns
+import os
+
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.operations.run.watch import RunWatch
+from tests.written import WrittenMachine
+from tests.written.quiet_machine import process, quiet_files
+
+_INHERITED, _STARTED, _BELOW_INHERITED, _BELOW_STARTED = 4001, 4002, 4003, 4004
 
 
-def test_a_clock_that_was_read_later_because_of_an_interruption_is_not_taken_to_have_moved() -> None:
-    monotonic = iter([1_000, 5_001_000, 6_000_000, 6_000_200])
-    clock = iter([5_000_900 + 70, 6_000_100 + 70])
-    assert ahead_ns(clock.__next__, monotonic.__next__) == 70
+def test_whoever_was_below_us_before_the_first_command_is_none_of_it_nor_is_what_it_starts() -> None:
+    own = os.getpid()
+    before = process(own, "python", 0, 0) | process(_INHERITED, "server", 0, 0, parent=own)
+    later = (
+        before
+        | process(_BELOW_INHERITED, "worker", 0, 0, parent=_INHERITED)
+        | process(_STARTED, "bench", 1, 0, parent=own)
+        | process(_BELOW_STARTED, "child", 1, 0, parent=_STARTED)
+    )
+    assert _own_pids_later(before, later) == {own, _STARTED, _BELOW_STARTED}
 
 
-def test_the_try_that_was_interrupted_the_least_counts_where_all_were() -> None:
-    times = [at for number in range(1, 11) for at in (number * 10**9, number * 10**9 + (11 - number) * 10**6)]
-    clock = iter([number * 10**9 + (11 - number) * 10**6 // 2 + 7 * number for number in range(1, 11)])
-    assert ahead_ns(clock.__next__, iter(times).__next__) == 70
+def test_a_command_that_gets_the_number_of_one_that_was_below_us_before_is_a_command() -> None:
+    own = os.getpid()
+    before = process(own, "python", 0, 0) | process(_INHERITED, "helper", 0, 0, parent=own)
+    recycled = process(_INHERITED, "bench", 1, 5_000_000, parent=own)
+    later = before | {path: text.replace(f" {100 + _INHERITED} ", " 9000 ") for path, text in recycled.items()}
+    assert _own_pids_later(before, later) == {own, _INHERITED}
+
+
+def _own_pids_later(before: dict[str, str], later: dict[str, str]) -> frozenset[int]:
+    machine = WrittenMachine(quiet_files() | before, quiet_files(3.0) | later, own_pids=[os.getpid()])
+    watch = RunWatch(machine, SnapshotOptions(frozenset({1}), frozenset({0, 1})))
+    watch.begin()
+    machine.advance()
+    return watch.look().after.own_pids

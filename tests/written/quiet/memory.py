@@ -43,7 +43,7 @@ def files(seconds: float) -> dict[str, str]:
     """They stand still, but for what every look at the machine takes."""
     return {
         "/proc/meminfo": MEMINFO,
-        "/proc/vmstat": vmstat(pgfault=60_000 + round(seconds)),
+        "/proc/vmstat": vmstat(pgfault=60_000 + round(seconds * 1000)),
         "/proc/swaps": SWAPS,
         Knob.THP_ENABLED: "always [madvise] never\n",
         Knob.THP_DEFRAG: "always defer defer+madvise [madvise] never\n",

@@ -13,7 +13,7 @@ from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import end_as
 from noisewatch.operations.machines import open_machine
-from noisewatch.operations.run.gate import gate_of_results, gate_of_series
+from noisewatch.operations.run.gate import gate_of_run
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries, run_series
@@ -67,7 +67,7 @@ def run(arguments: Namespace) -> int:
     if not is_series and ran.series.end.exit_status != 0:
         return end_as(ran.series.end)
     is_gated = arguments.gate or ran.is_empty
-    status = _gate(ran, is_series, arguments.results is not None) if is_gated else 0
+    status = _GATE[gate_of_run(ran.series, arguments.results is not None, ran.results)] if is_gated else 0
     return status or (0 if ran.is_told else CannotStart.OURS)
 
 
@@ -92,6 +92,8 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
                 series = run_series(machine, options, report.listener, recorder)
             finally:
                 shown.on_done()  # what is said next has a line of its own
+            if isinstance(shown, OneRun):
+                shown.tell_machine(series)
             if arguments.results is not None:
                 results = read_results(arguments.results, series)
             report.tell(series, width(), results)
@@ -116,14 +118,6 @@ def _check_open_files() -> None:
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= most < _FEWEST_OPEN_FILES:
         raise UsageError(f"only {most} files may be open at once: wanted at least {_FEWEST_OPEN_FILES} (ulimit -n)")
-
-
-def _gate(ran: _Ran, is_series: bool, has_results: bool) -> int:
-    """With a file of runs these are what was measured; in a series the repetitions count as well."""
-    outcomes = {gate_of_series(ran.series)} if is_series or not has_results else set()
-    if has_results:
-        outcomes.add(RunOutcome.UNKNOWN if ran.results is None else gate_of_results(ran.results))
-    return max(_GATE[outcome] for outcome in outcomes)
 
 
 def _ended_early(series: RunSeries) -> int:

@@ -21,8 +21,8 @@ from noisewatch.surfaces.reports.run.formats import RUN_FORMATS
 _MOST_RUNS = 1_000_000
 CALIBRATION_S = 1.0
 _OUTPUT = (
-    "write the --format to FILE (without one: a receipt in JSON Lines where FILE ends in .jsonl, else the text); "
-    "of a series, the text then still goes to standard output unless it is what FILE gets"
+    "write to FILE, in the --format (without one: a receipt in JSON Lines where FILE ends in .jsonl, else the text); "
+    "the text of a series still goes to standard output, unless it is what FILE gets"
 )
 _EPILOG = """\
 examples:
@@ -31,10 +31,14 @@ examples:
   noisewatch run --runs 25 --against './old --fast' -- ./new --fast
   noisewatch run --runs 25 --retry 10 --wait 60 --gate -- ./benchmark
 
-exit status: that of a command that failed (128 and the signal's number where it ends a series); then, with --gate,
-5 disturbed or incomplete, 3 unknown (without --gate too where --format pyperf has no undisturbed run to write); 125
-for an error of noisewatch's own, and where a report, a recording or the --results could not be written or read; 126 and
-127 for a command that cannot be run, or is not there
+exit status: that of the command where it failed (--ignore-failure lets a series
+go on; where a signal ends a series, 128 plus its number); else 0, and with
+--gate 5 (disturbed or incomplete) or 3 (unknown). To pass the gate, as many runs
+as --runs says must be undisturbed, the report must give a result
+(--min-undisturbed), and the machine must be the same after a series as before.
+--format pyperf without an undisturbed run ends with 5 or 3 even without --gate.
+125: an error of noisewatch's own, or a report, a recording or the --results
+could not be written or read. 126: the command cannot be run. 127: it is not there.
 """
 
 
@@ -61,28 +65,28 @@ def fill_run(parser: ArgumentParser) -> None:
         metavar="N",
         type=_count(0),
         default=0,
-        help="repetitions on top, at most, until as many were undisturbed as are wanted (default 0)",
+        help="at most N further repetitions, until as many as --runs were undisturbed (default 0)",
     )
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
         type=seconds(0),
         default=0.0,
-        help="before each repetition, wait until nobody else uses the target CPUs, so long at most (default 0)",
+        help="before each repetition, wait until nobody else uses the target CPUs, for at most SECONDS (default 0)",
     )
     parser.add_argument(
         "--min-undisturbed",
         metavar="SHARE",
         type=share,
         default="50%",
-        help="with a smaller share of undisturbed repetitions there is no result (default 50%%)",
+        help="with a smaller share of undisturbed repetitions the report gives no result (default 50%%)",
     )
     other = parser.add_mutually_exclusive_group()
     other.add_argument(
         "--against",
         metavar="COMMAND",
         type=words,
-        help="another command: the two take turns (A B B A), each --runs times",
+        help="another command: the two run in pairs, in drawn order, each --runs times",
     )
     other.add_argument(
         "--aa", action="store_true", help="the command against itself: the smallest change that shows here"
@@ -91,37 +95,44 @@ def fill_run(parser: ArgumentParser) -> None:
         "--membind",
         metavar="NODES",
         default="none",
-        help="memory of these nodes only: a list, auto (those of the target CPUs) or none (default none: any)",
+        help="memory of these nodes only: a list, auto (those of the target CPUs), or none (no binding; the default)",
     )
     parser.add_argument(
         "--spread", action="store_true", help="pin each busy thread of the command to a target CPU of its own"
     )
     parser.add_argument(
-        "--as-user", action="store_true", help="below sudo: the command runs as who called it, noisewatch as root"
+        "--as-user",
+        action="store_true",
+        help="with sudo: run the command as the user who called sudo, and only noisewatch as root",
     )
     parser.add_argument(
-        "--gate", action="store_true", help="exit with 5 where a repetition was disturbed, with 3 where that is unknown"
+        "--gate",
+        action="store_true",
+        help="exit with 5 where fewer repetitions than --runs were undisturbed, or the machine changed meanwhile; "
+        "with 3 where that is unknown",
     )
     parser.add_argument(
-        "--show-output", action="store_true", help="let the command write to the terminal in a series too"
+        "--show-output",
+        action="store_true",
+        help="in a series too, leave the command its standard input, output and error (default: /dev/null)",
     )
-    parser.add_argument("--ignore-failure", action="store_true", help="go on with a series after a status other than 0")
+    parser.add_argument("--ignore-failure", action="store_true", help="go on with a series where the command fails")
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
         type=calibration_seconds,
-        help=f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run: none)",
+        help=f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run none)",
     )
-    add_tracer(parser, None, "events; of one run none, as it begins a fifth of a second later with it")
+    add_tracer(parser, None, "events; of one run none, as switching the trace on takes a fifth of a second")
     parser.add_argument(
-        "--identify", action="store_true", help="tell the commands' arguments, and the control group, in files too"
+        "--identify", action="store_true", help="include the commands' arguments and the control group in files"
     )
     parser.add_argument(
         "--results",
         metavar="FILE",
-        help="a file that pyperf writes in the command: which of its runs were undisturbed, on standard error",
+        help="say on standard error which runs were undisturbed of those in FILE, which the command writes with pyperf",
     )
-    parser.add_argument("--filtered", metavar="OUT", help="write the --results with the undisturbed runs alone")
+    parser.add_argument("--filtered", metavar="OUT", help="write the undisturbed runs of --results to OUT")
     parser.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
 
 

@@ -13,6 +13,8 @@ from noisewatch.kernel.interrupts.irqs import Irq
 from noisewatch.kernel.interrupts.table import InterruptRow, Interrupts
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.pressure import Stall
+from noisewatch.machine.recording.privacy import Scrubber
+from noisewatch.model.history.facts import facts_of
 
 SCHEMA = 1
 
@@ -32,6 +34,17 @@ def describe_machine(snapshot: Snapshot) -> dict[str, Any]:
         "container": snapshot.platform.container,
         "clock_source": snapshot.settings.clock_source.current,
         "mains_power": snapshot.settings.mains_power.is_on,
+    }
+
+
+def describe_facts(snapshot: Snapshot, identifies: bool = False) -> dict[str, Any]:
+    """The key `facts`, by class and name: what machines are compared by. As in a recording, the host's name is left out
+    where nobody asked to be identified; of the kernel's command line a snapshot keeps only what matters to noise.
+    """
+    scrub = Scrubber("" if identifies else snapshot.platform.host or "")
+    return {
+        str(of_class): {name: None if value is None else scrub.without_host(value) for name, value in facts.items()}
+        for of_class, facts in facts_of(snapshot).items()
     }
 
 

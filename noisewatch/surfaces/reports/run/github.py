@@ -7,8 +7,8 @@ from noisewatch.operations.run.conclusion import CommandConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.workflow import annotation_lines, workflow_command
+from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.receipt import command_words
 from noisewatch.surfaces.reports.run.sentences import (
     advice_sentences,
     command_sentences,
@@ -17,6 +17,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     ending_sentences,
     letter_of,
     machine_sentences,
+    not_watched_sentences,
 )
 from noisewatch.surfaces.reports.run.words import selection_rows, selection_words
 from noisewatch.text import printable
@@ -28,7 +29,8 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     Nothing is an error where the step does not fail.
     """
     conclusion = conclude(series)
-    told = [_told(series, options, each) for each in conclusion.commands] + difference_sentences(series, conclusion)
+    told = [_told(series, options, each) for each in conclusion.commands]
+    told += [*difference_sentences(series, conclusion), *not_watched_sentences(series)]
     lines = [workflow_command("notice", f"noisewatch: {counts_of(series)}", "\n".join(told))]
     wrong = [*machine_sentences(conclusion), *ending_sentences(series)]
     wrong += [
@@ -50,9 +52,8 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 def _told(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
     words = command_words(series.options.commands[command.command], options.identifies)
     rows = [f"{name}: {said}" for name, said in selection_rows(command.selected)]
-    return "\n".join(
-        [letter_of(series, command.command) + words, *rows, *command_sentences(command), *advice_sentences(command)]
-    )
+    advice = advice_sentences(series, command, options.identifies)
+    return "\n".join([letter_of(series, command.command) + words, *rows, *command_sentences(command), *advice])
 
 
 def _annotation(judged: JudgedRepetition) -> tuple[str, str]:

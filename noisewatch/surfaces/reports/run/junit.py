@@ -20,9 +20,10 @@ from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp
+from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.receipt import COMMANDS, command_words
-from noisewatch.surfaces.reports.run.sentences import ending_sentences, machine_sentences
+from noisewatch.surfaces.reports.run.receipt import COMMANDS
+from noisewatch.surfaces.reports.run.sentences import ending_sentences, machine_sentences, not_watched_clauses
 from noisewatch.text import printable
 
 _RESULTS = {RunOutcome.DISTURBED: "failure", RunOutcome.UNKNOWN: "error"}
@@ -47,11 +48,13 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 
 
 def _properties(series: RunSeries, command: str) -> dict[str, str]:
+    unwatched = not_watched_clauses(series)
     return {
         "noisewatch": __version__,
         "machine": describe_host(series.machine),
         "target": format_cpu_list(series.machine.target.cpus),
         "command": command,
+        **({"not watched": "; ".join(unwatched)} if unwatched else {}),
     }
 
 

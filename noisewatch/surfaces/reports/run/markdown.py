@@ -14,10 +14,10 @@ from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import plain_row
 from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
+from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.culprit_words import CULPRIT_HEAD, culprit_rows_of, more_culprits, remedies_in
 from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.receipt import command_words
 from noisewatch.surfaces.reports.run.sentences import (
     advice_sentences,
     command_sentences,
@@ -75,7 +75,7 @@ def _particulars(series: RunSeries) -> str:
 
 def _of_command(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
     words = command_words(series.options.commands[command.command], options.identifies)
-    sentences = [*command_sentences(command), *advice_sentences(command)]
+    sentences = [*command_sentences(command), *advice_sentences(series, command, options.identifies)]
     rows = [*selection_rows(command.selected), *(("", sentence) for sentence in sentences)]
     heading = f"#### {letter_of(series, command.command)}{code(words)}\n"
     return "\n".join([heading, table(("", ""), [(name, cell(said)) for name, said in rows])])

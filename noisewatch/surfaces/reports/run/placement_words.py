@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from noisewatch.cpus import fitting_cpu_list, name_cpus
@@ -11,6 +10,8 @@ from noisewatch.judgement.run.placement_advice import PlacementAdvice, Placement
 from noisewatch.judgement.run.placement_reasons import weighty_threads, why_placement_unknown
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
 from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
+from noisewatch.model.run.spread import SpreadThreads
+from noisewatch.surfaces.reports.run.command_words import words_to_copy
 from noisewatch.text import printable
 from noisewatch.units import describe_share
 
@@ -40,14 +41,9 @@ def placement_lines(placement: Placement, most: int = _MOST_THREADS) -> list[str
     return lines + list(_remarks(placement))
 
 
-def advice_parts(advice: PlacementAdvice) -> tuple[str, str]:
+def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool) -> tuple[str, str]:
     """`threads moved between memory nodes`, and `numactl --cpunodebind=1 --membind=1 ./bench`."""
-    return _WHY[advice.fault], printable(shlex.join(advice.argv))
-
-
-def advice_line(advice: PlacementAdvice) -> str:
-    """Both in one line."""
-    return ": ".join(advice_parts(advice))
+    return _WHY[advice.fault], words_to_copy(advice.before, argv, identifies)
 
 
 def _summary(placement: Placement) -> str:
@@ -106,6 +102,8 @@ def _times(count: int) -> str:
 
 
 def _remarks(placement: Placement) -> Iterator[str]:
+    if placement.spread is not None:
+        yield _of_spread(placement.spread)
     if placement.stacking is not None:
         yield _of_stacking(placement.stacking)
     outside = [cpu for cpu, ns in placement.ns_by_cpu().items() if cpu not in placement.target and ns > 0]
@@ -117,6 +115,13 @@ def _remarks(placement: Placement) -> Iterator[str]:
     for reason in (placement.reason, why_placement_unknown(placement)):
         if reason is not None:
             yield f"unknown: {reason}"
+
+
+def _of_spread(spread: SpreadThreads) -> str:
+    """`--spread: pinned a busy thread to a CPU of its own twice, left 1 where it was: it chose its CPUs itself`."""
+    did = f"pinned a busy thread to a CPU of its own {_times(spread.pinned)}" if spread.pinned else "pinned no thread"
+    left = [f"left {count} alone: {printable(reason)}" for reason, count in spread.left_by_reason.items()]
+    return f"--spread {', '.join([did, *left])}"
 
 
 def _of_stacking(stacking: Stacking) -> str:

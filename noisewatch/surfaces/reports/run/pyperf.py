@@ -15,12 +15,13 @@ from noisewatch.errors import NothingUndisturbed
 from noisewatch.judgement.run.reason_words import describe_run
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
-from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, REASONS, VERDICT, VERSION
+from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, NOT_WATCHED, REASONS, VERDICT, VERSION
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import FORMAT_VERSION
+from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.receipt import COMMANDS, command_words, encoded
-from noisewatch.surfaces.reports.run.sentences import headline_of
+from noisewatch.surfaces.reports.run.receipt import COMMANDS, encoded
+from noisewatch.surfaces.reports.run.sentences import headline_of, not_watched_clauses
 from noisewatch.text import printable
 
 
@@ -38,7 +39,10 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     if not benchmarks:
         raise NothingUndisturbed(f"pyperf: {headline_of(series, conclude(series))}; without a value nothing is written")
     cpus = format_cpu_list(series.machine.target.cpus)
-    metadata = {"unit": "second", "loops": 1, "cpu_affinity": cpus, VERSION: __version__}
+    metadata: dict[str, Any] = {"unit": "second", "loops": 1, "cpu_affinity": cpus, VERSION: __version__}
+    clauses = not_watched_clauses(series)
+    if clauses:
+        metadata[NOT_WATCHED] = printable("; ".join(clauses))
     return encoded({"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}, indent=1)
 
 

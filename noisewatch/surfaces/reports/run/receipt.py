@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shlex
 import signal
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
+from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
@@ -31,11 +31,12 @@ from noisewatch.operations.run.plan import command_plan
 from noisewatch.operations.run.progress import RunBeginning
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import describe_floors
-from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_cgroup, describe_machine
+from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_cgroup, describe_facts, describe_machine
+from noisewatch.surfaces.reports.run.command_words import program_of
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.receipt_placement import describe_advice, describe_placement
 from noisewatch.surfaces.reports.run.receipt_verdicts import describe_culprits, describe_results, describe_verdict
-from noisewatch.text import clean, printable
+from noisewatch.text import printable
 
 COMMANDS = ("a", "b")
 
@@ -49,6 +50,7 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, An
         "kind": "header",
         "noisewatch": __version__,
         "machine": describe_machine(machine),
+        "facts": describe_facts(machine, identifies),
         "target": sorted(machine.target.cpus),
         "target_chosen_by": machine.target.chosen_by,
         "pinned_by": "affinity" if plan.cgroup is None else "affinity in an isolated partition",
@@ -56,7 +58,7 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, An
         "cgroup": describe_cgroup(machine.cgroup) | ({"folder": machine.cgroup.folder} if identifies else {}),
         "attribution": {
             "counters": _counters(machine),
-            "not_watched": list(not_watched(machine, begun.opening is not None)),
+            "not_watched": [str(each) for each in not_watched(machine, calibrated_khz(begun.opening))],
             "trace": begun.level.tracer,
             "no_trace_reason": _or_none(begun.level.reason),
             "is_root": os.geteuid() == 0,
@@ -66,16 +68,6 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, An
         "seed": begun.seed,
         "opening": None if begun.opening is None else _calibration(begun.opening),
     }
-
-
-def program_of(argv: Sequence[str]) -> str:
-    """The program's base name, which says nothing of whose it is, or what it was told."""
-    return clean(os.path.basename(argv[0])) or "?"
-
-
-def command_words(argv: Sequence[str], identifies: bool) -> str:
-    """The program alone, or the whole command line where it `identifies`."""
-    return printable(shlex.join(argv)) if identifies else program_of(argv)
 
 
 def _or_none(reason: str | None) -> str:
@@ -103,19 +95,23 @@ def _options(options: RunOptions) -> dict[str, Any]:
         "aa": options.is_aa,
         "wait_s": options.wait_s,
         "membind": printable(options.membind),
+        "spread": options.spreads,
         "as_user": options.is_as_user,
         "min_undisturbed": options.min_undisturbed,
         "show_output": options.shows_output,
         "ignore_failure": not options.stops_at_failure,
         "calibration_s": options.calibration_s,
+        "tracer": options.tracer,
     }
 
 
 def _calibration(calibrated: Calibrated) -> dict[str, Any]:
     """The figures that verdicts rest on: speed, and the noise floors of the work and of interruptions alone."""
-    alone = calibrated.floors_by_work.get(ALONE)
+    alone, samples = calibrated.floors_by_work.get(ALONE), calibrated.calibration.samples
     return {
         "seconds": calibrated.calibration.seconds,
+        "core": samples.core,
+        "scheduler": "fifo" if samples.is_realtime else "other",
         "cpus": [_figures(figures) for figures in calibrated.calibration.cpus],
         "noise_floor": describe_floors(calibrated.floors),
         "noise_floor_of_interruptions": None if alone is None else describe_floors(alone.floors),
@@ -197,13 +193,14 @@ def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
         "kind": "footer",
         "ended": _end_of(series),
         "counts": _counts([each.selected for each in conclusion.commands]),
-        "commands": [_conclusion(each, series.options.commands[each.command]) for each in conclusion.commands],
+        "commands": [_conclusion(each) for each in conclusion.commands],
         **describe_culprits(conclusion.culprits),
         "difference": _difference(conclusion.difference),
         "difference_of_all_pairs": _difference(conclusion.of_all_pairs),
         "is_difference_refused": conclusion.is_refused if conclusion.pairs else None,
         "closing": None if series.closing is None else _calibration(series.closing),
         "speed_change": None if change is None else {**asdict(change), "is_too_much": change.is_too_much},
+        "no_speed_change_reason": _or_none(conclusion.change_unknown),
         "own_cpu_s": series.own_cpu_s,
         "results": None if wanted.results is None else describe_results(wanted.results, wanted.identifies),
     }
@@ -215,7 +212,7 @@ def _end_of(series: RunSeries) -> dict[str, Any]:
     return {"by": "done"} if series.failed is None else {"by": "failure", "repetition": series.failed}
 
 
-def _conclusion(command: CommandConclusion, argv: Sequence[str]) -> dict[str, Any]:
+def _conclusion(command: CommandConclusion) -> dict[str, Any]:
     selected = command.selected
     return {
         "command": COMMANDS[command.command],
@@ -224,7 +221,7 @@ def _conclusion(command: CommandConclusion, argv: Sequence[str]) -> dict[str, An
         "counts": _counts([selected]),
         "is_refused": selected.is_refused,
         "variances": asdict(command.variances),
-        "placement_advice": [describe_advice(each, len(argv)) for each in command.advice],
+        "placement_advice": [describe_advice(each) for each in command.advice],
     }
 
 

@@ -12,6 +12,7 @@ from noisewatch.judgement.run.placement_advice import PlacementAdvice
 from noisewatch.judgement.run.placement_reasons import weighty_threads, why_placement_unknown
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
 from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
+from noisewatch.model.run.spread import SpreadThreads
 from noisewatch.text import printable
 
 MOST_THREADS = 8
@@ -26,7 +27,8 @@ def describe_placement(placement: Placement) -> dict[str, Any]:
     if not placement.looks:
         why = placement.reason or _NO_LOOK
         unseen = dict.fromkeys(("seen_share", "cpus", "cores", "nodes", "threads", "stacking"))
-        return {"looks": 0, **unseen, "memory_elsewhere": _memory(placement.memory), "reason": printable(why)}
+        told = {"memory_elsewhere": _memory(placement.memory), "spread": _spread(placement.spread)}
+        return {"looks": 0, **unseen, **told, "reason": printable(why)}
     weighty = weighty_threads(placement)
     reason = placement.reason or (why_placement_unknown(placement) if placement.seen_ns else _NOT_SEEN)
     kinds = placement.ns_by_kind()
@@ -41,6 +43,7 @@ def describe_placement(placement: Placement) -> dict[str, Any]:
         "threads": [_thread(each, has_kinds) for each in weighty[:MOST_THREADS]],
         "threads_left_out": len(placement.threads) - len(weighty[:MOST_THREADS]),
         "stacking": "none" if placement.stacking is None else _stacking(placement.stacking),
+        "spread": _spread(placement.spread),
         "memory_elsewhere": _memory(placement.memory),
         "reason": None if reason is None else printable(reason),
     }
@@ -84,6 +87,13 @@ def _stacking(stacking: Stacking) -> dict[str, Any]:
     }
 
 
+def _spread(spread: SpreadThreads | None) -> str | dict[str, Any]:
+    if spread is None:
+        return "none"
+    left = [{"reason": printable(reason), "threads": count} for reason, count in spread.left_by_reason.items()]
+    return {"pinned": spread.pinned, "left": left}
+
+
 def _memory(memory: MemoryElsewhere) -> dict[str, Any]:
     """Null with the reason where it is not known."""
     told = {"share": _rounded(memory.share), "bytes": memory.size_bytes}
@@ -92,6 +102,6 @@ def _memory(memory: MemoryElsewhere) -> dict[str, Any]:
     return {**told, "is_bound": True} if memory.is_bound else told
 
 
-def describe_advice(advice: PlacementAdvice, words_of_command: int) -> dict[str, Any]:
+def describe_advice(advice: PlacementAdvice) -> dict[str, Any]:
     """The fault, and what to put before the command."""
-    return {"fault": advice.fault, "before": list(advice.argv[: len(advice.argv) - words_of_command])}
+    return {"fault": advice.fault, "before": list(advice.before)}

@@ -25,6 +25,7 @@ def describe_verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
         "reasons": [_reason(each) for each in verdict.reasons],
         "own": [_reason(each) for each in verdict.own],
         "unknowns": [printable(each) for each in verdict.unknowns],
+        "not_watched": [str(each) for each in verdict.unwatched],
     }
 
 

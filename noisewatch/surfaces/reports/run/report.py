@@ -84,7 +84,7 @@ class RunReport:
             (TEXT, self._summary, True),
         ):
             if output is not None:
-                shown = _for_terminal(options) if is_printed else options
+                shown = _for_terminal(form, options) if is_printed else options
                 output.write(render_series(form, series, shown).encode("utf-8", "replace"))
         if self._wish.wanted_form == GITHUB:
             trouble = fill_step_summary(lambda most_bytes: _markdown(series, options, most_bytes))
@@ -92,12 +92,13 @@ class RunReport:
                 self.listener.on_remark(trouble)
 
 
-def _for_terminal(options: SeriesOptions) -> SeriesOptions:
-    """With what standard output can show."""
+def _for_terminal(form: str, options: SeriesOptions) -> SeriesOptions:
+    """With what standard output can show; whoever reads the text there has typed the command."""
     from noisewatch.surfaces.tui.draw.glyphs import glyphs_for  # a single run prints nothing
 
     glyphs = glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
-    return replace(options, in_colour=takes_colour(None), in_unicode=glyphs.has_braille)
+    identifies = options.identifies or form == TEXT
+    return replace(options, identifies=identifies, in_colour=takes_colour(None), in_unicode=glyphs.has_braille)
 
 
 def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:

@@ -6,13 +6,15 @@ import os
 import signal
 
 from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement_reasons import weighty_threads
 from noisewatch.judgement.run.reason_words import left_words
+from noisewatch.judgement.run.reasons import Unwatched
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.culprit_words import name_of_culprit, time_of_culprit
-from noisewatch.surfaces.reports.run.placement_words import advice_line, placement_lines
+from noisewatch.surfaces.reports.run.placement_words import advice_parts, placement_lines
 from noisewatch.surfaces.reports.run.words import (
     SAME_LAYOUT,
     against_itself_words,
@@ -79,9 +81,15 @@ def _placement_sentences(command: CommandConclusion) -> list[str]:
     return placement_lines(placement, most) if has_choice else []
 
 
-def advice_sentences(command: CommandConclusion) -> list[str]:
-    """What would have placed its threads better."""
-    return [advice_line(each) for each in command.advice]
+def advice_parts_of(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[tuple[str, str]]:
+    """What would have placed its threads better: why, and the command line."""
+    argv = series.options.commands[command.command]
+    return [advice_parts(each, argv, identifies) for each in command.advice]
+
+
+def advice_sentences(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[str]:
+    """Both in one sentence."""
+    return [": ".join(parts) for parts in advice_parts_of(series, command, identifies)]
 
 
 def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
@@ -119,7 +127,17 @@ def left_sentences(series: RunSeries) -> list[str]:
 
 def not_watched_sentences(series: RunSeries) -> list[str]:
     """What no verdict here covers."""
-    return [f"not watched: {each}" for each in not_watched(series.machine, series.opening is not None)]
+    return [f"not watched: {each}" for each in not_watched_clauses(series)]
+
+
+def not_watched_clauses(series: RunSeries) -> list[str]:
+    """On this machine, and then in some of the runs only."""
+    numbers: dict[Unwatched, list[int]] = {}
+    for judged in series.repetitions:
+        for each in judged.verdict.unwatched:
+            numbers.setdefault(each, []).append(judged.repetition.number)
+    of_machine = [str(each) for each in not_watched(series.machine, calibrated_khz(series.opening))]
+    return of_machine + [f"{each.what} in {_name_runs(runs)}: {each.why}" for each, runs in numbers.items()]
 
 
 def level_sentences(series: RunSeries) -> list[str]:
@@ -140,14 +158,14 @@ def _name_runs(numbers: list[int]) -> str:
 
 
 def machine_sentences(conclusion: RunConclusion) -> list[str]:
-    """Where the machine was not the same after the series as before it."""
-    change = conclusion.speed_change
-    if change is None or not change.is_too_much:
-        return []
-    return [
-        f"the machine is not what it was: after the series the same work took {share_text(abs(change.share))} "
-        f"{'more' if change.share > 0 else 'less'} time on CPU {change.cpu} than before it"
-    ]
+    """Where the machine was not the same after the series as before it, or nobody knows."""
+    change, unknown = conclusion.speed_change, conclusion.change_unknown
+    if change is not None and change.is_too_much:
+        return [
+            f"the machine is not what it was: after the series the same work took {share_text(abs(change.share))} "
+            f"{'more' if change.share > 0 else 'less'} time on CPU {change.cpu} than before it"
+        ]
+    return [] if unknown is None else [f"whether the machine is what it was is unknown: {printable(unknown)}"]
 
 
 def ending_sentences(series: RunSeries) -> list[str]:

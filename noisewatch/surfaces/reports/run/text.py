@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -12,11 +11,12 @@ from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusio
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.culprit_words import culprit_table, remedies_in
 from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.placement_words import advice_parts
 from noisewatch.surfaces.reports.run.sentences import (
+    advice_parts_of,
     command_sentences,
     difference_sentences,
     ending_sentences,
@@ -29,7 +29,6 @@ from noisewatch.surfaces.reports.run.sentences import (
 )
 from noisewatch.surfaces.reports.run.words import selection_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.text import printable
 from noisewatch.units import describe_ns
 
 _MOST_ROWS = 12
@@ -46,8 +45,8 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
         return "\n".join([*lines, *_disturbed_lines(series, width)]) + "\n"
     lines += _paragraph(difference_sentences(series, conclusion), width)
     for command in conclusion.commands:
-        lines += ["", *_command_lines(series, command, width)]
-    lines += _culprit_lines(series, conclusion, width)
+        lines += ["", *_command_lines(series, command, width, options.identifies)]
+    lines += _culprit_lines(series, conclusion, width, options.identifies)
     lines += _paragraph([*left_sentences(series), *not_watched_sentences(series)], width)
     lines += _disturbed_lines(series, width)
     rows = picture_rows(series, conclusion.culprits, width, UNICODE if options.in_unicode else ASCII)
@@ -82,9 +81,9 @@ def _runs(series: RunSeries) -> str:
     return f"{count} run{'s' * (count != 1)}{repeated}"
 
 
-def _command_lines(series: RunSeries, command: CommandConclusion, width: int) -> Iterator[str]:
+def _command_lines(series: RunSeries, command: CommandConclusion, width: int, identifies: bool) -> Iterator[str]:
     argv = series.options.commands[command.command]
-    yield (letter_of(series, command.command) + printable(shlex.join(argv)))[:width]
+    yield (letter_of(series, command.command) + command_words(argv, identifies))[:width]
     for title, words in selection_rows(command.selected):
         yield from textwrap.wrap(f"{title:<16}  {words}", width, initial_indent="  ", subsequent_indent="    ")
     for words in command_sentences(command, is_alone=len(series.options.commands) == 1):
@@ -96,13 +95,13 @@ def _paragraph(sentences: Sequence[str], width: int) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _culprit_lines(series: RunSeries, conclusion: RunConclusion, width: int) -> list[str]:
+def _culprit_lines(series: RunSeries, conclusion: RunConclusion, width: int, identifies: bool) -> list[str]:
     """Who it was, the costliest first; then what helps, commands on lines of their own to be copied."""
     lines = culprit_table(conclusion.culprits, width)
     parts = [
-        (letter_of(series, each.command), advice_parts(advice))
+        (letter_of(series, each.command), advice)
         for each in conclusion.commands
-        for advice in each.advice
+        for advice in advice_parts_of(series, each, identifies)
     ]
     fixes = [(f"{letter}{why}", [("instead", command)]) for letter, (why, command) in parts]
     fixes += remedies_in(series, conclusion.culprits)

@@ -117,7 +117,7 @@ def variance_words(parts: VarianceParts) -> str:
     machine = _range(parts.of_machine)
     if parts.explained == Explained.PROGRAM:
         rest = _range(parts.of_program)
-        return f"{varies}; the machine explains {machine}: the rest, {rest}, is {_OF_PROGRAM}"
+        return f"{varies}; the machine explains {machine}: the rest, {rest}, is {_OF_PROGRAM}, or was not watched"
     if parts.explained == Explained.ORDER:
         return f"{varies}; the machine explains {machine}: the rest depends on when a run ran, so not on {_OF_PROGRAM}"
     if parts.explained == Explained.MACHINE:

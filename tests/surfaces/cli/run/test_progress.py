@@ -7,8 +7,14 @@ import pty
 import re
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
+
+from noisewatch.surfaces.cli.run_progress import OneRun
+from tests.judgement.noise.test_steadiness import calibration
 from tests.surfaces.reports.run.running import ran, words
+from tests.surfaces.reports.run.written_series import UNDISTURBED, written_series
 
 
 def _at_a_terminal(arguments: Sequence[str], **environment: str) -> str:
@@ -64,3 +70,16 @@ def test_beside_the_commands_own_output_no_line_is_drawn_over() -> None:
     written = _at_a_terminal(["--runs", "3", "--show-output", "--", "sh", "-c", "echo its own >&2"])
     assert written.count("its own\r\n") == 3
     assert "\x1b[K" not in written
+
+
+def test_after_a_single_run_it_is_said_that_the_machine_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its report goes to a file, if anywhere."""
+    series = written_series(UNDISTURBED)
+    OneRun().tell_machine(series)
+    calibrated = replace(series, options=replace(series.options, calibration_s=1.0), opening=calibration())
+    OneRun().tell_machine(replace(calibrated, closing=calibration()))
+    assert capsys.readouterr().err == ""
+    OneRun().tell_machine(replace(calibrated, closing=calibration(0.03)))
+    assert "noisewatch run: the machine is not what it was" in capsys.readouterr().err
+    OneRun().tell_machine(replace(calibrated, not_calibrated="after the series: no memory"))
+    assert capsys.readouterr().err.endswith("is unknown: not calibrated after the series: no memory\n")

@@ -24,6 +24,7 @@ _STOPS_ITSELF = ("sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$; wait")
         ["--cpus", "9999"],
         ["--cpus", "rubbish"],
         ["--membind", "9999"],
+        ["--membind", "0-9999"],
         ["--sysroot", "/"],
         ["--filtered", "out.json"],
         ["--output", "/nowhere/receipt.jsonl"],
@@ -38,6 +39,13 @@ def test_what_cannot_be_meant_is_an_error_of_its_own_and_runs_nothing(tmp_path: 
     assert said.stderr.startswith("noisewatch run: ")
     assert said.stderr.count("\n") == 1
     assert not (tmp_path / "made").exists()
+
+
+def test_what_the_machine_cannot_do_is_refused_before_anything_takes_its_time(tmp_path: Path) -> None:
+    receipt = tmp_path / "receipt.jsonl"
+    said = ran("--runs", "2", "--calibration", "60", "--membind", "rubbish", "--output", receipt, "--", "true")
+    assert (said.returncode, receipt.read_text()) == (125, "")
+    assert said.stderr.startswith("noisewatch run: --membind rubbish")
 
 
 def test_an_option_that_does_not_exist_points_to_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,16 +82,31 @@ def test_a_fault_of_its_own_is_told_apart_from_the_command() -> None:
 
 @pytest.mark.parametrize(("word", "status"), [("no-such-command-here", 127), ("/etc/passwd", 126), ("/", 126)])
 def test_what_cannot_be_run_ends_as_with_env(word: str, status: int) -> None:
-    for options in ((), ("--runs", "3"), ("--gate",)):
+    for options in ((), ("--gate", "--runs", "3")):
         said = ran(*options, "--", word)
         assert said.returncode == status
         assert f"cannot run '{word}'" in said.stderr
 
 
-@pytest.mark.parametrize("status", [1, 3, 5, 7])
+@pytest.mark.parametrize("status", [1, 5])
 def test_a_command_that_failed_keeps_its_status_also_at_the_gate(status: int) -> None:
     assert ran("--gate", "--", "sh", "-c", f"exit {status}").returncode == status
     assert ran("--gate", "--runs", "2", "--", "sh", "-c", f"exit {status}").returncode == status
+
+
+@pytest.mark.parametrize(
+    "options", [["--aa"], ["--against", "true"], ["--retry", "9"], ["--aa", "--gate"], ["--retry", "9", "--gate"]]
+)
+def test_a_failure_ends_all_that_may_repeat(tmp_path: Path, options: list[str]) -> None:
+    log = tmp_path / "log"
+    said = ran("--runs", "1", *options, "--", "sh", "-c", f"echo x >> {log}; exit 7")
+    assert (said.returncode, log.read_text()) == (7, "x\n")
+
+
+def test_unless_it_is_to_go_on(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    said = ran("--runs", "1", "--retry", "2", "--ignore-failure", "--", "sh", "-c", f"echo x >> {log}; exit 7")
+    assert (said.returncode, log.read_text()) == (7, "x\n" * 3)
 
 
 def test_a_disturbed_run_does_not_pass_the_gate() -> None:

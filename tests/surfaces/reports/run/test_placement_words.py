@@ -8,14 +8,15 @@ from noisewatch.judgement.run.placement_advice import placement_advice
 from noisewatch.judgement.run.placement_reasons import placement_reasons
 from noisewatch.judgement.run.reason_words import describe_reason
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
-from noisewatch.surfaces.reports.run.placement_words import advice_line, placement_lines
+from noisewatch.model.run.spread import SpreadThreads
+from noisewatch.surfaces.reports.run.placement_words import advice_parts, placement_lines
 from tests.judgement.run.test_placement_reasons import SECOND_NS, placed
 from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, TWO_NODES
 
 
 def test_a_thread_is_told_with_its_shares_and_its_moves() -> None:
-    placement = placed([thread_look(9, 1, 20)], [thread_look(9, 2, 100)], used_ns=110)
+    placement = placed([thread_look(9, 1, 20, migrations=0)], [thread_look(9, 2, 100, migrations=1)], used_ns=110)
     assert placement_lines(placement) == [
         "1 thread on CPUs 1-2, by 2 looks, which saw 91% of the CPU time",
         "bench (9): CPU 1 60%, CPU 2 40%; node 0 60%, node 1 40%; moved at least once, once to another memory node",
@@ -80,6 +81,17 @@ def test_what_is_not_known_is_said() -> None:
     assert placement_lines(placed(used_ns=50))[0] == "no look at its threads: it was too short"
 
 
+def test_what_spreading_did_is_told() -> None:
+    placement = placed([thread_look(9, 2, 5)], places=ONE_NODE)
+    assert not [line for line in placement_lines(placement) if "--spread" in line]
+    for spread, told in (
+        (SpreadThreads(0, {}), "--spread pinned no thread"),
+        (SpreadThreads(2, {}), "--spread pinned a busy thread to a CPU of its own twice"),
+        (SpreadThreads(1, {"gone": 3}), "--spread pinned a busy thread to a CPU of its own once, left 3 alone: gone"),
+    ):
+        assert told in placement_lines(replace(placement, spread=spread))
+
+
 def test_a_command_that_left_the_target_cpus_is_told() -> None:
     placement = placed([thread_look(9, 7, 5)], places=ONE_NODE, target=frozenset({2, 3}))
     assert "it also ran on CPU 7, which is no target CPU" in placement_lines(placement)[-1]
@@ -87,10 +99,10 @@ def test_a_command_that_left_the_target_cpus_is_told() -> None:
 
 def test_advice_is_a_line_for_the_shell() -> None:
     looks = [[thread_look(9, 1, 5)], [thread_look(9, 2, 50)], [thread_look(9, 2, 500)]]
-    advice = placement_advice(placed(*looks), SECOND_NS, TWO_NODES, ("./bench", "a b"))
-    assert [advice_line(each) for each in advice] == [
-        "threads moved between memory nodes: numactl --cpunodebind=1 --membind=1 ./bench 'a b'"
-    ]
+    (advice,) = placement_advice(placed(*looks), SECOND_NS, TWO_NODES)
+    before, argv = "numactl --cpunodebind=1 --membind=1", ("./bench", "a b")
+    assert advice_parts(advice, argv, True) == ("threads moved between memory nodes", f"{before} ./bench 'a b'")
+    assert advice_parts(advice, argv, False)[1] == f"{before} COMMAND"
 
 
 def test_names_are_cleaned() -> None:

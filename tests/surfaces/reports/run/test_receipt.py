@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from noisewatch.machine.spinning.loops import CHOICE, PYTHON
 from noisewatch.surfaces.cli import main
 from tests.plumbing.waiting import children_of, wait_until
 from tests.surfaces.reports.run.running import CPU, lines_of, ran, read, schema, words
@@ -54,6 +55,13 @@ def test_a_series_has_a_header_a_line_each_and_a_footer(tmp_path: Path) -> None:
     assert "3 runs" in said.stdout  # the summary is for the terminal
 
 
+def test_each_option_that_changes_what_is_measured_is_told(tmp_path: Path) -> None:
+    ran("--spread", "--tracer", "none", "--output", tmp_path / "receipt.jsonl", "--", "true")
+    header, repetition, _ = lines_of(tmp_path / "receipt.jsonl")
+    assert (header["options"]["spread"], header["options"]["tracer"]) == (True, "none")
+    assert repetition["placement"]["spread"] == {"pinned": 0, "left": []}
+
+
 def test_of_two_commands_each_is_told_by_its_letter_with_the_difference(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
     ran("--runs", "3", "--against", "sleep 0.02", "--output", receipt, "--", "sleep", "0.01")
@@ -73,6 +81,16 @@ def test_calibrations_at_both_ends_are_told(tmp_path: Path) -> None:
     assert [each["cpu"] for each in header["opening"]["cpus"]] == [int(CPU)]
     assert header["opening"]["noise_floor_of_interruptions"] is not None
     assert footer["closing"]["seconds"] > 0
+    told = footer["speed_change"]
+    assert (told is None) == (footer["no_speed_change_reason"] != "none")  # a busy host leaves it too little time
+    assert told is None or told["cpu"] == int(CPU)
+
+
+def test_what_calibrated_is_told(tmp_path: Path) -> None:
+    receipt = tmp_path / "receipt.jsonl"
+    ran("--calibration", "0.5", "--output", receipt, "--", "true", env=os.environ | {CHOICE: PYTHON})
+    header, *_ = lines_of(receipt)
+    assert (header["opening"]["core"], header["opening"]["scheduler"]) == ("python", "other")
 
 
 @pytest.mark.parametrize(

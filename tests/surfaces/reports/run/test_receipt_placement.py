@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from noisewatch.judgement.run.placement_advice import PlacementAdvice, PlacementFault
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
 from noisewatch.model.run.placement import Placement
+from noisewatch.model.run.spread import SpreadThreads
 from noisewatch.surfaces.reports.run.receipt_placement import MOST_THREADS, describe_advice, describe_placement
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look
@@ -98,6 +99,15 @@ def test_stacked_threads_are_told_with_the_cpus_that_were_free() -> None:
     assert _told(placed([thread_look(9, 1, 20)], places=ONE_NODE))["stacking"] == "none"
 
 
+def test_what_spreading_did_is_told() -> None:
+    placement = placed([thread_look(9, 2, 5)], places=ONE_NODE)
+    spread = SpreadThreads(4, {"it chose its CPUs itself": 1})
+    assert (_told(placement)["spread"], _told(placed())["spread"]) == ("none", "none")
+    for each in (placement, placed()):
+        told = _told(replace(each, spread=spread))["spread"]
+        assert told == {"pinned": 4, "left": [{"reason": "it chose its CPUs itself", "threads": 1}]}
+
+
 def test_memory_of_other_nodes_is_known_bounded_or_null_with_the_reason() -> None:
     placement = placed([thread_look(9, 2, 5)], places=ONE_NODE)
     for memory, told in (
@@ -114,9 +124,9 @@ def test_hostile_names_are_text() -> None:
         assert thread["name"].isprintable()
 
 
-def test_advice_is_what_to_put_before_the_command_and_nothing_of_the_command() -> None:
-    advice = PlacementAdvice(PlacementFault.MOVING, ("taskset", "-c", "3", "./bench", "--secret"))
-    assert describe_advice(advice, 2) == {"fault": "moving", "before": ["taskset", "-c", "3"]}
+def test_advice_is_what_to_put_before_the_command() -> None:
+    advice = PlacementAdvice(PlacementFault.MOVING, ("taskset", "-c", "3"))
+    assert describe_advice(advice) == {"fault": "moving", "before": ["taskset", "-c", "3"]}
 
 
 def test_a_real_repetition_tells_where_it_ran(tmp_path: Path) -> None:

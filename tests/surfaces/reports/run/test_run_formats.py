@@ -26,11 +26,12 @@ from tests.surfaces.reports.run.written_series import (
     UNKNOWN,
     disturbed_by,
     rendered,
+    stacked,
     written_series,
 )
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES
 
-_FORMS = ("json", "markdown", "junit", "github", "pyperf")
+_FORMS = ("text", "json", "markdown", "junit", "github", "pyperf")
 
 
 def _read_json(report: str) -> list[str]:
@@ -57,7 +58,7 @@ def test_hostile_names_are_text_and_nothing_else(form: str) -> None:
 
 @pytest.mark.parametrize("form", _FORMS)
 def test_arguments_and_folders_are_told_only_when_asked_for(form: str) -> None:
-    series = written_series(UNDISTURBED, UNDISTURBED, has_two=True)
+    series = stacked(written_series(UNDISTURBED, UNDISTURBED, has_two=True))
     told = rendered(form, series)
     assert "sort" in told
     assert "other" in told
@@ -188,6 +189,16 @@ def test_a_single_run_whose_report_has_no_room_ends_as_its_command() -> None:
     said = ran("--format", "json", "--output", "/dev/full", "--", "sh", "-c", "exit 7")
     assert said.returncode == 7
     assert said.stderr.count("no space left on device") == 1
+
+
+def test_who_typed_the_command_sees_it_whole_and_who_gets_the_file_does_not(tmp_path: Path) -> None:
+    file = tmp_path / "runs.txt"
+    command = ("--runs", "2", "--", "sh", "-c", "true # secret")
+    assert "sh -c 'true # secret'" in ran(*command).stdout
+    ran("--output", file, *command)
+    assert "secret" not in file.read_text()
+    ran("--identify", "--output", file, *command)
+    assert "secret" in file.read_text()
 
 
 def test_a_workflows_step_gets_its_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

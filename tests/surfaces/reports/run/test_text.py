@@ -12,15 +12,14 @@ import pytest
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
-from tests.judgement.run.test_placement_reasons import placed
-from tests.kernel.tasks.commands import thread_look
-from tests.model.run.places import ONE_NODE
+from tests.judgement.judging import quiet_calibration
 from tests.surfaces.reports.run.running import ran, words
 from tests.surfaces.reports.run.written_series import (
     UNDISTURBED,
     UNKNOWN,
     disturbed_by,
     rendered,
+    stacked,
     timed,
     written_series,
 )
@@ -59,6 +58,17 @@ def test_a_result_that_is_refused_says_so_in_the_second_line() -> None:
 def test_a_series_that_was_cut_short_says_so_at_the_top() -> None:
     report = rendered("text", replace(_SERIES, ended_by=signal.SIGINT))
     assert "ended by SIGINT" in "".join(report.splitlines()[:4])
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "junit", "github"])
+def test_a_machine_that_nobody_compared_is_unknown(form: str) -> None:
+    """It was to be calibrated after the series too, and could not be."""
+    series = replace(_SERIES, options=replace(_SERIES.options, calibration_s=1.0), opening=quiet_calibration())
+    why = "not calibrated after the series: no memory"
+    said = rendered(form, replace(series, not_calibrated="after the series: no memory"))
+    assert f"whether the machine is what it was is unknown: {why}" in " ".join(said.split())
+    assert "what it was" not in rendered(form, replace(series, closing=quiet_calibration()))
+    assert "what it was" not in rendered(form, replace(series, ended_by=signal.SIGINT))
 
 
 def test_the_first_line_tells_how_many_runs_were_repeated() -> None:
@@ -126,10 +136,7 @@ def test_of_one_run_there_is_no_picture() -> None:
 
 
 def test_what_would_have_placed_its_threads_better_is_a_line_to_be_copied() -> None:
-    threads = [thread_look(tid, 2, 5, state="R", waited_ns=10**9) for tid in (8, 9)]
-    placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}))
-    judged = tuple(replace(each, placement=placement) for each in _SERIES.repetitions)
-    report = render_series("text", replace(_SERIES, repetitions=judged), SeriesOptions(width=40))
+    report = render_series("text", stacked(_SERIES), SeriesOptions(width=40, identifies=True))
     assert "    instead: noisewatch run --cpus 2-3 --spread -- /opt/secret/sort --key" in report.splitlines()
 
 

@@ -121,7 +121,7 @@ def test_a_command_against_itself_says_what_can_be_shown() -> None:
             [1.0, 1.02] * 20,
             Bounds(0.002, 0.004),
             "varies 1% between processes; the machine explains 0.2% to 0.4%: the rest, 0.717% to 1.27%, is the program "
-            "(layout, hash seeds, allocation)",
+            "(layout, hash seeds, allocation), or was not watched",
         ),
         (
             [1.0, 1.02] * 20,

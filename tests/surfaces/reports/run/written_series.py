@@ -17,6 +17,9 @@ from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
+from tests.judgement.run.test_placement_reasons import placed
+from tests.kernel.tasks.commands import thread_look
+from tests.model.run.places import ONE_NODE
 from tests.written.repetitions import ALLOWED, MS, ran, repeat
 
 UNDISTURBED = RepetitionVerdict(RunOutcome.UNDISTURBED)
@@ -33,6 +36,7 @@ _END = EndedCommand(
     left_pids=frozenset(),
     adopted_usage=None,
     may_be_others=False,
+    allowed=None,
     scheduling="",
 )
 
@@ -89,6 +93,13 @@ def timed(series: RunSeries, seconds: Sequence[float]) -> RunSeries:
         judged.append(replace(each, repetition=replace(each.repetition, began_ns=began_ns, ended_ns=ended_ns)))
         began_ns = ended_ns
     return replace(series, repetitions=tuple(judged))
+
+
+def stacked(series: RunSeries) -> RunSeries:
+    """The same, of a command whose two threads shared CPU 2 while CPU 3 was free: there is advice."""
+    threads = [thread_look(tid, 2, 5, state="R", waited_ns=10**9) for tid in (8, 9)]
+    placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}))
+    return replace(series, repetitions=tuple(replace(each, placement=placement) for each in series.repetitions))
 
 
 def rendered(form: str, series: RunSeries, identifies: bool = False) -> str:

@@ -1,0 +1,38 @@
+"""How far the kernel's clocks moved apart between two readings of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noisewatch.records import dataclass
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.system.clock import ClockOffsets
+
+STEP_NS = 1_000_000  # less may be that the clocks are not read at the same instant; a slew moves all of them alike
+
+
+@dataclass(frozen=True, slots=True)
+class ClockShift:
+    """How far the clocks moved apart, in ns.
+
+    `stepped_ns`: the time of day against CLOCK_MONOTONIC; somebody set it. `suspended_ns`: CLOCK_BOOTTIME against
+    CLOCK_MONOTONIC, which stands still while the machine sleeps (https://man7.org/linux/man-pages/man2/clock_gettime.2.html).
+    """
+
+    stepped_ns: int
+    suspended_ns: int
+
+    @property
+    def is_step(self) -> bool:
+        """Whether somebody set the time of day. A suspend moves it too, by as much as CLOCK_BOOTTIME."""
+        return abs(self.stepped_ns) > STEP_NS and abs(self.stepped_ns - self.suspended_ns) > STEP_NS
+
+    @property
+    def is_suspend(self) -> bool:
+        return self.suspended_ns > STEP_NS
+
+
+def shift_between(before: ClockOffsets, after: ClockOffsets) -> ClockShift:
+    """How far the clocks moved apart."""
+    return ClockShift(stepped_ns=after.wall_ns - before.wall_ns, suspended_ns=after.boot_ns - before.boot_ns)

@@ -1,0 +1,45 @@
+"""Whether the machine was the same after a series as before it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.noise.steadiness import speed_changes, why_change_unknown
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.machine.spinning.calibration.buffer import LATENCY
+from tests.written.calibration import WORK_NS, written_calibration
+
+_BOTH = frozenset({2, 3})
+
+
+@cache
+def calibration(slower: float = 0.0, moved: int | None = None) -> Calibrated:
+    """Of CPUs 2 and 3, on which the same work takes so much longer; the spinner of one of them was moved."""
+    others = {LATENCY: lambda at_ns: round(WORK_NS * (1 + slower))}
+    changes = {} if moved is None else {moved: {"state": "moved"}}
+    return calibrated_with(parse_calibration(written_calibration(others=others, changes=changes)), Budget())
+
+
+@pytest.mark.parametrize(("slower", "is_too_much"), [(0.0, False), (0.005, False), (0.03, True), (-0.03, True)])
+def test_work_that_takes_another_time_tells_of_another_machine(slower: float, is_too_much: bool) -> None:
+    changes = speed_changes(calibration(), calibration(slower))
+    assert [(each.cpu, each.is_too_much) for each in changes] == [(2, is_too_much), (3, is_too_much)]
+    assert changes[0].share == pytest.approx(slower, abs=0.001)
+    assert why_change_unknown(calibration(), calibration(slower), _BOTH) is None
+
+
+@pytest.mark.parametrize("ends", [(3, None), (None, 3)], ids=str)
+def test_a_cpu_that_one_of_the_two_did_not_measure_is_unknown(ends: tuple[int | None, int | None]) -> None:
+    opening, closing = (calibration(moved=cpu) for cpu in ends)
+    assert [each.cpu for each in speed_changes(opening, closing)] == [2]
+    assert (why_change_unknown(opening, closing, _BOTH) or "").startswith("CPU 3: it went offline")
+    assert why_change_unknown(opening, closing, frozenset({2})) is None
+
+
+def test_a_cpu_that_neither_measured_is_unknown() -> None:
+    unknown = why_change_unknown(calibration(), calibration(), _BOTH | {4})
+    assert unknown == "CPU 4: its work was not measured"

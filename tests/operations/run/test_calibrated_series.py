@@ -1,0 +1,65 @@
+"""A series between two calibrations, of which one may fail."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from noisewatch.errors import Unreadable
+from noisewatch.kernel.calibration import QUESTION
+from noisewatch.machine import Json
+from noisewatch.machine.live import LiveMachine
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.run.conclusion import conclude
+from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.progress import RunBeginning
+from noisewatch.operations.run.series import run_series
+from tests.operations.listening import SilentListener
+from tests.written.calibration import written_calibration
+
+pytestmark = pytest.mark.usefixtures("as_before")
+
+_CPU = max(os.sched_getaffinity(0))
+
+
+class _Listener(SilentListener):
+    def on_begin(self, beginning: RunBeginning) -> None: ...
+
+    def on_repetition(self, judged: JudgedRepetition) -> None: ...
+
+
+class _CalibratedMachine(LiveMachine):
+    """This host, whose calibrations are written down; None is one that cannot be made."""
+
+    def __init__(self, *calibrations: Json) -> None:
+        super().__init__([os.getpid()])
+        self._calibrations = [*calibrations]
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        if question != QUESTION:
+            return super().ask(question, answer)
+        said = self._calibrations.pop(0)
+        if said is None:
+            raise Unreadable(QUESTION, "no memory")
+        return said
+
+
+@pytest.mark.parametrize(
+    ("are_made", "words"),
+    [
+        ((True, True), None),
+        ((True, False), "not calibrated after the series: no memory"),
+        ((False,), "not calibrated before the series: no memory"),
+    ],
+)
+def test_a_calibration_that_failed_leaves_the_machine_unknown(are_made: Sequence[bool], words: str | None) -> None:
+    said = written_calibration(cpus=(_CPU,), seconds=1.0)
+    machine = _CalibratedMachine(*[said if is_made else None for is_made in are_made])
+    series = run_series(
+        machine, RunOptions(argv=("true",), machine=MachineOptions(cpus=str(_CPU)), calibration_s=1.0), _Listener()
+    )
+    conclusion = conclude(series)
+    assert (conclusion.speed_change is None, conclusion.change_unknown) == (words is not None, words)
