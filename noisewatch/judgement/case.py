@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.remembered import Remembered
     from noisewatch.kernel.calibration import CalibrationSamples
     from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.kernel.system.reference_clock import ClockComparison
     from noisewatch.kernel.tasks.task import Task
     from noisewatch.model.calibration.attribution import Attribution, Meanwhile
     from noisewatch.model.calibration.figures import Calibration, CpuFigures
@@ -155,6 +156,7 @@ class Case:
     calibrated: Calibrated | None = None
     no_calibration_reason: str | None = None
     under_load: Interval | None = None
+    clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC beside another clock, or why there is none
     rules: Rules = DEFAULT
     limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check that is being asked, where set by rules
     starts_benchmark: bool = True  # whether this process was started by whoever starts the benchmark; a monitor was not

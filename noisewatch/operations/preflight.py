@@ -21,6 +21,7 @@ from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.interval import interval_between
+from noisewatch.operations.clock_rate import ClockRateWatch
 from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
@@ -125,6 +126,10 @@ class _Run:
     _doing: str = "sampling"
     _task_reader: TaskReader = field(default_factory=lambda: TaskReader(asks_all_affinities=True))
     _remark: str | None = None
+    _clock_rate: ClockRateWatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._clock_rate = ClockRateWatch(self.machine)
 
     def verdict(self) -> Verdict:
         """The verdict on the machine as it is during the next seconds."""
@@ -157,6 +162,7 @@ class _Run:
         from noisewatch.operations.calibrate import calibrate_cpus  # with the tracer and what spins
 
         past = self.history.recall()
+        self._compare_clocks()
         try:
             measured = calibrate_cpus(
                 self.machine,
@@ -168,6 +174,7 @@ class _Run:
             )
         finally:
             self.listener.on_done()
+        case = replace(case, clock_comparison=self._clock_rate.end())
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
         drift = drift_in(past, measured.samples)
@@ -204,8 +211,14 @@ class _Run:
         All of it is read anew each time: what is asked once a run may be another after an hour of waiting.
         """
         previous = self._look()
+        self._compare_clocks()
         self.machine.ask(SAMPLE, lambda: True)
         return self._look(previous)
+
+    def _compare_clocks(self) -> None:
+        """Begins, once: before the sample, as it may take a second, and from CPUs that are not judged."""
+        if self.options.calibration.seconds:
+            self._clock_rate.begin(self.options.sample_s + self.options.calibration.seconds)
 
     def _pin(self, snapshot: Snapshot) -> None:
         remark = pin_to_housekeeping(snapshot)

@@ -15,6 +15,7 @@ from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.system.reference_clock import read_clock_comparison
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.model.interval.interval import interval_between
@@ -37,8 +38,8 @@ def judged(
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
-    sampled = interval_between(before, after)
-    case = Case(after, sampled, rules=rules)
+    compared = read_clock_comparison(machine, dict)
+    case = Case(after, interval_between(before, after), rules=rules, clock_comparison=compared)
     if is_calibrated and machine.has_next:
         machine.advance()
         loaded = interval_between(after, read_snapshot(machine, wish, None, after))

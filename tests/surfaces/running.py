@@ -81,13 +81,15 @@ def record(
     trace: Json = None,
     calibrated_after: int | None = None,
     sampled_after: Collection[int] = (),
+    asides: Mapping[str, Json] | None = None,
 ) -> Path:
     """A recording of a machine that was at these moments, made as `noisewatch record` makes it.
 
     It was calibrated, and traced, after the last of them, or after so many. As `preflight` does, a sample was begun
-    after so many.
+    after so many. `asides` are what else was asked then.
     """
-    measured = {question: said for question, said in ((QUESTION, calibration), (TRACE, trace)) if said is not None}
+    known = {**(asides or {}), QUESTION: calibration, TRACE: trace}
+    measured = {question: said for question, said in known.items() if said is not None}
     machine = WrittenMachine(*moments, answers={**ANSWERS, **measured, SAMPLE: True})
     task_reader = TaskReader(asks_all_affinities=True)
     with path.open("wb") as sink:

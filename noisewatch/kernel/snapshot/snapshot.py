@@ -7,7 +7,6 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.cpus import CpuSet
-from noisewatch.errors import Unreadable
 from noisewatch.kernel.cgroup.bandwidth import Cgroup, CgroupLevel, read_cgroup, read_worker_cgroups
 from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime, read_cpu_time, read_run_time
 from noisewatch.kernel.cpus.isolation import Isolation, read_isolation
@@ -28,7 +27,7 @@ from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interr
 from noisewatch.kernel.reader import Reader, Spared
 from noisewatch.kernel.snapshot.hardware import Background, Hardware, read_background, read_hardware
 from noisewatch.kernel.snapshot.settings import Settings, read_settings
-from noisewatch.kernel.system.clock import TimeOfDay, read_time_of_day
+from noisewatch.kernel.system.clock import ClockOffsets, TimeOfDay, read_clock_offsets, read_lag_ns, read_time_of_day
 from noisewatch.kernel.system.inventory import Inventory, read_inventory
 from noisewatch.kernel.system.platform import Platform, read_platform
 from noisewatch.kernel.system.pressure import Pressure, read_pressure
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 _OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # which end, but for the first
 T = TypeVar("T")
-_LAG = "time until the tasks were read"
 SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
 
 
@@ -57,6 +55,7 @@ class Snapshot:
 
     taken_at_ns: int
     time_of_day: TimeOfDay | None
+    clock_offsets: ClockOffsets | None
     machine_name: str
     is_live: bool
     own_pids: frozenset[int]
@@ -164,7 +163,7 @@ def _read(
     hardware = _hardware(reader, target, topology, previous)
     tickless = isolation.nohz_full or frozenset()
     tasks = task_reader.read(reader, target.cpus, tickless) if task_reader is not None else None
-    tasks_lag_ns = _lag_ns(machine, taken_at_ns) if task_reader is not None else 0
+    tasks_lag_ns = read_lag_ns(machine, taken_at_ns) if task_reader is not None else 0
     settings = kept or read_settings(
         *(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup),
         previous=previous.settings if previous is not None else None,
@@ -175,6 +174,7 @@ def _read(
     snapshot = Snapshot(
         taken_at_ns=taken_at_ns,
         time_of_day=time_of_day,
+        clock_offsets=read_clock_offsets(reader),
         machine_name=machine.name,
         is_live=machine.is_live,
         own_pids=machine.own_pids,
@@ -218,18 +218,6 @@ def _worker_cgroups(
 ) -> Mapping[int, tuple[CgroupLevel, ...]]:
     before = previous.tasks if previous is not None else None
     return read_worker_cgroups(reader, tasks, before, target.cpus, reader.machine.own_pids)
-
-
-def _lag_ns(machine: Machine, taken_at_ns: int) -> int:
-    """How much later than the CPUs' times the tasks' times have been read; 0 where nobody can say.
-
-    Milliseconds mostly; a third of a second was seen on a slow machine, and never twice the same.
-    """
-    try:
-        lag_ns = machine.ask(_LAG, lambda: machine.now_ns() - taken_at_ns)
-    except Unreadable:
-        return 0
-    return lag_ns if isinstance(lag_ns, int) and lag_ns >= 0 else 0
 
 
 def _last_cpu(reader: Reader, online: Online) -> int | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.clock import OFFSETS
 from noisewatch.kernel.system.clock import QUESTION as CLOCK_RATE
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
+from noisewatch.kernel.system.reference_clock import QUESTION as COMPARISON
 from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
+from noisewatch.machine import Json
 
 PORT = "0000:00:1c.0"
 TRACING = "/sys/kernel/tracing"
@@ -36,8 +39,22 @@ md0 : active raid1 sdb1[1] sda1[0]
 
 unused devices: <none>
 """
+WALL_NS = 1_795_000_000 * 10**9
+
+
+def compared(*deviations: float, error_ns: int = 4_000_000, seconds: int = 6) -> Json:
+    """CLOCK_MONOTONIC beside a real-time clock, by which it deviates so much from each reading to the next."""
+    edges = [(0, 10**9)]
+    for deviation in deviations:
+        reference_ns, at_ns = edges[-1]
+        edges.append((reference_ns + seconds * 10**9, at_ns + round(seconds * 10**9 * (1 + deviation))))
+    return {"reference": "rtc0 (rtc_cmos)", "readings": [[at, ns - error_ns, ns + error_ns] for at, ns in edges]}
+
+
 ANSWERS: dict[str, Any] = {
     CLOCK_RATE: {"status": 0x2001, "tick": 10_000, "freq": 12 * 65_536},
+    OFFSETS: [WALL_NS, 0],
+    COMPARISON: compared(0.0),
     KERNEL_LOG: {"troubles": {}, "is_complete": True},
     SESSIONS: {"sessions": 2, "users": 1},
     TEMPORARY_FILES: "ext4",

@@ -11,7 +11,9 @@ from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
-from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, QUESTION
+from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, OFFSETS, QUESTION
+from noisewatch.model.interval.clock_shift import STEP_NS, ClockShift, shift_between
+from noisewatch.units import describe_ns
 
 _FAST = frozenset(
     {
@@ -181,3 +183,67 @@ def clock_steered(case: Case) -> Answer:
     said = f"slewed by {deviation:+.0f} ppm"
     status = Status.FAIL if abs(deviation) > limit else Status.PASS
     return Answer(status, said, measured=abs(deviation), limit=limit, unit="ppm", evidence=evidence)
+
+
+_LONG_S = 1_000
+_STEP = Limit(
+    key="fails",
+    name="step of the clock",
+    value=STEP_NS / 1e9,
+    unit="s",
+    reason="the clocks are not read at the same instant; a slew moves all of them alike",
+)
+
+
+@check(
+    id="clock-steps",
+    area="clock",
+    question="Was the time of day not set, and the machine not suspended?",
+    severity=Severity.WARNING,
+    reads=(f"{OFFSETS}: CLOCK_REALTIME and CLOCK_BOOTTIME",),
+    limits=(_STEP,),
+    why=(
+        "A time daemon that steps the clock (at its start, or after a virtual machine was resumed) falsifies each "
+        "duration that is taken by the time of day. A suspend stops everything, and CLOCK_MONOTONIC with it."
+    ),
+    remedy="Time with CLOCK_MONOTONIC; wait until the clock is synchronized (chronyc waitsync); forbid the suspend.",
+    sources=(
+        "https://man7.org/linux/man-pages/man2/clock_gettime.2.html",
+        "https://chrony-project.org/doc/4.6/chrony.conf.html",
+    ),
+    asks_rates=True,
+    sees_load=True,
+    covers_calibration=True,
+)
+def clock_steps(case: Case) -> Answer:
+    pairs = [(each.before.clock_offsets, each.after.clock_offsets) for each in case.intervals]
+    shifts = [shift_between(before, after) for before, after in pairs if before is not None and after is not None]
+    limit = case.bound(_STEP)
+    suspended_s = max((shift.suspended_ns / 1e9 for shift in shifts), default=0.0)
+    stepped_s = max((_set_s(shift) for shift in shifts), key=abs, default=0.0)
+    evidence = {"stepped_s": stepped_s, "suspended_s": suspended_s}
+    worst_s = max(abs(stepped_s), suspended_s)
+    if worst_s > limit:
+        said = _said_of_clocks(stepped_s, suspended_s, limit)
+        return Answer(Status.FAIL, said, measured=worst_s, limit=limit, unit="s", evidence=evidence)
+    if len(shifts) < len(pairs):
+        return unknown(case.why_unknown(OFFSETS))
+    said = "the time of day was not set, the machine not suspended"
+    return Answer(Status.PASS, said, measured=worst_s, limit=limit, unit="s", evidence=evidence)
+
+
+def _set_s(shift: ClockShift) -> float:
+    """By how much the time of day was set, in s: a suspend moves it as well, by as much as CLOCK_BOOTTIME."""
+    return (shift.stepped_ns - max(shift.suspended_ns, 0)) / 1e9
+
+
+def _said_of_clocks(stepped_s: float, suspended_s: float, limit: float) -> str:
+    way = "forward" if stepped_s > 0 else "back"
+    stepped = f"the time of day was set {way} by {_length(abs(stepped_s))}"
+    suspended = f"the machine was suspended for {_length(suspended_s)}"
+    told = [each for each, s in ((stepped, abs(stepped_s)), (suspended, suspended_s)) if s > limit]
+    return ", and ".join(told)
+
+
+def _length(seconds: float) -> str:
+    return describe_ns(seconds * 1e9) if seconds < _LONG_S else f"{seconds:,.0f} s"

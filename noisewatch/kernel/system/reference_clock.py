@@ -1,0 +1,208 @@
+"""A clock that runs by itself, beside CLOCK_MONOTONIC: a PTP clock that may be read, else the real-time clock.
+
+    /dev/ptp0, /sys/class/ptp/ptp0/clock_name           KVM virtual PTP     (of the host, or of a network card)
+    /sys/class/rtc/rtc0/{since_epoch,name,hctosys}      1764077712, rtc_cmos 8:00, 1
+
+A PTP clock is read like any other (clock_gettime(2), dynamic clocks). A real-time clock tells whole seconds: it is read
+every few milliseconds until the next one begins, so that the time of that is known as closely.
+
+https://docs.kernel.org/driver-api/ptp.html, https://docs.kernel.org/admin-guide/rtc.html
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from noisewatch.errors import Unreadable
+from noisewatch.machine import Json, Machine
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+QUESTION = "CLOCK_MONOTONIC beside another clock"
+PTP, RTC = "/sys/class/ptp", "/sys/class/rtc"
+_POLL_S = 0.004
+_PATIENCE_NS = 2_000_000_000
+_NS_PER_S = 1_000_000_000
+_LAST_NS = 1 << 63
+_NONE = f"no other clock may be read: neither {PTP}/ptp0 nor {RTC}/rtc0"
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """What the reference said, in ns, and between which two times of CLOCK_MONOTONIC it did."""
+
+    reference_ns: int
+    earliest_ns: int
+    latest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockRatio:
+    """By which share CLOCK_MONOTONIC ran faster than the reference, and by how much that may be wrong."""
+
+    deviation: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClockComparison:
+    """Readings of one reference: two, and a third where the first two have to be confirmed."""
+
+    reference: str
+    readings: tuple[ClockReading, ...]
+
+    @property
+    def ratios(self) -> tuple[ClockRatio, ...]:
+        """From each reading to the next; empty where the reference did not run on."""
+        pairs = list(zip(self.readings, self.readings[1:], strict=False))
+        if any(last.reference_ns <= first.reference_ns for first, last in pairs):
+            return ()
+        return tuple(_ratio(first, last) for first, last in pairs)
+
+
+def _ratio(first: ClockReading, last: ClockReading) -> ClockRatio:
+    passed_ns = last.reference_ns - first.reference_ns
+    least_ns, most_ns = last.earliest_ns - first.latest_ns, last.latest_ns - first.earliest_ns
+    return ClockRatio((least_ns + most_ns) / 2 / passed_ns - 1, (most_ns - least_ns) / 2 / passed_ns)
+
+
+class ReferenceClock(Protocol):
+    """A clock that is read beside CLOCK_MONOTONIC."""
+
+    name: str
+
+    def read(self) -> ClockReading:
+        """What it says now, or when its next second begins. Raises OSError."""
+
+    def close(self) -> None:
+        """It is not read any more."""
+
+
+class PtpClock:
+    """Read at once."""
+
+    def __init__(self, name: str, folder: str = PTP, devices: str = "/dev") -> None:
+        """Raises OSError where it may not be read."""
+        self._descriptor = os.open(f"{devices}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        self._clock = (~self._descriptor << 3) | 3  # FD_TO_CLOCKID
+        self.name = f"{name} ({_told(f'{folder}/{name}/clock_name')})"
+
+    def read(self) -> ClockReading:
+        earliest_ns = time.monotonic_ns()
+        now_ns = time.clock_gettime_ns(self._clock)
+        return ClockReading(now_ns, earliest_ns, time.monotonic_ns())
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class RealTimeClock:
+    """Read until its next second begins."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: str = RTC,
+        monotonic: Callable[[], int] = time.monotonic_ns,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Raises OSError where it may not be read."""
+        self._descriptor = os.open(f"{folder}/{name}/since_epoch", os.O_RDONLY | os.O_CLOEXEC)
+        self._monotonic, self._sleep = monotonic, sleep
+        self.name = f"{name} ({_told(f'{folder}/{name}/name')})"
+
+    def read(self) -> ClockReading:
+        earliest_ns = began_ns = self._monotonic()
+        second = self._second()
+        while earliest_ns - began_ns < _PATIENCE_NS:
+            self._sleep(_POLL_S)
+            at_ns = self._monotonic()
+            now = self._second()
+            if now != second:
+                return ClockReading(now * _NS_PER_S, earliest_ns, self._monotonic())
+            earliest_ns = at_ns
+        raise OSError(None, f"{self.name} stands still")
+
+    def _second(self) -> int:
+        try:
+            return int(os.pread(self._descriptor, 32, 0))
+        except ValueError as error:
+            raise OSError(None, f"{self.name}: not a number of seconds") from error
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _told(path: str) -> str:
+    try:
+        return clean(Path(path).read_text(errors="replace").strip())
+    except OSError:
+        return "unnamed"
+
+
+def reference_clock(is_long: bool, ptp: str = PTP, rtc: str = RTC, devices: str = "/dev") -> ReferenceClock:
+    """The best that may be read; only a time that `is_long` can be held against whole seconds. Raises OSError."""
+    for name in _names(ptp):
+        try:
+            return PtpClock(name, ptp, devices)
+        except OSError:
+            continue  # as a rule for root alone
+    clocks = _names(rtc)
+    if not clocks:
+        raise OSError(None, _NONE)
+    if not is_long:
+        raise OSError(None, "too short for a real-time clock, which tells whole seconds")
+    return RealTimeClock(next((name for name in clocks if _told(f"{rtc}/{name}/hctosys") == "1"), clocks[0]), rtc)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def described_failure(error: OSError) -> Json:
+    """Why there is no comparison, as a recording keeps it: of what was refused it would keep nothing."""
+    return {"reason": error.strerror or str(error)}
+
+
+def described_comparison(comparison: ClockComparison) -> Json:
+    """The comparison as a recording keeps it."""
+    readings = [[each.reference_ns, each.earliest_ns, each.latest_ns] for each in comparison.readings]
+    return {"reference": comparison.reference, "readings": readings}
+
+
+def read_clock_comparison(machine: Machine, answer: Callable[[], Json]) -> ClockComparison | str:
+    """The comparison; the reason where there is none."""
+    try:
+        said = machine.ask(QUESTION, answer)
+    except Unreadable as error:
+        return f"{QUESTION}: {error.reason}"
+    match said:
+        case {"reason": str(reason)}:
+            return f"{QUESTION}: {clean(reason)}"
+    return parse_clock_comparison(said) or f"{QUESTION}: not understood"
+
+
+def parse_clock_comparison(answer: Json) -> ClockComparison | None:
+    """The comparison; None where it is something else, as in a damaged recording."""
+    match answer:
+        case {"reference": str(reference), "readings": [*readings]} if 2 <= len(readings) <= 3:
+            found = [_parse_reading(each) for each in readings]
+            known = tuple(each for each in found if each is not None)
+            return ClockComparison(clean(reference), known) if len(known) == len(found) else None
+    return None
+
+
+def _parse_reading(answer: Json) -> ClockReading | None:
+    match answer:
+        case [int(reference_ns), int(earliest_ns), int(latest_ns)] if (
+            0 <= reference_ns < _LAST_NS and 0 <= earliest_ns <= latest_ns < _LAST_NS
+        ):
+            return ClockReading(reference_ns, earliest_ns, latest_ns)
+    return None
