@@ -98,14 +98,14 @@ def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
         single = [each for each in commands if each is not None]
         if single and len(single) == len(commands):
             whole = separator.join(single)
-            shown = [whole] if len(whole) <= _LONGEST_LINE else [part for each in single for part in _parted(each)]
+            shown = [whole] if len(whole) <= _LONGEST_LINE else [part for each in single for part in parted(each)]
             lines += [(name if not at else "", printable(line)) for at, line in enumerate(shown)]
     return tuple(lines)
 
 
-def _parted(command: str) -> list[str]:
+def parted(command: str, longest: int = _LONGEST_LINE) -> list[str]:
     """After each `&&`, behind which a shell waits for the next line; as it is, where it may be part of a word."""
-    if len(command) <= _LONGEST_LINE or "'" in command or "{" in command:
+    if len(command) <= longest or "'" in command or "{" in command:
         return [command]
     *first, last = command.split(" && ")
     return [*(f"{part} &&" for part in first), last]

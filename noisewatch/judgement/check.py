@@ -52,6 +52,7 @@ class Answer:
     fix: Fix | None = None
     severity: Severity | None = None  # where this answer weighs more than the check usually does
     is_fault: bool = False  # it is noisewatch that failed, which no profile excuses
+    items: tuple[str, ...] = ()  # what `said` sums up, each a line where there is room for a list
     limit_role: str = LIMIT  # or MINIMUM, LOOKED_BACK, LOOKED_AHEAD: what `limit` is
 
 

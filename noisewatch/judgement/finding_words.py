@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.check import Answer
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.terms import Gravity, Status, label_of, tally
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -32,7 +33,12 @@ def sentence(finding: Finding) -> str:
     if answer.status in (Status.UNKNOWN, Status.NOT_APPLICABLE, Status.IGNORED):
         by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
         return printable((answer.reason or answer.said) + by)
-    return printable(answer.said + describe_limit_of(finding))
+    return printable(said_in_full(answer) + describe_limit_of(finding))
+
+
+def said_in_full(answer: Answer) -> str:
+    """What was found, with all that this sums up, in one line."""
+    return f"{answer.said}: {'; '.join(answer.items)}" if answer.items else answer.said
 
 
 def describe_limit_of(finding: Finding) -> str:

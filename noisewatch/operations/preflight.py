@@ -76,7 +76,7 @@ def preflight(
         raise UsageError("--wait: only this host can become quieter")
     history = CalibrationHistory(machine, options.history)
     read_options = replace(
-        snapshot_options(options.machine, machine, options.allowed), asks_jobs=True, asks_inventory=history.is_kept
+        snapshot_options(options.machine, machine, options.allowed), asks_jobs=True, asks_inventory=True
     )
     run = _Run(machine, read_options, options, listener, history)
     until_s = time.monotonic() + options.wait_s

@@ -56,6 +56,7 @@ def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener:
         asks_clock=True,
         most_idle_states=_MOST_IDLE_STATES,
         asks_runs=StatusFiles().texts,
+        asks_inventory=True,
     )
     recorder = Recorder(machine, output, options.interval_s, options.identifies)
     task_reader = TaskReader(asks_all_affinities=True)

@@ -43,7 +43,7 @@ def read_json(report: str) -> list[str]:
     """A document that the published schema accepts."""
     document = json.loads(report, parse_constant=_refuse)
     _schema("#/$defs/head").validate(document)
-    Draft202012Validator(_verdict_schema()).validate(document)
+    _whole_schema().validate(document)
     return list(_texts(document))
 
 
@@ -58,7 +58,7 @@ def read_jsonl(report: str) -> list[str]:
 
 def read_junit(report: str) -> list[str]:
     """A report that the schema and a library accept, its totals right."""
-    xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd")).validate(report)
+    _junit_schema().validate(report)
     suites = JUnitXml.fromstring(report.encode())
     told = (suites.tests, suites.failures, suites.errors, suites.skipped)
     suites.update_statistics()  # type: ignore[no-untyped-call]  # the library has no types there
@@ -193,6 +193,16 @@ def _verdict_schema() -> dict[str, Any]:
     text = files("noisewatch.surfaces.reports.verdict").joinpath("verdict.schema.json").read_text()
     schema: dict[str, Any] = json.loads(text)
     return schema
+
+
+@cache
+def _whole_schema() -> Draft202012Validator:
+    return Draft202012Validator(_verdict_schema())
+
+
+@cache
+def _junit_schema() -> xmlschema.XMLSchema:
+    return xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd"))
 
 
 @cache

@@ -108,6 +108,18 @@ def test_values_are_in_base_units(unit: str, name: str, value: float) -> None:
     assert _one(samples, f"noisewatch_finding_measured_{name}") == pytest.approx(value)
 
 
+def test_the_costliest_culprit_of_each_failure_is_named_without_its_pid() -> None:
+    told = _samples(rendered("prometheus", failed_verdict()))["noisewatch_finding_culprit_ratio"]
+    (culprit,) = [each for each in told if each[0]["check"] == "tasks-on-target"]
+    assert culprit == ({"check": "tasks-on-target", "cpu": "2", "culprit": "thread hog"}, 0.5)
+    checks = [labels["check"] for labels, _ in told]
+    assert len(checks) == len(set(checks))
+
+
+def test_a_quiet_machine_has_no_culprits() -> None:
+    assert "culprit" not in rendered("prometheus", quiet_verdict())
+
+
 @pytest.mark.parametrize("measured", [None, "powersave", True, float("nan"), float("inf"), [1]])
 def test_what_is_no_number_has_no_sample(measured: object) -> None:
     report = rendered("prometheus", _measured("target-cpu-busy", measured, "share"))

@@ -14,8 +14,11 @@ from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict, compose
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.operations.machines import MachineOptions, open_machine
+from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from tests.judgement.judging import judged
+from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
 from tests.written.quiet_machine import process, quiet_files, quiet_machine, stat_file
 
@@ -114,6 +117,19 @@ def verdict_on_nothing() -> Verdict:
 def hostile_verdict(name: str) -> Verdict:
     """Findings of each gravity with the name wherever a text can be."""
     return _with(quiet_verdict(), _STATUS_BY_ID, name)
+
+
+def short_hostile_verdict(name: str) -> Verdict:
+    """The hostile one with no other findings than those that have the name."""
+    verdict = hostile_verdict(name)
+    return replace(verdict, findings=tuple(each for each in verdict.findings if each.check.id in _STATUS_BY_ID))
+
+
+@cache
+def verdict_of_recording(path: Path) -> Verdict:
+    """As `preflight --replay` judges it."""
+    options = PreflightOptions(machine=MachineOptions(replay=str(path)))
+    return preflight(open_machine(options.machine), options, SilentListener()).verdict
 
 
 def _with(verdict: Verdict, status_by_id: Mapping[str, Status], text: str) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from argparse import Namespace
@@ -59,6 +60,7 @@ def run(arguments: Namespace) -> int:
                 in_colour=takes_colour(arguments.output),
                 in_unicode=takes_unicode(arguments.output),
                 is_verbose=arguments.verbose,
+                host=os.uname().nodename if arguments.identify and verdict.case.snapshot.is_live else None,
             )
             output.write(wanted.render(verdict, render_options).encode("utf-8", "replace"))
         else:

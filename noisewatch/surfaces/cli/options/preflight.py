@@ -62,6 +62,7 @@ def fill_preflight(parser: ArgumentParser) -> None:
     """All of them."""
     add_machine_options(parser, SUPPRESS)
     add_output(parser, tuple(FORMATS))
+    parser.add_argument("--identify", action="store_true", help="include the host name (json, jsonl)")
     parser.add_argument(
         "--sample",
         metavar="SECONDS",
@@ -75,7 +76,7 @@ def fill_preflight(parser: ArgumentParser) -> None:
         type=or_auto(calibration_seconds),
         default=3.0,
         help=f"length of the microbenchmark after the sample (default 3; auto: until the noise floor is known well "
-        f"enough, {MOST_AUTO_S:g} at most; 0: none; of a recording: the one in it)",
+        f"enough, at most {MOST_AUTO_S:g}; 0: none; of a recording: the one in it)",
     )
     parser.add_argument(
         "--no-calibration",

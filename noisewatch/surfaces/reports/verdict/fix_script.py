@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.finding_words import said_in_full
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments
 from noisewatch.judgement.programs import named_by
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -70,7 +71,9 @@ def fix_script(verdict: Verdict) -> str:
             [_about(finding, fix.persist) for finding, fix in lasting if fix.now],
         ),
         *script_comments("To do by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
-        *script_comments("No command is known for:", [_about(each, each.answer.said) for each in _unfixable(verdict)]),
+        *script_comments(
+            "No command is known for:", [_about(each, said_in_full(each.answer)) for each in _unfixable(verdict)]
+        ),
     ]
     head = script_head("Fixes for what noisewatch found", _about_verdict(verdict))
     return script(head, steps, comments, _names(verdict, fixes))
@@ -103,7 +106,7 @@ def undo_script(verdict: Verdict) -> str:
 
 
 def _heading(finding: Finding) -> str:
-    return f"{finding.check.id}: {finding.answer.said}"
+    return f"{finding.check.id}: {said_in_full(finding.answer)}"
 
 
 def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, str]:

@@ -27,6 +27,7 @@ class RenderOptions:
     in_colour: bool = False
     in_unicode: bool = True
     is_verbose: bool = False
+    host: str | None = None  # its name, only where that is wanted
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,26 +8,35 @@ from typing import Any
 
 from noisewatch import __version__
 from noisewatch.judgement.causes import Cause, causes_of
+from noisewatch.judgement.finding_words import said_in_full
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
-from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_machine
+from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_facts, describe_machine
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_fix
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format json`."""
-    return json.dumps(describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status), indent=1) + "\n"
+    return json.dumps(_described(verdict, occasion), indent=1) + "\n"
+
+
+def _described(verdict: Verdict, occasion: RenderOptions) -> dict[str, Any]:
+    """When a copy or a recording was made is not known here: now would be wrong."""
+    at_s = occasion.at_s if verdict.case.snapshot.is_live else None
+    described = describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status)
+    return {"schema": described["schema"], "at": at_s, "host": occasion.host, **described}
 
 
 def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> dict[str, Any]:
-    """The verdict as one object. `own_cpu_share` is noisewatch's own, of one CPU; null without a live sample."""
+    """The verdict alone. `own_cpu_share` is noisewatch's own, of one CPU; null without a live sample."""
     case = verdict.case
     calibrated = case.calibrated
     return {
         "schema": SCHEMA,
         "noisewatch": __version__,
         "machine": describe_machine(case.snapshot),
+        "facts": describe_facts(case.snapshot),
         "target": sorted(case.target),
         "target_chosen_by": case.snapshot.target.chosen_by,
         "profile": verdict.profile,
@@ -55,7 +64,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "limit_role": answer.limit_role if answer.limit is not None else None,
         "unit": answer.unit,
         "cpus": sorted(answer.cpus),
-        "said": answer.said,
+        "said": said_in_full(answer),
         "reason": answer.reason,
         "answered_by": finding.answered_by,
         "evidence": dict(answer.evidence),
@@ -78,7 +87,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
 
 def render_lines(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format jsonl`: a head with the keys of `--format json` but the findings, then a line each."""
-    head = describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status)
+    head = _described(verdict, occasion)
     findings = head.pop("findings")
     return "".join(json.dumps(each) + "\n" for each in (head, *findings))
 

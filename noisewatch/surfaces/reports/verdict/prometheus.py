@@ -17,7 +17,7 @@ from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
-from noisewatch.judgement.terms import Outcome
+from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.records import dataclass
@@ -122,6 +122,17 @@ def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
     ):
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             yield _Sample(f"noisewatch_finding_{what}{suffix}", told, value * factor, {"check": check.id})
+    if finding.status in (Status.FAIL, Status.WARN):
+        yield from _of_the_costliest(finding)
+
+
+def _of_the_costliest(finding: Finding) -> Iterator[_Sample]:
+    """Who it was. One of each finding, and without its PID, which would make a new series of each process."""
+    known = [each for each in finding.answer.culprits if each.share is not None]
+    for culprit in known[:1]:
+        who = {"cpu": str(culprit.cpu), "culprit": culprit.kind.with_name(culprit.name)}
+        told = "Share of the time of a CPU that the costliest culprit of a failure or warning took."
+        yield from _if_known("finding_culprit_ratio", told, culprit.share, {"check": finding.check.id, **who})
 
 
 def _base_unit(unit: str | None) -> tuple[str, float]:

@@ -98,13 +98,16 @@ def _to_do(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -
 
 def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: RenderOptions) -> Iterator[str]:
     """Its number and mark, its title, the commands, and the checks that they settle."""
-    title = title_of(cause, verdict.case)
+    items = cause.findings[0].answer.items if is_one_line(cause) else ()
+    title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
     first, *more = _wrapped(title, occasion.width, margin)
     mark, meaning = mark_of(cause.gravity, occasion.in_unicode), MEANINGS[cause.gravity]
     shown = painted(mark, meaning) if occasion.in_colour and meaning is not None else mark
     yield f"{number:>{margin - 3}} {shown} {first.strip()}"
     yield from more
+    for item in items:
+        yield from _wrapped(item, occasion.width, margin + 2, margin + 4)
     if is_one_line(cause):
         return
     culprits = culprits_of(cause, title)
@@ -201,6 +204,8 @@ def _describe(findings: list[Finding], verdict: Verdict, occasion: RenderOptions
     first, *more = _wrapped(f"{names} ({finding.weight})", occasion.width, len(_INDENT))
     lines = [_labelled(finding, verdict, occasion) + first.strip(), *more]
     lines += _wrapped(said or "", occasion.width, len(_INDENT))
+    for item in answer.items:
+        lines += _wrapped(item, occasion.width, len(_INDENT) + 2, len(_INDENT) + 4)
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
     lines += _culprits(finding, said or "")

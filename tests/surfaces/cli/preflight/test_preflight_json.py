@@ -40,6 +40,14 @@ def test_every_promised_key_is_there(run: Run, unchanged_tree: Path) -> None:
     assert (answer["target"], answer["verdict"], answer["exit_status"]) == ([2, 3], "stable", 0)
 
 
+def test_it_tells_what_the_machine_is_but_not_whose(run: Run, tmp_path: Path) -> None:
+    release, hostname = "/proc/sys/kernel/osrelease", "/proc/sys/kernel/hostname"
+    facts = _judged(run, quiet_tree(tmp_path, {release: "6.8.0+build7\n", hostname: "build7\n"}))["facts"]
+    assert list(facts) == ["identity", "hardware", "firmware", "kernel", "settings", "surroundings"]
+    assert facts["kernel"]["kernel"] == "6.8.0+host"
+    assert (facts["settings"]["CPUs online"], facts["hardware"]["memory"]) == ("0-3", "16316412 kB")
+
+
 def test_there_is_a_finding_for_each_check_with_every_promised_key(run: Run, unchanged_tree: Path) -> None:
     findings = _judged(run, unchanged_tree)["findings"]
     assert {each["id"] for each in findings} == {each.id for each in CATALOGUE}
