@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.task import Task
     from noisewatch.model.calibration.attribution import Attribution, Meanwhile
     from noisewatch.model.calibration.figures import Calibration, CpuFigures
+    from noisewatch.model.history.entries import Past
     from noisewatch.model.interval.interval import Interval
 
 NOT_READ_AFTER = "the counters after the calibration were not read"
@@ -157,6 +158,7 @@ class Case:
     no_calibration_reason: str | None = None
     under_load: Interval | None = None
     clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC beside another clock, or why there is none
+    past: Past | None = None  # what is remembered of this machine; None where nobody asked
     rules: Rules = DEFAULT
     limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check that is being asked, where set by rules
     starts_benchmark: bool = True  # whether this process was started by whoever starts the benchmark; a monitor was not

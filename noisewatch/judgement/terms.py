@@ -51,6 +51,7 @@ class Area(StrEnum):
     PROCESS = "process"
     JOBS = "jobs"
     HARDWARE = "hardware"
+    HISTORY = "history"
 
 
 class Outcome(StrEnum):

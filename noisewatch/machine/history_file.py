@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from noisewatch.errors import UsageError
 from noisewatch.machine import Json
 from noisewatch.machine.lock_file import hold
+from noisewatch.machine.regular_files import READ, failures_told, opened_regular
 
+_WHAT = "a history"
 _SYSTEM, _NAME = Path("/var/lib"), Path("noisewatch/history.jsonl")
-_MOST_BYTES = 16 * 1024 * 1024  # read from the end: years of it
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+_PIECE = 16 * 1024 * 1024  # bytes, read at once: years of one machine, and longer than any line
+_MOST_BYTES = 16 * _PIECE  # read from the end: years of a fleet
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+
+_FOREIGN = "not a history of noisewatch, so it is left alone; name another file"
 
 Entry = dict[str, Any]
 
@@ -76,68 +78,113 @@ def boot_key() -> str | None:
         return None
 
 
+class Store(NamedTuple):
+    """What a file holds: entries, the oldest first, and the numbers of their lines and of the damaged ones, from 1 on.
+
+    Of a file of more than 256 MB `is_cut` says that it is the end, and the lines are counted from there.
+    """
+
+    entries: list[Entry]
+    numbers: list[int]
+    damaged: list[int]
+    is_cut: bool = False
+
+
 def read_entries(path: Path) -> list[Entry]:
     """What was kept, the oldest first; nothing where there is no file yet. Raises UsageError."""
-    with _failures_told(path):
+    return read_store(path).entries
+
+
+def read_store(path: Path, is_wanted: Callable[[bytes], bool] = lambda _: True) -> Store:
+    """All of it, with what is damaged; without the lines that are not wanted, which the newest is asked of first.
+
+    Raises UsageError.
+    """
+    with failures_told(path):
         try:
-            with _opened(path, _READ) as file:
-                return _entries(path, _end_of(file))
+            with opened_regular(path, READ, _WHAT) as file:
+                return _store(path, file, is_wanted)
         except FileNotFoundError:
-            return []
+            return Store([], [], [])
 
 
 def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> None:
     """Adds it, and before it what it refers to, unless that is there already. Raises UsageError."""
-    with _failures_told(path):
+    with failures_told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _opened(path, _APPEND) as file:
+        with opened_regular(path, _APPEND, _WHAT) as file:
             hold(str(path), file)
             end = _end_of(file)
-            known = _entries(path, end)
-            is_torn = end != b"" and not end.endswith(b"\n")
-            added = [] if referred_to is None or referred_to in known else [referred_to]
-            with open(file, "ab", closefd=False) as stream:
-                stream.write(b"\n" * is_torn + b"".join(map(_line, [*added, entry])))
-            os.fsync(file)
+            lines = end.split(b"\n")
+            if end.strip() and not any(parsed_line(line) is not None for line in reversed(lines)):
+                raise UsageError(f"{path}: {_FOREIGN}")
+            added = [_line(each) for each in (referred_to, entry) if each is not None]
+            if referred_to is not None and added[0].strip() in lines:
+                del added[0]
+            _append(file, b"\n" * (lines[-1] != b"") + b"".join(added))
+
+
+def _append(file: int, text: bytes) -> None:
+    """All of it or, on a full disk, nothing. Raises OSError."""
+    size = os.fstat(file).st_size
+    try:
+        with open(file, "ab", buffering=0, closefd=False) as stream:
+            while text:
+                text = text[stream.write(text) :]
+        os.fsync(file)
+    except OSError:
+        os.ftruncate(file, size)
+        raise
 
 
 def _line(entry: Entry) -> bytes:
     return json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-@contextmanager
-def _failures_told(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
-
-
-@contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    """The regular file; nobody waits for what is none. Raises UsageError for that, and OSError."""
-    file = os.open(path, flags, 0o666)
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise UsageError(f"{path}: not a regular file, so not a history")
-        yield file
-    finally:
-        os.close(file)
-
-
 def _end_of(file: int) -> bytes:
-    return os.pread(file, _MOST_BYTES, max(os.fstat(file).st_size - _MOST_BYTES, 0))
+    return os.pread(file, _PIECE, max(os.fstat(file).st_size - _PIECE, 0))
 
 
-def _entries(path: Path, text: bytes) -> list[Entry]:
-    """Those in the text. Raises UsageError where it says something, and has none."""
-    found = [entry for line in text.split(b"\n") if (entry := _parsed(line)) is not None]
-    if text.strip() and not found:
-        raise UsageError(f"{path}: not a history of noisewatch, so it is left alone; name another file")
-    return found
+def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
+    """The newest first; the last of them is what is left of one where the file began earlier."""
+    rest: list[bytes] = []  # of the line that goes on before what was read, its end first
+    while end > begin:
+        size = min(_PIECE, end - begin)
+        end -= size
+        first, *lines = os.pread(file, size, end).split(b"\n")
+        if lines:
+            lines[-1] += b"".join(reversed(rest))
+            yield from reversed(lines)
+            rest = []
+        rest.append(first)
+    yield b"".join(reversed(rest))
 
 
-def _parsed(line: bytes) -> Entry | None:
+def _store(path: Path, file: int, is_wanted: Callable[[bytes], bool]) -> Store:
+    """What is wanted of it. Raises UsageError where it says something, and has no entry."""
+    entries: list[Entry] = []
+    numbers, damaged = [], []  # of lines, from -1 on backwards
+    size, at, is_history = os.fstat(file).st_size, 0, False
+    begin = max(size - _MOST_BYTES, 0)
+    for at, line in enumerate(_lines_backwards(file, begin, size), 1):
+        if not is_wanted(line):
+            is_history = True
+        elif (entry := parsed_line(line)) is not None:
+            entries.append(entry)
+            numbers.append(at)
+        elif line.strip():
+            damaged.append(at)
+    if damaged and not is_history and not entries:
+        raise UsageError(f"{path}: {_FOREIGN}")
+    whole = damaged[:-1] if begin and damaged and damaged[-1] == at else damaged
+    numbers, whole = ([at + 1 - number for number in reversed(each)] for each in (numbers, whole))
+    return Store(entries[::-1], numbers, whole, is_cut=begin > 0)
+
+
+def parsed_line(line: bytes) -> Entry | None:
+    """None where it is no entry."""
+    if len(line) > _PIECE:
+        return None
     try:
         said: Json = json.loads(line)
     except (ValueError, RecursionError):

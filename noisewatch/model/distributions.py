@@ -26,6 +26,22 @@ def t_quantile(share: float, freedom: int) -> float:
     return _inverted(lambda value: _t_share(value, freedom), share)
 
 
+def t_outside(value: float, freedom: int) -> float:
+    """The share of Student's t distribution that is as far from 0 as `value`, or farther; to 1e-14.
+
+    The finite series for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    """
+    angle = math.atan2(abs(value), math.sqrt(freedom))
+    square, is_odd = math.cos(angle) ** 2, freedom % 2
+    term = total = math.cos(angle) if is_odd else 1.0
+    for at in range(2 + is_odd, freedom - 1, 2):
+        term *= square * (at - 1) / at
+        total += term
+    if not is_odd:
+        return 1 - math.sin(angle) * total
+    return 1 - 2 / math.pi * (angle + (math.sin(angle) * total if freedom > 1 else 0.0))
+
+
 @cache
 def chi_square_quantile(share: float, freedom: float) -> float:
     """The value below which `share` (0 to 1, neither included) of the χ² distribution lies, to 1e-6 of it.

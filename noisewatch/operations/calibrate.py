@@ -84,8 +84,9 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
     if options.against is not None and options.busy_processes is not None:
         raise UsageError("--against and --under-load exclude each other")
     history = CalibrationHistory(machine, options.history)
+    history.remark_damage(listener)
     against = parse_cpus("--against", options.against, machine) if options.against is not None else None
-    read_options = replace(snapshot_options(options.machine, machine), asks_inventory=history.is_kept)
+    read_options = replace(snapshot_options(options.machine, machine), asks_inventory=True)
     task_reader = TaskReader()
     if isinstance(machine, Recording):
         machine.go_to_aside()

@@ -22,7 +22,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.clock_rate import ClockRateWatch
-from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in, until_settled
+from noisewatch.operations.history.calibrations import NO_PAST, CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -78,6 +78,7 @@ def preflight(
     read_options = replace(
         snapshot_options(options.machine, machine, options.allowed), asks_jobs=True, asks_inventory=True
     )
+    history.remark_damage(listener)
     run = _Run(machine, read_options, options, listener, history)
     until_s = time.monotonic() + options.wait_s
     is_first = True
@@ -134,12 +135,18 @@ class _Run:
     def verdict(self) -> Verdict:
         """The verdict on the machine as it is during the next seconds."""
         options = self.options
-        case = replace(self._sample(), rules=options.rules, starts_benchmark=options.starts_benchmark)
+        case = replace(
+            self._sample(),
+            rules=options.rules,
+            starts_benchmark=options.starts_benchmark,
+            past=self.history.known,
+        )
         if options.announced is not None and case.target != options.announced:
             now, announced = format_cpu_list(case.target) or "none", format_cpu_list(options.announced)
             raise CannotMeasure(f"the target CPUs are now {now}, were {announced}")
         if options.wait_s == 0 or not judge(case, strict=options.is_strict).failures:
-            return judge(self._calibrated(case), strict=options.is_strict)
+            remembered = replace(case, past=self.history.recall())
+            return judge(self._calibrated(remembered), strict=options.is_strict)
         if options.calibration.seconds:
             case = replace(case, no_calibration_reason=_NOT_CALIBRATED)
         return judge(case, strict=options.is_strict)
@@ -161,7 +168,7 @@ class _Run:
             return case
         from noisewatch.operations.calibrate import calibrate_cpus  # with the tracer and what spins
 
-        past = self.history.recall()
+        past = case.past or NO_PAST
         self._compare_clocks()
         try:
             measured = calibrate_cpus(

@@ -19,6 +19,7 @@ from noisewatch.kernel.system.reference_clock import read_clock_comparison
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.model.interval.interval import interval_between
+from noisewatch.operations.history.calibrations import CalibrationHistory
 from tests.written import WrittenMachine
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, quiet_files
@@ -39,7 +40,9 @@ def judged(
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
     compared = read_clock_comparison(machine, dict)
-    case = Case(after, interval_between(before, after), rules=rules, clock_comparison=compared)
+    past = CalibrationHistory(machine, None).recall()
+    sampled = interval_between(before, after)
+    case = Case(after, sampled, rules=rules, clock_comparison=compared, past=past)
     if is_calibrated and machine.has_next:
         machine.advance()
         loaded = interval_between(after, read_snapshot(machine, wish, None, after))

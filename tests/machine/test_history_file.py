@@ -5,6 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
+import resource
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 
 from noisewatch.errors import UsageError
-from noisewatch.machine.history_file import append_entry, read_entries, usual_path
+from noisewatch.machine.history_file import append_entry, read_entries, read_store, usual_path
 
 
 def _entry(number: int, **others: Any) -> dict[str, Any]:
@@ -49,6 +52,51 @@ def test_many_may_append_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(_numbers(path)) == list(range(20))
+
+
+def test_lines_that_are_not_wanted_are_passed_over_and_the_newest_is_asked_of_first(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    for number in range(4):
+        append_entry(path, _entry(number))
+    with path.open("a") as file:
+        file.write("torn\n")
+    asked: list[bytes] = []
+
+    def is_wanted(line: bytes) -> bool:
+        asked.append(line)
+        return b"1" not in line
+
+    store = read_store(path, is_wanted)
+    assert [entry["number"] for entry in store.entries] == [0, 2, 3]
+    assert (store.numbers, store.damaged) == ([1, 3, 4], [5])
+    assert asked[1] == b"torn"
+
+
+def test_on_a_full_disk_nothing_is_written_and_what_was_there_stays(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    append_entry(path, _entry(0))
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+    try:
+        with pytest.raises(UsageError, match="file too large"):
+            append_entry(path, _entry(1, text="x" * 1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before, "not even the part that fitted"
+
+
+def test_two_processes_may_append_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    program = (
+        "import sys; from pathlib import Path; from noisewatch.machine.history_file import append_entry\n"
+        "for number in range(40):\n"
+        "    append_entry(Path(sys.argv[1]), {'kind': 'test', 'number': number, 'text': 'x' * 5000})"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, str(path)]) for _ in range(2)]
+    assert [process.wait() for process in running] == [0, 0]
+    assert sorted(_numbers(path)) == sorted([*range(40), *range(40)])
+    assert read_store(path).damaged == []
 
 
 @pytest.mark.parametrize("foreign", [b"# notes\n", b"root:x:0:0::/root:/bin/sh\n", b'[1]\n{"a": 1}\n7\n', b"{}", b"\0"])

@@ -90,9 +90,11 @@ def test_what_is_remembered_is_known_the_next_time(tmp_path: Path, monkeypatch: 
     ],
     ids=["in doubt", "of a command", "not of all CPUs", "too short"],
 )
-def test_what_is_in_doubt_or_in_trouble_is_not_remembered(tmp_path: Path, doubtful: Any) -> None:
+def test_what_is_in_doubt_or_in_trouble_is_not_remembered_and_told_so(tmp_path: Path, doubtful: Any) -> None:
     path = tmp_path / "history.jsonl"
-    CalibrationHistory(LiveMachine(), path).remember(doubtful, _SNAPSHOT, SilentListener())
+    listener = SilentListener()
+    CalibrationHistory(LiveMachine(), path).remember(doubtful, _SNAPSHOT, listener)
+    assert [remark.partition(": ")[0] for remark in listener.remarks] == ["not remembered"]
     assert not path.exists()
 
 
@@ -191,8 +193,8 @@ def test_what_is_recorded_does_not_tell_which_machine_it_was_nor_what_is_no_json
     recorder.close()
     line = gzip.decompress(sink.getvalue()).splitlines()[-1]
     (said,) = json.loads(line, parse_constant=pytest.fail).values()
-    (facts, *calibrations), accepted = said["ask history"].values()
-    assert (sorted(facts), accepted) == (["digest", "facts", "kind"], 0)
+    (facts, *calibrations), accepted, doubt = said["ask history"].values()
+    assert (sorted(facts), accepted, doubt) == (["digest", "facts", "kind"], 0, None)
     fields = ["at", "boot", "core", "cpus", "cv", "facts", "figures", "kind"]
     assert [sorted(each) for each in calibrations] == [fields] * 2
 

@@ -28,18 +28,35 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Acceptance:
+    """When somebody said that from there on this is the machine, and why; None and empty are not known."""
+
+    at_s: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Past:
     """The entries of one machine, as they were written; those from `accepted` on are what is usual."""
 
     entries: tuple[Entry, ...] = ()
     accepted: int = 0
+    doubt: str | None = None  # why they may be another machine's
+    is_kept: bool = True  # whether anything is remembered at all
+    other_machines: int = 0  # whose entries are in the same file
+    acceptance: Acceptance | None = None  # the newest
+    thinned_out: int = 0  # older entries that others of their time stand for
+    damaged: tuple[int, ...] = ()  # lines of the file that count for nothing, from 1 on
+
+    @property
+    def usual(self) -> tuple[Entry, ...]:
+        """Those since the machine was accepted, or all."""
+        return self.entries[self.accepted :]
 
     def like(self, entry: Entry) -> tuple[Entry, ...]:
         """Those since it was accepted that compare with it: with figures, of the same CPUs, by the same core."""
         return tuple(
-            each
-            for each in self.entries[self.accepted :]
-            if each.figures and each.core == entry.core and each.cpus == entry.cpus
+            each for each in self.usual if each.figures and each.core == entry.core and each.cpus == entry.cpus
         )
 
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 
 class Figure(StrEnum):
-    """Each the mean of the target CPUs, so that one slow CPU shows. The values are those of the history's file."""
+    """Each the mean of the target CPUs, or of several the slowest one's to their median: one bad CPU among many hardly
+    moves a mean. The noise floor is that of the worst CPU. The values are those of the history's file."""
 
     LATENCY = "latency work"  # ns of a piece, as all work
     THROUGHPUT = "throughput work"
@@ -23,6 +24,24 @@ class Figure(StrEnum):
     NOISE_1MS = "noise floor at 1 ms"  # CV, of mixed work
     NOISE_10MS = "noise floor at 10 ms"
     NOISE_100MS = "noise floor at 100 ms"
+    SLOWEST_LATENCY = "latency work (slowest CPU)"  # times the median, as all of the slowest CPU
+    SLOWEST_THROUGHPUT = "throughput work (slowest CPU)"
+    SLOWEST_INTERPRETER = "interpreter work (slowest CPU)"
+    SLOWEST_CACHE = "cache walk (slowest CPU)"
+    SLOWEST_MEMORY = "memory walk (slowest CPU)"
+    SLOWEST_CLOCK = "clock (slowest CPU)"
+
+
+OF_THE_SLOWEST = frozenset(
+    {
+        Figure.SLOWEST_LATENCY,
+        Figure.SLOWEST_THROUGHPUT,
+        Figure.SLOWEST_INTERPRETER,
+        Figure.SLOWEST_CACHE,
+        Figure.SLOWEST_MEMORY,
+        Figure.SLOWEST_CLOCK,
+    }
+)
 
 
 class Nature(StrEnum):
@@ -51,7 +70,9 @@ TRAITS: dict[Figure, FigureTraits] = {
         (Figure.LATENCY, Figure.THROUGHPUT, Figure.INTERPRETER, Figure.CACHE, Figure.MEMORY),
         _WORK,
     ),
+    **dict.fromkeys(OF_THE_SLOWEST, FigureTraits(Nature.TIME, "median", _SPEED, 1e-3)),
     Figure.CLOCK: FigureTraits(Nature.RATE, "kHz", _SPEED, 1.0),
+    Figure.SLOWEST_CLOCK: FigureTraits(Nature.RATE, "median", _SPEED, 1e-3),
     Figure.CLOCK_READING: FigureTraits(Nature.TIME, "ns", _READING, 1e-3),
     **dict.fromkeys((Figure.SHORT_GAPS, Figure.MIDDLE_GAPS, Figure.LONG_GAPS), _GAPS),
     **dict.fromkeys((Figure.NOISE_1MS, Figure.NOISE_10MS, Figure.NOISE_100MS), _FLOOR),

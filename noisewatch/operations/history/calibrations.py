@@ -15,21 +15,20 @@ from noisewatch.judgement.noise.drift import Drift, drift_of
 from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine import Json, Machine
-from noisewatch.machine.history_file import append_entry, boot_key, machine_key, read_entries
+from noisewatch.machine.history_file import append_entry, boot_key, machine_key
 from noisewatch.model.history.entries import Entry, Past
 from noisewatch.operations.history.described import (
-    ACCEPTED,
-    CALIBRATION,
-    FACTS,
     described,
     described_facts,
     digest,
     parsed_all,
 )
+from noisewatch.operations.history.past import damage_words, read_past
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.text import clean
 
+NO_PAST = Past(is_kept=False)
 _QUESTION = "history"
-_MOST = 200  # the newest: a machine is not what it was years ago
 _APART_S, _TOGETHER_S = 30.0, 86_400.0  # nearer ones saw the same; farther ones say little of the next benchmark
 
 
@@ -56,13 +55,12 @@ class CalibrationHistory:
         """Raises UsageError where the file cannot be read, which is to be told before anything is measured."""
         self._machine = machine
         self._path = path if machine.is_live else None
-        if self._path is not None:
-            read_entries(self._path)
+        self.known = read_past(self._path) if self._path is not None else NO_PAST
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether anything is remembered here."""
-        return self._path is not None
+    def remark_damage(self, listener: ProgressListener) -> None:
+        """Names the lines of the file that count for nothing, if there are any."""
+        if self.known.damaged:
+            listener.on_remark(f"{self._path}: {damage_words(self.known.damaged)}")
 
     def recall(self) -> Past:
         """What is known before a calibration; raises UsageError.
@@ -70,21 +68,22 @@ class CalibrationHistory:
         It is asked just before that is read, so that a recording has both between the same two snapshots.
         """
         if self._machine.is_live and self._path is None:
-            return Past()
+            return NO_PAST
         try:
             answer = self._machine.ask(_QUESTION, self._kept)
         except Unreadable:  # a recording from before it was kept
-            return Past()
-        return _past_in(answer)
+            return NO_PAST
+        return _recorded_past(answer)
 
     def remember(self, calibrated: Calibrated, snapshot: Snapshot, listener: ProgressListener) -> None:
         """Adds the calibration, unless it is in doubt; the listener is told where that fails."""
         if self._path is None:
             return
-        from noisewatch.operations.history.measured import entry_of  # with all that a calibration comes to
+        from noisewatch.judgement.history.measured import entry_of  # with all that a calibration comes to
 
         entry = entry_of(calibrated, snapshot, time.time(), boot_key())
         if entry is None:
+            listener.on_remark(f"not remembered: {_why_in_doubt(calibrated)}")
             return
         machine = {"machine": machine_key()}
         try:
@@ -95,32 +94,30 @@ class CalibrationHistory:
     def _kept(self) -> Json:
         """The newest of this machine, without its key: a recording may be shared."""
         assert self._path is not None
-        past = past_of(read_entries(self._path), machine_key())
+        past = read_past(self._path)
         facts = {digest(entry.facts): described_facts(entry.facts) for entry in past.entries}
         return {
             "entries": [*facts.values(), *map(described, past.entries)],
             "accepted": past.accepted,
+            "doubt": past.doubt,
         }
 
 
-def past_of(lines: Iterable[Json], machine: str) -> Past:
-    """The newest entries of the machine with that key, of all lines of a file."""
-    own = [line for line in lines if line.get("machine") == machine]
-    of_entries = [number for number, line in enumerate(own) if line["kind"] == CALIBRATION]
-    first = of_entries[-_MOST:][0] if of_entries else 0
-    accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
-    facts = [line for line in own if line["kind"] == FACTS]
-    before, since = (parsed_all([*facts, *lines]) for lines in (own[first:accepted], own[max(first, accepted) :]))
-    earlier = tuple(before)
-    return Past((*earlier, *since), len(earlier))
+def _why_in_doubt(calibrated: Calibrated) -> str:
+    troubles = [f"CPU {cpu}: {trouble}" for cpu, trouble in sorted(calibrated.troubles.items())]
+    return next(iter(troubles), None) or calibrated.doubt or "it was too short to predict anything"
 
 
-def _past_in(answer: Json) -> Past:
+def _recorded_past(answer: Json) -> Past:
     """Of a recording; one from before there were figures has a list of entries."""
     said = answer if isinstance(answer, dict) else {"entries": answer}
-    lines, accepted = said.get("entries"), said.get("accepted")
+    lines, accepted, doubt = said.get("entries"), said.get("accepted"), said.get("doubt")
     entries = tuple(parsed_all(lines)) if isinstance(lines, list) else ()
-    return Past(entries, min(max(accepted, 0), len(entries)) if isinstance(accepted, int) else 0)
+    return Past(
+        entries,
+        min(max(accepted, 0), len(entries)) if isinstance(accepted, int) else 0,
+        clean(doubt) if isinstance(doubt, str) else None,
+    )
 
 
 def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:

@@ -5,58 +5,47 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import UsageError
-from noisewatch.judgement.development import Development, development_of
-from noisewatch.machine.history_file import append_entry, has_identity, machine_key, read_entries
-from noisewatch.model.history.entries import Past, boots_interleave
-from noisewatch.operations.history.calibrations import past_of
+from noisewatch.judgement.history.development import Development, development_of
+from noisewatch.machine.history_file import append_entry, machine_key
+from noisewatch.model.history.entries import Past
 from noisewatch.operations.history.described import ACCEPTED
+from noisewatch.operations.history.past import read_past
 from noisewatch.records import dataclass
-
-_SHARED = (
-    "two machines have the same /etc/machine-id (one was cloned from the other), so their entries are mixed here: give "
-    "each its own (systemd-machine-id-setup)"
-)
-_NAMELESS = (
-    "this machine has no /etc/machine-id, so its entries cannot be told from those of others without one "
-    "(systemd-machine-id-setup makes one)"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryView:
-    """What a file holds of this machine. `development` is of the entries like the newest one; None without any."""
+    """What a file holds of this machine. `development` is of the entries of one set of CPUs; None without any."""
 
     path: Path
     past: Past
     development: Development | None
-    other_machines: int
-    doubt: str | None  # why its entries may be another's
 
 
-def read_history(path: Path) -> HistoryView:
-    """Raises UsageError where the file cannot be read, or is no history."""
-    lines, own = read_entries(path), machine_key()
-    past = past_of(lines, own)
-    newest = next((entry for entry in reversed(past.entries) if entry.figures), None)
+def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False) -> HistoryView:
+    """Of these CPUs, or of those of the newest entry.
+
+    Raises UsageError where the file cannot be read, is no history, or has no entry of these CPUs (`or_others`: of any).
+    """
+    past = read_past(path)
+    telling = [entry for entry in past.entries if entry.figures]
+    newest = next((entry for entry in reversed(telling) if cpus is None or entry.cpus == cpus), None)
+    if newest is None and telling and or_others:
+        newest = telling[-1]
+    if newest is None and telling:
+        known = dict.fromkeys(name_cpus(entry.cpus) for entry in reversed(telling))
+        raise UsageError(f"{path}: no entry of {name_cpus(cpus or ())}; there are entries of {', '.join(known)}")
     return HistoryView(
         path=path,
         past=past,
         development=development_of(past.like(newest)) if newest is not None else None,
-        other_machines=len({str(line.get("machine")) for line in lines} - {own}),
-        doubt=_doubt(past),
     )
-
-
-def _doubt(past: Past) -> str | None:
-    if not has_identity():
-        return _NAMELESS
-    return _SHARED if boots_interleave(past.entries) else None
 
 
 def accept_machine(path: Path, why: str) -> None:
     """What is usual is what comes from now on. Raises UsageError, also where there is nothing to accept."""
-    own = machine_key()
-    if not past_of(read_entries(path), own).entries:
+    if not read_past(path).entries:
         raise UsageError(f"{path}: no entry of this machine yet (noisewatch preflight --history makes one)")
-    append_entry(path, {"kind": ACCEPTED, "at": time.time(), "machine": own, "why": why})
+    append_entry(path, {"kind": ACCEPTED, "at": time.time(), "machine": machine_key(), "why": why})

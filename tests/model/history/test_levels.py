@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.model.history.levels import levels_of, modes_of
+from noisewatch.model.history.levels import Level, levels_of, newest_apart
+from noisewatch.model.history.modes import modes_of
+from noisewatch.model.history.shifts import is_shift
 
 _LEAST = math.log(1.01)
 _values = st.lists(st.floats(-50, 50), max_size=40)
@@ -58,6 +60,21 @@ def test_few_entries_prove_no_move_however_clear_it_looks() -> None:
     assert len(levels_of(values[3:9], _LEAST)) == 1
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_few_entries_after_few_others_are_apart_where_no_level_is_proven(count: int) -> None:
+    values = _steady(5) + _steady(count, 0.7, seed=2)
+    (level,) = levels_of(values, _LEAST)
+    apart = newest_apart(values, level, _LEAST)
+    assert apart is not None
+    assert (apart.begin, apart.end) == (5, 5 + count)
+
+
+def test_three_entries_are_apart_together_where_each_alone_might_be_chance() -> None:
+    values = [0.0, 0.005, -0.005, 0.004, -0.004, 0.077, 0.081, 0.073]
+    apart = [newest_apart(values[:count], Level(0, count, 0.0), _LEAST) for count in (6, 7, 8)]
+    assert [each is not None for each in apart] == [False, False, True]
+
+
 def test_of_a_long_history_the_newest_count() -> None:
     (level,) = levels_of(_steady(300, 1.0) + _steady(250, seed=2), _LEAST)
     assert (level.begin, level.end) == (350, 550)
@@ -86,5 +103,25 @@ def test_a_move_is_no_modes() -> None:
     assert modes_of(_steady(12) + _steady(12, 0.3, seed=2), _LEAST) is None
 
 
+def test_outliers_that_come_again_and_again_are_no_second_mode() -> None:
+    values = _steady(40)
+    for number in (7, 19, 31):
+        values[number] = 0.3
+    assert modes_of(values, _LEAST) is None
+
+
+def test_few_entries_that_happen_to_lie_apart_are_no_modes() -> None:
+    assert modes_of([0.0, 0.03, 0.001, 0.031, 0.002, 0.029], _LEAST) is None
+
+
 def test_noise_is_no_modes() -> None:
     assert all(modes_of(_steady(60, spread=0.02, seed=seed), _LEAST) is None for seed in range(20))
+
+
+@pytest.mark.parametrize("seed", [5, 10, 15])
+def test_a_wave_of_the_newest_that_are_minutes_apart_is_no_move_from_older_ones_that_are_hours_apart(seed: int) -> None:
+    rng = random.Random(seed)
+    older = [rng.gauss(0, 0.007) for _ in range(120)]
+    begin = rng.random() * 6.28
+    newest = [0.014 * math.sin(6.28 * number / 144 + begin) + rng.gauss(0, 0.001) for number in range(40)]
+    assert not is_shift(older, newest, _LEAST)

@@ -5,28 +5,49 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from noisewatch.errors import UsageError
+from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
+from noisewatch.errors import Malformed, UsageError
 from noisewatch.machine.history_file import usual_path
-from noisewatch.operations.history.view import accept_machine, read_history
+from noisewatch.operations.history.view import HistoryView, accept_machine, read_history
 from noisewatch.surfaces.output import opened_output, print_answer, takes_unicode, width
 from noisewatch.surfaces.reports.history.json import json_of_history
-from noisewatch.surfaces.reports.history.text import text_of_history
+from noisewatch.surfaces.reports.history.text import WIDTH, history_rows, markdown_of_history, text_of_history
 
 
 def run(arguments: Namespace) -> int:
     """Prints what this host remembers of itself, or accepts the machine as it is."""
     path = Path(arguments.file) if arguments.file else usual_path()
     if arguments.action == "accept":
+        if arguments.cpus is not None:
+            raise UsageError("--cpus: not with `noisewatch history accept`, which is of the whole machine")
         accept_machine(path, arguments.why or "")
         print_answer(f"{path}: from here on this is the machine\n")
         return 0
     if arguments.why is not None:
         raise UsageError("--why: only with `noisewatch history accept`")
-    view = read_history(path)
+    view = read_history(path, None if arguments.cpus is None else _cpus(arguments.cpus))
     with opened_output(arguments.output) as output:
-        if arguments.format == "json":
-            text = json_of_history(view)
-        else:
-            text = text_of_history(view, width(), takes_unicode(arguments.output), arguments.verbose)
-        output.write(text.encode("utf-8", "replace"))
+        output.write(_report(view, arguments).encode("utf-8", "replace"))
     return 0
+
+
+def _cpus(text: str) -> CpuSet:
+    """Raises UsageError."""
+    try:
+        return parse_nonempty_cpu_list(text)
+    except Malformed as error:
+        raise UsageError(f"--cpus {text}: {error}") from error
+
+
+def _report(view: HistoryView, arguments: Namespace) -> str:
+    if arguments.format == "json":
+        return json_of_history(view)
+    if arguments.format == "markdown":
+        return markdown_of_history(view, arguments.verbose)
+    if arguments.format == "svg":
+        from noisewatch.surfaces.picture import svg_of  # with rich, which no other format needs
+        from noisewatch.surfaces.themes import THEMES
+
+        rows = history_rows(view, WIDTH, True, arguments.verbose)
+        return svg_of(rows, WIDTH, "noisewatch history", THEMES[arguments.theme])
+    return text_of_history(view, width(), takes_unicode(arguments.output), arguments.verbose)

@@ -6,26 +6,32 @@ import json
 import math
 from typing import Any
 
-from noisewatch.judgement.development import Development, FigureMove
-from noisewatch.model.history.entries import Entry
+from noisewatch.judgement.history.development import Development, FigureMove
+from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.facts import FactDifference
-from noisewatch.model.history.levels import LEAST_ENTRIES
+from noisewatch.model.history.shifts import LEAST_BEFORE
 from noisewatch.operations.history.view import HistoryView
 
 SCHEMA = 1
 
 
 def json_of_history(view: HistoryView) -> str:
-    """All entries that can be compared with the newest, and where they moved."""
-    development = view.development or Development((), (), (), ())
-    is_known = view.doubt is None and len(development.entries) >= LEAST_ENTRIES
+    """All entries that can be compared with the newest of these CPUs, and where they moved."""
+    development = view.development or Development()
+    is_known = view.past.doubt is None and len(development.entries) > LEAST_BEFORE
     described = {
         "schema": SCHEMA,
-        "doubt": view.doubt,
-        "entries_needed": LEAST_ENTRIES,
-        "other_machines": view.other_machines,
+        "doubt": view.past.doubt,
+        "damaged_lines": list(view.past.damaged),
+        "entries_needed": LEAST_BEFORE,
+        "other_machines": view.past.other_machines,
+        "accepted": _accepted(view.past),
+        "thinned_out": view.past.thinned_out,
         "entries": [_entry(entry) for entry in development.entries],
         "moves": [_move(move) for move in development.moves] if is_known else None,
+        "departures": [_move(move) for move in development.departures] if is_known else None,
+        "drifts": [_move(move) for move in development.drifts] if is_known else None,
+        "apart": [_move(move) for move in development.apart] if is_known else None,
         "bimodal": [
             {"figure": each.figure, "low": math.exp(each.modes.low), "high": math.exp(each.modes.high)}
             for each in development.alternations
@@ -35,6 +41,12 @@ def json_of_history(view: HistoryView) -> str:
         "unjudged": list(development.unjudged) if is_known else None,
     }
     return json.dumps(described, indent=1, allow_nan=False) + "\n"
+
+
+def _accepted(past: Past) -> dict[str, Any] | None:
+    if past.acceptance is None:
+        return None
+    return {"at": past.acceptance.at_s, "why": past.acceptance.why, "entries_before": past.accepted}
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

@@ -2,163 +2,177 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-from noisewatch.cpus import name_cpus
-from noisewatch.judgement.development import (
+from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.judgement.history.development import Development, FigureMove
+from noisewatch.judgement.history.words import (
+    FACTS_UNKNOWN,
     NOTHING_CHANGED,
-    Alternation,
-    Development,
-    FigureMove,
+    alternation_words,
+    apart_words,
     change_words,
+    difference_words,
+    move_words,
+    value_words,
 )
-from noisewatch.model.history.entries import Entry
+from noisewatch.model.history.entries import Acceptance, Entry, Past
 from noisewatch.model.history.facts import FactDifference, differences
-from noisewatch.model.history.figures import TRAITS, Figure, logarithm
-from noisewatch.model.history.levels import LEAST_AT_A_LEVEL, LEAST_ENTRIES
+from noisewatch.model.history.figures import Figure
+from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, LEAST_BEFORE
+from noisewatch.operations.history.past import damage_words
 from noisewatch.operations.history.view import HistoryView
-from noisewatch.surfaces.reports.parts.tables import align_within
-from noisewatch.units import describe_clock, describe_ns, describe_rate, describe_share
+from noisewatch.surfaces.reports.history.chart import chart_lines
+from noisewatch.surfaces.reports.parts.tables import align_within, fenced
+from noisewatch.units import describe_minute
 
-_RAMPS = {True: "▁▂▃▄▅▆▇█", False: "_.-=+*#@"}
-_CHARTED = (Figure.LATENCY, Figure.NOISE_10MS)
+WIDTH = 120  # columns of what is not shown in a terminal
 _NEWEST = 20
-_MOST_CHANGES = 6
+_MOST_OTHERS = 4  # sets of CPUs
+_MAKES_ONE = "noisewatch preflight --history makes one"
+_ACCEPT = "noisewatch history accept: from here on it is"
+_BACKWARDS = "the clock was set back between entries, which stand in the order in which they were made"
 _STEADY = f"no move found: none that lasted {LEAST_AT_A_LEVEL} entries, and that their spread does not explain"
-_FACTS_UNKNOWN = "what changed then is unknown: the entries do not tell what the machine was"
 
 
 def text_of_history(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> str:
     """All of it, or with the newest entries alone."""
-    return "\n".join(_lines(view, width, is_unicode, is_verbose)) + "\n"
+    return "\n".join(history_lines(view, width, is_unicode, is_verbose)) + "\n"
 
 
-def day(at_s: float) -> str:
-    """A moment in local time, to the minute."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
-    except (OverflowError, OSError, ValueError):
-        return "?"
+def markdown_of_history(view: HistoryView, is_verbose: bool) -> str:
+    """The same as a block of code, in which columns stay columns."""
+    title, *lines = history_lines(view, WIDTH, True, is_verbose)
+    return f"## {title}\n\n" + fenced("text", lines)
 
 
-def _lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> Iterator[str]:
+def history_rows(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> list[list[tuple[str, str]]]:
+    """The same with styles, for a picture."""
+    title, *lines = history_lines(view, width, is_unicode, is_verbose)
+    return [[(title, "title")], *([(line, "plain")] for line in lines)]
+
+
+def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> Iterator[str]:
+    """What it tells, and its charts and table."""
     development = view.development
     if development is None or not development.entries:
         yield from _wrapped(_nothing(view), width)
         return
     newest, count = development.entries[-1], len(development.entries)
-    first, last = day(development.entries[0].at_s), day(newest.at_s)
+    first, last = describe_minute(development.entries[0].at_s), describe_minute(newest.at_s)
     yield from _wrapped(
-        f"noisewatch history · {name_cpus(newest.cpus)} · {count} {'entry' if count == 1 else 'entries'}, "
-        f"{first} to {last} · {view.path}",
+        f"noisewatch history · {name_cpus(newest.cpus)} · {_entries(count)}, {first} to {last} · {view.path}",
         width,
     )
-    if view.doubt is not None:
-        yield from _wrapped(f"unknown: {view.doubt}", width)
-    elif count < LEAST_ENTRIES:
-        yield f"remembering: {count} of {LEAST_ENTRIES}"
+    if view.past.acceptance is not None:
+        yield from _wrapped(_acceptance(view.past.acceptance), width)
+    if view.past.doubt is not None:
+        yield from _wrapped(f"unknown: {view.past.doubt}", width)
+    elif count <= LEAST_BEFORE:
+        yield f"remembering: {count} of {LEAST_BEFORE}, then the next one is judged"
     else:
         yield from _development(development, width)
     yield from _wrapped(_left_out(view, development), width)
+    if view.past.damaged:
+        yield from _wrapped(damage_words(view.past.damaged), width)
+    if _runs_backwards(development.entries):
+        yield from _wrapped(_BACKWARDS, width)
     yield ""
-    yield from _charts(development.entries, width, is_unicode)
-    yield ""
+    charts = chart_lines(development, width, is_unicode)
+    yield from [*charts, ""] if charts else []
     shown = development.entries if is_verbose else development.entries[-_NEWEST:]
     yield from align_within(width, _table(development.entries, shown), "changed", ["noise 10 ms", "clock"])
 
 
+def _runs_backwards(entries: Sequence[Entry]) -> bool:
+    return any(later.at_s < earlier.at_s for earlier, later in pairwise(entries))
+
+
 def _nothing(view: HistoryView) -> str:
-    if view.past.accepted:
-        return f"{view.path}: no entry since this machine was accepted (noisewatch preflight --history makes one)"
-    return f"{view.path}: no entry of this machine yet (noisewatch preflight --history makes one)"
+    if view.past.acceptance is not None:
+        accepted = _acceptance(view.past.acceptance)
+        return f"{view.path}: no entry since this machine was {accepted} ({_MAKES_ONE})"
+    return f"{view.path}: no entry of this machine yet ({_MAKES_ONE}; root and each user have a history of their own)"
+
+
+def _acceptance(acceptance: Acceptance) -> str:
+    """`accepted 2026-11-20 10:00: new BIOS`."""
+    when = f" {describe_minute(acceptance.at_s)}" if acceptance.at_s is not None else ""
+    return f"accepted{when}: {acceptance.why}" if acceptance.why else f"accepted{when}"
 
 
 def _left_out(view: HistoryView, development: Development) -> str:
     """What else the file holds."""
-    others = len(view.past.entries) - view.past.accepted - len(development.entries)
+    past = view.past
     parts = [
-        f"{others} of other CPUs, by another core or without figures" if others else "",
-        f"{view.past.accepted} from before the machine was accepted" if view.past.accepted else "",
-        f"those of {view.other_machines} other machine{'s' if view.other_machines > 1 else ''}"
-        if view.other_machines
+        f"{_entries(past.thinned_out, 'older ')}, thinned out evenly over time" if past.thinned_out else "",
+        *_others(past, development.entries[-1]),
+        f"{past.accepted} from before the machine was accepted" if past.accepted else "",
+        f"those of {past.other_machines} other machine{'s' if past.other_machines > 1 else ''}"
+        if past.other_machines
         else "",
     ]
     named = "; ".join(part for part in parts if part)
     return f"not compared: {named}" if named else ""
 
 
+def _others(past: Past, newest: Entry) -> list[str]:
+    """Those of other CPUs, with the option that shows them; by another core; and without figures."""
+    counts = Counter((each.cpus, each.core) for each in past.usual if each.figures)
+    del counts[newest.cpus, newest.core]
+    bare = sum(not each.figures for each in past.usual)
+    parts = []
+    for (cpus, core), count in counts.most_common(_MOST_OTHERS):
+        by = f" by the {core} core" if core != newest.core else ""
+        option = f" (--cpus {format_cpu_list(cpus)})" if cpus != newest.cpus else ""
+        parts.append(f"{count} of {name_cpus(cpus)}{by}{option}")
+    rest = sum(count for _, count in counts.most_common()[_MOST_OTHERS:])
+    parts += [f"{rest} of still other CPUs"] if rest else []
+    return [*parts, f"{bare} without figures"] if bare else parts
+
+
+def _entries(count: int, which: str = "") -> str:
+    return f"{count:,} {which}{'entry' if count == 1 else 'entries'}"
+
+
 def _development(development: Development, width: int) -> Iterator[str]:
-    if not development.moves and not development.alternations:
+    if not (development.moves or development.drifts or development.alternations or development.apart):
         yield from _wrapped(_STEADY, width)
-    for move in development.moves:
-        yield from _move(move, len(development.entries), width)
+    for apart in development.apart:
+        yield from _wrapped(apart_words(apart), width)
+        yield from _attribution(apart, width)
+    for move in (*development.drifts, *development.moves):
+        yield from _wrapped(move_words(move, len(development.entries)), width)
+        yield from _attribution(move, width)
     for alternation in development.alternations:
-        yield from _wrapped(_alternation(alternation), width)
+        yield from _wrapped(alternation_words(alternation), width)
+    if departures := (*development.departures, *development.drifts):
+        yield from _wrapped(f"not as usual now: {_departures(departures)} ({_ACCEPT})", width)
     if development.unjudged:
         named = ", ".join(development.unjudged)
-        yield from _wrapped(f"not judged, as fewer than {LEAST_ENTRIES} entries have it: {named}", width)
+        yield from _wrapped(f"not judged, as at most {LEAST_BEFORE} entries have it: {named}", width)
 
 
-def _move(move: FigureMove, count: int, width: int) -> Iterator[str]:
-    change, since = change_words(move.figure, move.change), day(move.first_new.at_s)
-    of_all = f"{move.after.count} of {count} entries"
-    yield from _wrapped(f"{move.figure}: {change} since {since} ({of_all})", width)
-    changed = [str(each) for each in move.changed[:_MOST_CHANGES]]
+def _departures(departures: Sequence[FigureMove]) -> str:
+    return ", ".join(f"{move.figure} {change_words(move.figure, move.change)}" for move in departures)
+
+
+def _attribution(move: FigureMove, width: int) -> Iterator[str]:
+    changed = difference_words(move.changed)
     if not move.has_facts:
-        yield from _wrapped(f"  {_FACTS_UNKNOWN}", width)
+        yield from _wrapped(f"  {FACTS_UNKNOWN}", width)
     elif not changed and not move.unknown:
-        yield from _wrapped(f"  since {day(move.last_old.at_s)} {NOTHING_CHANGED}", width)
+        yield from _wrapped(f"  since {describe_minute(move.last_old.at_s)} {NOTHING_CHANGED}", width)
     elif changed:
-        yield from _wrapped(f"  between {day(move.last_old.at_s)} and then changed:", width)
+        until = "now" if move.is_drift else "then"
+        yield from _wrapped(f"  between {describe_minute(move.last_old.at_s)} and {until} changed:", width)
         for each in changed:
             yield from _wrapped(f"    {each}", width)
-        if len(move.changed) > _MOST_CHANGES:
-            yield f"    and {len(move.changed) - _MOST_CHANGES} more"
     if move.has_facts and move.unknown:
         yield from _wrapped(f"  may have changed, as only one side knows it: {', '.join(move.unknown)}", width)
-
-
-def _alternation(alternation: Alternation) -> str:
-    figure, modes = alternation
-    low, high = (value_words(figure, math.exp(each)) for each in (modes.low, modes.high))
-    return f"{figure}: bimodal, alternates between {low} and {high} ({modes.switches} changes)"
-
-
-def value_words(figure: Figure, value: float) -> str:
-    """The value with its unit."""
-    traits = TRAITS[figure]
-    if traits.unit == "ns":
-        return describe_ns(value)
-    if traits.unit == "kHz":
-        return describe_clock(value)
-    return describe_share(value) if traits.unit == "CV" else describe_rate(value)
-
-
-def _charts(entries: Sequence[Entry], width: int, is_unicode: bool) -> Iterator[str]:
-    """A character an entry, from its lowest to its highest value; a blank where it has none."""
-    heading = max(len(figure) for figure in _CHARTED)
-    for figure in _CHARTED:
-        values = [entry.figures.get(figure) for entry in entries]
-        known = [value for value in values if value is not None]
-        if not known:
-            continue
-        ends = f" {value_words(figure, min(known))} to {value_words(figure, max(known))}"
-        room = max(width - heading - len(ends) - 2, 1)
-        yield f"{figure:<{heading}}  {_strip(figure, values[-room:], _RAMPS[is_unicode])}{ends}"[:width]
-
-
-def _strip(figure: Figure, values: Sequence[float | None], ramp: str) -> str:
-    heights = [None if value is None else logarithm(figure, value) for value in values]
-    known = [height for height in heights if height is not None]
-    low = min(known, default=0.0)
-    span = max(max(known, default=0.0) - low, TRAITS[figure].least_change)
-    return "".join(
-        " " if height is None else ramp[min(int((height - low) / span * len(ramp)), len(ramp) - 1)]
-        for height in heights
-    )
 
 
 def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:
@@ -168,7 +182,7 @@ def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:
         before = entries[number - 1].facts if number else entry.facts
         rows.append(
             [
-                day(entry.at_s),
+                describe_minute(entry.at_s),
                 _value(entry, Figure.LATENCY),
                 _value(entry, Figure.CLOCK),
                 _value(entry, Figure.NOISE_10MS),

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from noisewatch.judgement.development import Development, change_words, development_of
+from noisewatch.judgement.history.development import Development, development_of
+from noisewatch.judgement.history.words import change_words
 from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry, Past, boots_interleave
 from noisewatch.model.history.facts import FactClass, Facts
@@ -68,9 +69,9 @@ def test_noise_below_what_is_as_good_as_none_does_not_move() -> None:
 @pytest.mark.parametrize(
     ("figure", "change", "words"),
     [
-        (Figure.LATENCY, 0.041, "4.10% slower"),
-        (Figure.LATENCY, -0.041, "4.10% faster"),
-        (Figure.CLOCK, -0.5, "50.00% slower"),
+        (Figure.LATENCY, 0.041, "4.1% slower"),
+        (Figure.LATENCY, -0.041, "4.1% faster"),
+        (Figure.CLOCK, -0.5, "50.0% slower"),
         (Figure.LATENCY, 1.5, "2.5 times as slow"),
         (Figure.LONG_GAPS, 1.5, "2.5 times as noisy"),
         (Figure.LONG_GAPS, -0.5, "2 times as calm"),

@@ -1,0 +1,231 @@
+"""Area `history`: whether this is the machine that it was before, and as fast and as calm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.grading import MICROBENCHMARK, not_calibrated, why_incomplete
+from noisewatch.judgement.history.development import Development, FigureMove, nature_of
+from noisewatch.judgement.history.usual import development_until, evenly, usual_facts
+from noisewatch.judgement.history.words import (
+    alternation_words,
+    apart_words,
+    attribution_words,
+    change_words,
+    difference_words,
+    move_words,
+)
+from noisewatch.judgement.rules import STRICT
+from noisewatch.judgement.terms import Severity, Status
+from noisewatch.model.history.entries import Past
+from noisewatch.model.history.facts import Facts, differences, facts_of, unknown_on_one_side
+from noisewatch.model.history.figures import TRAITS, Figure, Nature
+from noisewatch.model.history.shifts import LEAST_BEFORE
+
+_AREA = "history"
+_NO_HISTORY = "no history is kept (--history remembers calibrations)"
+_ENTRIES = "the earlier entries of the history, with the facts of the machine"
+_ACCEPT = "If it is to stay so, `noisewatch history accept` says that from here on this is the machine."
+_SPEEDS, _NOISES = (Nature.TIME, Nature.RATE), (Nature.NOISE,)
+
+
+@check(
+    id="machine-changed",
+    area=_AREA,
+    question="Is this the machine, set as it was, of the earlier calibrations?",
+    severity=Severity.WARNING,
+    reads=(_ENTRIES, "hardware, firmware, kernel, settings and surroundings, by name"),
+    why=(
+        "Results from before a new kernel, microcode or setting do not compare with those after it: TechEmpower "
+        "suspected its frameworks for weeks."
+    ),
+    remedy=f"Measure both sides of a comparison anew, or set back what changed. {_ACCEPT}",
+    sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/8397",),
+    severity_in={STRICT: Severity.BLOCKING},
+)
+def machine_changed(case: Case) -> Answer:
+    past = case.past
+    if past is None or not past.is_kept:
+        return not_applicable(_NO_HISTORY)
+    if not past.usual:
+        return not_applicable(_remembering(past, 0, 1))
+    if past.doubt is not None:
+        return unknown(past.doubt)
+    entries = evenly(past.usual)
+    usual, now = usual_facts(entries, case.target), facts_of(case.snapshot)
+    telling = sum(bool(entry.facts) for entry in entries)
+    if not any(usual.values()):
+        return unknown("the earlier entries do not tell what the machine was")
+    changed, hidden = differences(usual, now), _known_no_more(usual, now)
+    evidence = {each.name: {"class": each.of_class, "usual": each.before, "now": each.after} for each in changed}
+    if changed:
+        return Answer(Status.FAIL, "changed: " + "; ".join(difference_words(changed)), evidence=evidence)
+    if hidden:
+        return unknown(f"may have changed, as it is not known now: {', '.join(hidden)}")
+    if 2 * telling < len(entries):
+        of_all = _count(len(entries), "earlier entry")
+        return unknown(f"no known fact differs from {telling} of {of_all}; the others do not tell what the machine was")
+    return Answer(Status.PASS, f"no known fact differs from {_count(telling, 'earlier entry')}")
+
+
+def _known_no_more(usual: Facts, now: Facts) -> list[str]:
+    return [name for name in unknown_on_one_side(usual, now) if any(named.get(name) for named in usual.values())]
+
+
+@check(
+    id="slower-than-usual",
+    area=_AREA,
+    question="Are the target CPUs as fast as in the earlier calibrations?",
+    severity=Severity.WARNING,
+    reads=(MICROBENCHMARK, _ENTRIES),
+    why=(
+        "A machine that became slower makes every later result look like a regression of the program. One that is slow "
+        "and steady passes every other check."
+    ),
+    remedy=f"Look at what changed just then; noisewatch history shows all of it. {_ACCEPT}",
+    sources=("https://github.com/conbench/conbench/issues/1412",),
+    asks_calibration=True,
+    severity_in={STRICT: Severity.BLOCKING},
+)
+def slower_than_usual(case: Case) -> Answer:
+    return _judged(case, _SPEEDS, lambda move: nature_of(move) == Nature.TIME, "as fast as usual")
+
+
+@check(
+    id="faster-than-usual",
+    area=_AREA,
+    question="Are the target CPUs no faster than in the earlier calibrations?",
+    severity=Severity.WARNING,
+    reads=(MICROBENCHMARK, _ENTRIES),
+    why=(
+        "A machine that is suddenly faster is not the one that earlier results are from: turbo was switched on, or a "
+        "limit was lifted. A program seems to have become faster, and later slower."
+    ),
+    remedy=f"Look at what changed just then; noisewatch history shows all of it. {_ACCEPT}",
+    sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/9450",),
+    asks_calibration=True,
+    severity_in={STRICT: Severity.BLOCKING},
+)
+def faster_than_usual(case: Case) -> Answer:
+    return _judged(case, _SPEEDS, lambda move: nature_of(move) == Nature.RATE, "no faster than usual")
+
+
+@check(
+    id="noisier-than-usual",
+    area=_AREA,
+    question="Are the target CPUs as calm as in the earlier calibrations?",
+    severity=Severity.WARNING,
+    reads=(MICROBENCHMARK, _ENTRIES),
+    why=(
+        "Noise that stays within the budget may have doubled all the same: something new runs there, and the smallest "
+        "change that can be shown has grown."
+    ),
+    remedy=f"Look at what changed just then, and at target-cpus-interrupted. {_ACCEPT}",
+    sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
+    asks_calibration=True,
+    severity_in={STRICT: Severity.BLOCKING},
+)
+def noisier_than_usual(case: Case) -> Answer:
+    return _judged(case, _NOISES, lambda move: nature_of(move) == Nature.NOISE and move.change > 0, "as calm as usual")
+
+
+def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str) -> Answer:
+    past, calibrated = case.past, case.calibrated
+    if past is None or not past.is_kept:
+        return not_applicable(_NO_HISTORY)
+    if calibrated is None:
+        return not_calibrated(case)
+    development = development_until(calibrated, case.snapshot, past)
+    if development is None:
+        return unknown(why_incomplete(calibrated) or calibrated.doubt or "the calibration predicts nothing")
+    earlier = len(development.entries) - 1
+    if earlier < LEAST_BEFORE:
+        return not_applicable(_remembering(past, earlier, LEAST_BEFORE))
+    if past.doubt is not None:
+        return unknown(past.doubt)
+    return _answer(development, natures, is_wrong, calm, is_strict=case.rules.profile == STRICT)
+
+
+def _remembering(past: Past, count: int, wanted: int) -> str:
+    since = " since the machine was accepted" if past.accepted else ""
+    return f"remembering: {count} of {wanted} entries like this one{since}"
+
+
+def _answer(
+    development: Development,
+    natures: Collection[Nature],
+    is_wrong: Callable[[FigureMove], bool],
+    calm: str,
+    is_strict: bool,
+) -> Answer:
+    """Another level than the usual one fails, as a drift does; a few entries apart are noted, as many are at times."""
+    of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]
+    judged = [figure for figure in of_these if _is_known_now(development, figure)]
+    if not judged:
+        return unknown(f"none of this was measured now and in {LEAST_BEFORE} entries before: {', '.join(of_these)}")
+    departed = [move for move in (*development.departures, *development.drifts) if is_wrong(move)]
+    apart = [move for move in development.apart if is_wrong(move) and move.figure in judged]
+    modes = [alternation_words(each) for each in development.alternations if each.figure in judged]
+    if departed:
+        return _moved(departed, len(development.entries))
+    if apart:
+        worst = _largest(apart)
+        said = f"{apart_words(worst)}{_others(apart)}; {attribution_words(worst)}"
+        weight = None if is_strict else Severity.INFORMATION
+        return Answer(Status.WARN, said, measured=worst.change, reason=said, evidence=_evidence(apart), severity=weight)
+    if missing := [figure for figure in of_these if _is_missing(development, figure)]:
+        return unknown(f"{calm} by what was measured, but most earlier entries have as well: {', '.join(missing)}")
+    unjudged = [figure for figure in of_these if figure not in judged and _is_known(development, figure)]
+    limits = [f"not judged: {', '.join(unjudged)}"] if unjudged else []
+    evidence = {"bimodal": modes} if modes else {}
+    by = f"{calm}, by {_count(len(development.entries) - 1, 'earlier entry')}"
+    return Answer(Status.PASS, "; ".join([calm if modes else by, *modes, *limits]), evidence=evidence)
+
+
+def _is_known_now(development: Development, figure: Figure) -> bool:
+    return figure in development.entries[-1].figures and figure not in development.unjudged
+
+
+def _is_missing(development: Development, figure: Figure) -> bool:
+    """Whether it is usually measured, and was not now."""
+    *earlier, newest = development.entries
+    having = sum(figure in entry.figures for entry in earlier)
+    return figure not in newest.figures and having >= LEAST_BEFORE and 2 * having > len(earlier)
+
+
+def _is_known(development: Development, figure: Figure) -> bool:
+    return any(figure in entry.figures for entry in development.entries)
+
+
+def _moved(departed: Sequence[FigureMove], count: int) -> Answer:
+    worst = _largest(departed)
+    said = f"{move_words(worst, count)}{_others(departed)}; {attribution_words(worst)}"
+    return Answer(Status.FAIL, said, measured=worst.change, evidence=_evidence(departed))
+
+
+def _largest(moves: Sequence[FigureMove]) -> FigureMove:
+    """By how often it is beyond what counts."""
+    return max(moves, key=lambda move: abs(move.after.middle - move.before.middle) / TRAITS[move.figure].least_change)
+
+
+def _others(moves: Sequence[FigureMove]) -> str:
+    worst = _largest(moves)
+    others = [f"{move.figure} {change_words(move.figure, move.change)}" for move in moves if move is not worst]
+    return f"; also {', '.join(others)}" if others else ""
+
+
+def _evidence(moves: Sequence[FigureMove]) -> dict[str, object]:
+    return {
+        move.figure: {
+            "change_share": move.change,
+            "entries": move.after.count,
+            "changed": [str(each) for each in move.changed] if move.has_facts else None,
+        }
+        for move in moves
+    }
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what if number == 1 else what.replace('entry', 'entries')}"

@@ -1,0 +1,1 @@
+"""How a machine developed, and whether it is as usual: pure."""

@@ -1,0 +1,113 @@
+"""What of a calibration goes into the history of the machine."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.budget import Budget, NoiseFloor
+from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kinds import Work
+from noisewatch.model.calibration.figures import CpuFigures, Spread
+from noisewatch.model.calibration.statistics import Histogram, lower_edge
+from noisewatch.model.history.entries import Cvs, Entry
+from noisewatch.model.history.facts import facts_of
+from noisewatch.model.history.figures import TRAITS, Figure, Nature
+
+_GAPS = (  # from, and to below, in ns
+    (Figure.SHORT_GAPS, 0, 10_000),
+    (Figure.MIDDLE_GAPS, 10_000, 100_000),
+    (Figure.LONG_GAPS, 100_000, 1 << 62),
+)
+_SLOWEST = {
+    Figure.LATENCY: Figure.SLOWEST_LATENCY,
+    Figure.THROUGHPUT: Figure.SLOWEST_THROUGHPUT,
+    Figure.INTERPRETER: Figure.SLOWEST_INTERPRETER,
+    Figure.CACHE: Figure.SLOWEST_CACHE,
+    Figure.MEMORY: Figure.SLOWEST_MEMORY,
+    Figure.CLOCK: Figure.SLOWEST_CLOCK,
+}
+_NOISE = ((Figure.NOISE_1MS, 1_000_000), (Figure.NOISE_10MS, 10_000_000), (Figure.NOISE_100MS, 100_000_000))
+
+
+def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str | None) -> Entry | None:
+    """The entry; None of a calibration that is in doubt, or that predicts nothing."""
+    cvs = _cvs_of(calibrated)
+    if not cvs or calibrated.doubt or calibrated.troubles:
+        return None
+    return Entry(
+        at_s=at_s,
+        core=calibrated.calibration.samples.core,
+        cpus=frozenset(figures.cpu for figures in calibrated.calibration.cpus),
+        cvs=cvs,
+        figures=_figures_of(calibrated.calibration.cpus, _cv_by_length(_mixed_floors(calibrated))),
+        facts=facts_of(snapshot),
+        boot=boot,
+    )
+
+
+def _cvs_of(calibrated: Calibrated) -> Cvs:
+    """What was predicted of each kind of work."""
+    by_work = calibrated.floors_by_work
+    known = {work: _cv_by_length(by_work[work].floors) for work in Work if work in by_work}
+    return {work: cvs for work, cvs in known.items() if cvs}
+
+
+def _cv_by_length(floors: Iterable[NoiseFloor]) -> dict[int, float]:
+    """What was not extrapolated."""
+    return {floor.sample_ns: floor.cv_expected for floor in floors if not floor.extrapolated}
+
+
+def _mixed_floors(calibrated: Calibrated) -> Sequence[NoiseFloor]:
+    """Always of the same kind of work, whatever the budget asked for: entries are compared with each other."""
+    return worst_floors(floors_by_cpu([calibrated.calibration.samples], Budget(), calibrated.drift))
+
+
+def _figures_of(cpus: tuple[CpuFigures, ...], cv_by_length: Mapping[int, float]) -> dict[Figure, float]:
+    """One that a CPU does not know is left out."""
+    speeds: dict[Figure, list[float | None]] = {
+        Figure.LATENCY: [_time(cpu.latency_work) for cpu in cpus],
+        Figure.THROUGHPUT: [_time(cpu.native_work) for cpu in cpus],
+        Figure.INTERPRETER: [_time(cpu.work) for cpu in cpus],
+        Figure.CACHE: [_time(cpu.memory) for cpu in cpus],
+        Figure.MEMORY: [_time(cpu.main_memory) for cpu in cpus],
+        Figure.CLOCK: [cpu.effective_khz for cpu in cpus],
+        Figure.CLOCK_READING: [cpu.clock_ns for cpu in cpus],
+    }
+    figures = {figure: _mean(values) for figure, values in speeds.items()}
+    figures |= {slowest: _slowest(figure, speeds[figure]) for figure, slowest in _SLOWEST.items()}
+    figures |= {gaps: _mean(_gaps_per_s(cpu, begin, end) for cpu in cpus) for gaps, begin, end in _GAPS}
+    figures |= {noise: cv_by_length.get(length_ns) for noise, length_ns in _NOISE}
+    return {figure: value for figure, value in figures.items() if value is not None}
+
+
+def _time(spread: Spread | None) -> float | None:
+    return spread.piece_ns if spread is not None else None
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known or not known else statistics.fmean(value for value in known if value is not None)
+
+
+def _slowest(figure: Figure, values: Sequence[float | None]) -> float | None:
+    """Of several CPUs the slowest, times their median."""
+    known = [value for value in values if value is not None]
+    if len(known) < max(len(values), 2):
+        return None
+    slowest = max(known) if TRAITS[figure].nature == Nature.TIME else min(known)
+    return slowest / statistics.median(known) if statistics.median(known) > 0 else None
+
+
+def _gaps_per_s(cpu: CpuFigures, begin_ns: int, end_ns: int) -> float | None:
+    """By the histogram, whose buckets are a sixteenth of their values wide."""
+    if cpu.gaps_per_s is None or cpu.lost_gaps:
+        return None
+    total = cpu.gap_histogram.count
+    return cpu.gaps_per_s * _count(cpu.gap_histogram, begin_ns, end_ns) / total if total else 0.0
+
+
+def _count(histogram: Histogram, begin_ns: int, end_ns: int) -> int:
+    return sum(count for bucket, count in histogram.counts.items() if begin_ns <= lower_edge(bucket) < end_ns)

@@ -1,0 +1,77 @@
+"""Of a long history as many entries as are looked at: the newest as they are, and older ones evenly over time.
+
+A machine that is judged every ten minutes has 200 entries within a day and a half, and what was usual weeks ago is to
+be known. Series that do not compare, as of other CPUs, are thinned each by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import pairwise
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+_NEWEST, _MOST_OLDER = 40, 160  # entries: few as they are, or a single day would soon outnumber the weeks before
+_MOST_SERIES = 16
+
+
+class Thinning(Generic[T]):
+    """Takes entries of several series, from the newest on, and keeps at most 200 of each."""
+
+    def __init__(self) -> None:
+        self._by_series: dict[Hashable, _Series[T]] = {}
+
+    def add(self, series: Hashable, at_s: float, facts: object, entry: T, is_usual: bool = True) -> None:
+        """Of what no longer counts as usual only what is among the newest is kept, and of many series the newest."""
+        known = self._by_series.get(series)
+        if known is None and len(self._by_series) < _MOST_SERIES:
+            known = self._by_series[series] = _Series()
+        if known is not None:
+            known.add(_Entry(at_s, facts, entry), is_usual)
+
+    @property
+    def kept(self) -> list[T]:
+        """The newest of each series first."""
+        return [each.entry for series in self._by_series.values() for each in (*series.newest, *series.older)]
+
+
+class _Entry(NamedTuple, Generic[T]):
+    at_s: float
+    facts: object
+    entry: T
+
+
+class _Series(Generic[T]):
+    """Of the older entries the first one in each stretch of time is kept, and the first after a change of the facts.
+
+    Stretches become longer until few enough are left. Where they begin depends on no entry, so that those kept are the
+    same the next time.
+    """
+
+    def __init__(self) -> None:
+        self.newest: list[_Entry[T]] = []
+        self.older: list[_Entry[T]] = []
+        self._stretch_s = 1.0
+        self._minds_facts = True
+
+    def add(self, entry: _Entry[T], is_usual: bool) -> None:
+        if len(self.newest) < _NEWEST:
+            self.newest.append(entry)
+        elif is_usual:
+            if self.older and self._are_alike(self.older[-1], entry):
+                self.older.pop()
+            self.older.append(entry)
+            while len(self.older) > _MOST_OLDER:
+                self._lengthen()
+
+    def _lengthen(self) -> None:
+        """Facts that change all the time have no date worth keeping."""
+        changes = sum(newer.facts != older.facts for newer, older in pairwise(self.older))
+        self._minds_facts = self._minds_facts and changes <= _MOST_OLDER // 2
+        self._stretch_s *= 2
+        kept = [newer for newer, older in pairwise(self.older) if not self._are_alike(newer, older)]
+        self.older = [*kept, self.older[-1]]
+
+    def _are_alike(self, newer: _Entry[T], older: _Entry[T]) -> bool:
+        is_together = abs(newer.at_s) // self._stretch_s == abs(older.at_s) // self._stretch_s
+        return is_together and (newer.facts == older.facts or not self._minds_facts)

@@ -1,0 +1,151 @@
+"""What a file remembers of this machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from pathlib import Path
+
+from noisewatch.machine import Json
+from noisewatch.machine.history_file import has_identity, machine_key, parsed_line, read_store
+from noisewatch.model.history.entries import Acceptance, Past, boots_interleave
+from noisewatch.model.history.thinning import Thinning
+from noisewatch.operations.history.described import ACCEPTED, CALIBRATION, FACTS, is_damaged, parsed_all
+from noisewatch.patterns import regex
+from noisewatch.text import clean
+
+_MOST_NAMED = 8  # lines
+_SHARED = (
+    "two machines have the same /etc/machine-id (one was cloned from the other), so their entries are mixed here: give "
+    "each its own (systemd-machine-id-setup)"
+)
+_NAMELESS = (
+    "this machine has no /etc/machine-id, so its entries cannot be told from those of others without one "
+    "(systemd-machine-id-setup makes one)"
+)
+_LONG = (
+    "the history has more than 256 MB, and less than 200 entries of this machine in its newest 256 MB, so older ones "
+    "may be missing; give this machine a file of its own"
+)
+_FEW = 200  # entries
+_MOST_CHECKED = 400  # of the newest lines of this machine, for damage
+_WRITTEN, _ACCEPTED = b'{"kind":"calibration",', b'{"kind":"accepted",'
+_MACHINE = regex(rb'"machine":"([^"]*)"')
+_WHICH = regex(rb'"at":([0-9]{1,15}(?:\.[0-9]{1,9})?),("core":"[^"]*","cpus":\[[0-9,]*\])')
+_NAMED_FACTS = b'"facts":"'
+_FACTS = regex(rb'"facts":"([^"]*)"')
+
+
+class _Choice:
+    """Which lines are worth to be parsed, the newest first: those of calibrations are long, and most are left out."""
+
+    def __init__(self, machine: str) -> None:
+        self.others: set[str] = set()
+        self._machine = machine
+        self._own_end = f'"machine":"{machine}"}}'.encode()
+        self._lines = self._own = 0
+        self._is_usual = True  # nothing was accepted after this line
+        self._thinning: Thinning[tuple[int, bytes]] = Thinning()
+
+    def is_wanted(self, line: bytes) -> bool:
+        """Whether it is parsed in any case, as what is no calibration as we write it; asked once of each line."""
+        self._lines += 1
+        if not line.startswith(_WRITTEN) or not line.endswith(b"}"):
+            self._is_usual = self._is_usual and not (line.startswith(_ACCEPTED) and self._is_own(line))
+            return True
+        if not self._is_own(line):
+            return False
+        which = _WHICH.search(line)
+        if which is None:
+            return True
+        self._own += 1
+        at, series = which.groups()
+        facts = _FACTS.search(line, max(line.rfind(_NAMED_FACTS), 0))
+        self._thinning.add(series, float(at), facts and facts[1], (self._lines, line), self._is_usual)
+        return False
+
+    def _is_own(self, line: bytes) -> bool:
+        if line.endswith(self._own_end):
+            return True
+        said = _MACHINE.search(line)
+        machine = self._machine if said is None else said[1].decode("ascii", "replace")
+        if machine != self._machine:
+            self.others.add(machine)
+        return machine == self._machine
+
+    @property
+    def parsed(self) -> list[tuple[int, Json]]:
+        """The calibrations that count, with the numbers of their lines; None is damaged."""
+        return [(self._lines + 1 - from_end, parsed_line(line)) for from_end, line in self._thinning.kept]
+
+    @property
+    def left_out(self) -> int:
+        return self._own - len(self._thinning.kept)
+
+
+def read_past(path: Path) -> Past:
+    """That of this machine; in doubt where the entries may be another's too. Raises UsageError."""
+    key = machine_key()
+    choice = _Choice(key)
+    store = read_store(path, choice.is_wanted)
+    lines = sorted([*zip(store.numbers, store.entries, strict=True), *choice.parsed], key=itemgetter(0))
+    own = [(number, line) for number, line in lines if line is None or line.get("machine") == key]
+    damaged = _damaged_of(own)
+    past = past_of((line for number, line in own if line is not None and number not in damaged), key)
+    thinned_out = past.thinned_out + choice.left_out
+    is_short = store.is_cut and len(past.entries) + thinned_out < _FEW
+    doubt = _SHARED if boots_interleave(past.entries) else _LONG if is_short else None
+    return replace(
+        past,
+        doubt=doubt if has_identity() else _NAMELESS,
+        other_machines=len((choice.others | {str(line.get("machine")) for line in store.entries}) - {key}),
+        damaged=tuple(sorted({*store.damaged, *damaged})),
+        thinned_out=thinned_out,
+    )
+
+
+def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
+    """The numbers of lines with facts, and of calibrations among the newest lines, that are damaged."""
+    newest = len(lines) - _MOST_CHECKED
+    return {
+        number
+        for place, (number, line) in enumerate(lines)
+        if line is None
+        or (line["kind"] == FACTS and is_damaged(line))
+        or (line["kind"] == CALIBRATION and place >= newest and is_damaged(line))
+    }
+
+
+def damage_words(damaged: Sequence[int]) -> str:
+    """`2 damaged lines count for nothing (lines 4 and 17)`."""
+    numbers = [*map(str, damaged[:_MOST_NAMED]), *(["…"] if len(damaged) > _MOST_NAMED else [])]
+    if len(damaged) == 1:
+        return f"a damaged line counts for nothing (line {numbers[0]})"
+    return f"{len(damaged)} damaged lines count for nothing (lines {', '.join(numbers)})"
+
+
+def past_of(lines: Iterable[Json], machine: str) -> Past:
+    """The entries of the machine with that key that are looked at, of all lines of a file."""
+    own = [line for line in lines if line.get("machine") == machine]
+    accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
+    facts = [line for line in own if line["kind"] == FACTS]
+    before, since = (tuple(parsed_all([*facts, *lines])) for lines in (own[:accepted], own[accepted:]))
+    entries, begin = (*before, *since), len(before)
+    thinning: Thinning[int] = Thinning()
+    for number, entry in reversed(list(enumerate(entries))):
+        thinning.add((entry.core, entry.cpus), entry.at_s, entry.facts, number, is_usual=number >= begin)
+    kept = sorted(thinning.kept)
+    return Past(
+        tuple(entries[number] for number in kept),
+        sum(number < begin for number in kept),
+        acceptance=_acceptance(own[accepted]) if own and own[accepted]["kind"] == ACCEPTED else None,
+        thinned_out=len(entries) - len(kept),
+    )
+
+
+def _acceptance(line: Json) -> Acceptance:
+    at, why = line.get("at"), line.get("why")
+    is_known = isinstance(at, int | float) and math.isfinite(at)
+    return Acceptance(float(at) if is_known else None, clean(" ".join(why.split())) if isinstance(why, str) else "")

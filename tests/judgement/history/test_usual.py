@@ -1,0 +1,41 @@
+"""What is usual of the facts, by entries of these and of other target CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.history.usual import usual_facts
+from noisewatch.judgement.verdict import judge
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kinds import Work
+from noisewatch.model.history.entries import Entry, Past
+from noisewatch.model.history.facts import FactClass, Facts, facts_of
+from tests.judgement.judging import finding
+from tests.written.quiet_machine import quiet_machine
+
+_SETTINGS = FactClass.SETTINGS
+
+
+def _entry(number: int, cpus: set[int], facts: Facts) -> Entry:
+    return Entry(86_400.0 * number, "native", frozenset(cpus), {Work.LATENCY: {1_000_000: 0.01}}, {}, facts)
+
+
+def _set(facts: Facts, **settings: str) -> Facts:
+    return {**facts, _SETTINGS: {**facts.get(_SETTINGS, {}), **settings}}
+
+
+def test_an_entry_on_other_cpus_makes_no_changed_machine_usual() -> None:
+    """The first look at CPU 3 finds another governor, and is remembered: the second one finds it too."""
+    snapshot = read_snapshot(quiet_machine(), SnapshotOptions(frozenset({3}), asks_inventory=True))
+    now = facts_of(snapshot)
+    before = [_entry(number, {2}, _set(now, governor="schedutil")) for number in range(50)]
+    past = Past((*before, _entry(50, {3}, now)))
+    answer = finding(judge(Case(snapshot, past=past)), "machine-changed").answer
+    assert answer.status == "fail"
+    assert answer.said == "changed: governor: schedutil → performance"
+
+
+def test_what_is_a_fact_of_the_target_cpus_alone_is_held_against_entries_of_these() -> None:
+    others = [_entry(number, {2}, {_SETTINGS: {"idle states": "POLL C6", "SMT": "on"}}) for number in range(5)]
+    own = _entry(5, {3}, {_SETTINGS: {"idle states": "POLL", "SMT": "off"}})
+    assert usual_facts([*others, own], frozenset({3}))[_SETTINGS] == {"idle states": "POLL", "SMT": "on"}
+    assert usual_facts(others, frozenset({3}))[_SETTINGS] == {"idle states": None, "SMT": "on"}

@@ -1,0 +1,46 @@
+"""Remembers this machine as it is now, unmeasured: `python -m tests.lab.history.remember STORE CPUS COUNT LATENCY_NS`.
+
+Emulated CPUs are neither fast nor steady: entries by which they are judged are made up, but for the facts.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from noisewatch.cpus import parse_cpu_list
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kinds import Work
+from noisewatch.machine.history_file import append_entry, boot_key, machine_key
+from noisewatch.machine.live import LiveMachine
+from noisewatch.model.history.entries import Entry
+from noisewatch.model.history.facts import facts_of
+from noisewatch.model.history.figures import Figure
+from noisewatch.operations.history.described import described, described_facts
+
+
+def main() -> None:
+    """Appends so many entries whose latency work took so long, within a permille."""
+    store, cpus, count, latency_ns = (
+        Path(sys.argv[1]),
+        parse_cpu_list(sys.argv[2]),
+        int(sys.argv[3]),
+        float(sys.argv[4]),
+    )
+    facts, machine = facts_of(read_snapshot(LiveMachine(), SnapshotOptions(cpus, asks_inventory=True))), machine_key()
+    for number in range(count):
+        entry = Entry(
+            at_s=time.time(),
+            core="native",
+            cpus=cpus,
+            cvs={Work.LATENCY: {1_000_000: 0.01}},
+            figures={Figure.LATENCY: latency_ns * (1 + 0.001 * (number % 3 - 1))},
+            facts=facts,
+            boot=boot_key(),
+        )
+        append_entry(store, described(entry) | {"machine": machine}, described_facts(facts) | {"machine": machine})
+
+
+if __name__ == "__main__":
+    main()

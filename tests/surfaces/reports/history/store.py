@@ -1,0 +1,72 @@
+"""A store that a host may have kept, and what `noisewatch history` prints of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewatch.machine.history_file import machine_key
+from noisewatch.operations.history.described import digest
+from noisewatch.surfaces.cli import main
+
+DAY_S = 86_400
+BEGIN_S = 1_790_000_000
+
+
+def facts_line(**settings: str) -> dict[str, Any]:
+    digest = "-".join(settings.values()) or "none"
+    facts = {"kernel": {"kernel": "6.14.0"}, "settings": settings}
+    return {"kind": "facts", "digest": digest, "facts": facts, "machine": machine_key()}
+
+
+def entry_line(number: int, latency: float, facts: str, **others: Any) -> dict[str, Any]:
+    return {
+        "kind": "calibration",
+        "machine": machine_key(),
+        "at": BEGIN_S + number * DAY_S,
+        "core": "native",
+        "cpus": [2, 3],
+        "cv": {"latency": {"1000000": 0.01}},
+        "figures": {"latency work": latency, "clock": 3.1e6, "noise floor at 10 ms": 0.002},
+        "facts": facts,
+        "boot": f"boot {number}",
+        **others,
+    }
+
+
+def slowed(count: int = 20, after: int = 6) -> list[dict[str, Any]]:
+    rng = random.Random(3)
+    old = [entry_line(number, 1e6 * rng.gauss(1, 0.002), "performance") for number in range(count)]
+    new = [entry_line(count + number, 1.041e6 * rng.gauss(1, 0.002), "powersave") for number in range(after)]
+    return [facts_line(governor="performance"), *old, facts_line(governor="powersave"), *new]
+
+
+def written(tmp_path: Path, lines: list[Any]) -> str:
+    """As a file, in which facts have their digest, whatever stands for it in the lines."""
+    path = tmp_path / "history.jsonl"
+    told = [line for line in lines if isinstance(line, dict) and line["kind"] == "facts"]
+    digests = {line["digest"]: digest(line["facts"]) for line in told}
+    path.write_text("".join(_text(line, digests) + "\n" for line in lines))
+    return str(path)
+
+
+def _text(line: Any, digests: Mapping[str, str]) -> str:
+    if isinstance(line, str):
+        return line
+    named = {name: said for name in ("digest", "facts") if isinstance(said := line.get(name), str)}
+    return json.dumps(line | {name: digests.get(said, said) for name, said in named.items()})
+
+
+def told_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["history", *words]) == 0
+    return capsys.readouterr().out
+
+
+def words_of(told: str) -> str:
+    """Without the line breaks, which depend on how long the file's name is."""
+    return " ".join(told.split())
