@@ -155,7 +155,9 @@ class LineView(Widget):
         self._strips: dict[int, Strip] = {}  # of the rows that are as they were when somebody asked for them
 
     def update(self) -> None:
-        """Redraws what has changed."""
+        """Redraws what has changed; nothing on an app that ends, whose timers may still fire."""
+        if not self.is_attached:
+            return
         spans = self._renew()
         screen = self.screen
         if spans and not (isinstance(screen, LineScreen) and screen.send(self, spans)):

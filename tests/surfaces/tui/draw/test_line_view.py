@@ -186,3 +186,20 @@ def test_neighbours_of_one_style_are_one_piece_and_the_rest_of_the_row_is_blank(
     strip = strip_of([(text, "faint"), ("", "grave"), ("c", "faint")], 8)
     assert [segment.text for segment in strip] == [f"{text}c", " " * (8 - cell_len(text) - 1)]
     assert strip.cell_length == 8
+
+
+def test_an_app_that_ends_is_not_drawn() -> None:
+    """A timer of the monitor may fire while Textual takes its widgets away."""
+
+    async def end() -> _Pictures:
+        app = _Pictures(_OLD)
+        async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
+            await pilot.pause()
+            await app.view.remove()
+            app.picture = _NEW
+            app.sent.clear()
+            app.view.update()
+        app.view.update()
+        return app
+
+    assert not asyncio.run(end()).sent
