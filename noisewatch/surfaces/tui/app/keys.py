@@ -35,6 +35,7 @@ BINDINGS = [
     Binding("c", "ask('calibration')", "calibrate"),
     Binding("t", "ask('trace')", "trace"),
     Binding("p", "ask('preflight')", "run preflight"),
+    Binding("r", "ask('history')", "machine's history"),
     Binding("S", "idle_probe", "idle probe"),
     *(Binding(str(number + 1), f"do('go_to', '{name}')", name) for number, name in enumerate(SCREENS)),
     Binding("tab", "next(1)", "next CPU or screen", priority=True),

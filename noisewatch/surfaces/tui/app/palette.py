@@ -43,6 +43,7 @@ _WORDS = {
     "ask('calibration')": "noise floor, gaps, microbenchmark, measure",
     "ask('trace')": "follow threads and interrupts with the kernel's tracer",
     "ask('preflight')": "gate, check, verdict, with a calibration",
+    "ask('history')": "remembered calibrations, slower or faster than usual, what changed",
     "idle_probe": "measure idle CPUs",
     "next(": "the one beside it",
     "start": "open, enter, why, begin",

@@ -54,6 +54,7 @@ class Overlay(ABC):
     """What a key asks for: announced with its cost, started by another key, and left again."""
 
     pauses_sampler: ClassVar[bool] = True
+    names_target: ClassVar[bool] = True  # in its title
     target: tuple[int, ...]
     refusal: str | None = None
     origin: str | None = None  # what is looked at instead of this host
@@ -130,7 +131,8 @@ class Overlay(ABC):
         shown = lines[self.offset : self.offset + room]
         filled: list[Row] = [cut(self.styled(line) if isinstance(line, str) else line, width) for line in shown]
         filled += [[] for _ in range(height - 2 - len(filled))]
-        first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
+        whole = f"{title} {name_cpus(self.target)}" if self.names_target else title
+        first: Row = [(whole[:width], "title")]
         keys = self._keys(len(lines), room, "↑ ↓" if in_unicode else "up down")
         last: Row = [piece for key, does in keys for piece in ((f" {key} ", "key"), (f"{does} ", "plain"))]
         last = [(f" {self.notice}", "strong")] if self.notice else [*last, (f" {doing}", "faint")]
@@ -190,6 +192,7 @@ _MODULES = {
     "calibration": ("calibration", "CalibrationOverlay"),
     "trace": ("trace", "TraceOverlay"),
     "preflight": ("preflight", "PreflightOverlay"),
+    "history": ("history", "HistoryOverlay"),
 }
 
 

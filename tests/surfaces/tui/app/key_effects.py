@@ -6,13 +6,19 @@ from collections.abc import Callable, Mapping
 
 from noisewatch.surfaces.tui.app.keys import BINDINGS, SCROLLING
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
+from noisewatch.surfaces.tui.overlays.history import HistoryOverlay
 from noisewatch.surfaces.tui.overlays.overlay import Overlay, OverlayState
 from noisewatch.surfaces.tui.overlays.preflight import PreflightOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
-OVERLAYS: Mapping[str, type[Overlay]] = {"c": CalibrationOverlay, "t": TraceOverlay, "p": PreflightOverlay}
+OVERLAYS: Mapping[str, type[Overlay]] = {
+    "c": CalibrationOverlay,
+    "t": TraceOverlay,
+    "p": PreflightOverlay,
+    "r": HistoryOverlay,
+}
 CLOSING = "q"  # or quitting, where nothing is above the screen
 QUITTING = (CLOSING, "ctrl+c")
 KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
@@ -113,6 +119,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "c": _same(above="CalibrationOverlay announced"),
     "t": _same(above="TraceOverlay announced"),
     "p": _same(above="PreflightOverlay announced"),
+    "r": _same(above="HistoryOverlay over"),
     **{str(number): _same(screen=name) for number, name in enumerate(SCREENS, start=1)},
     "tab": _beside(1),
     "shift+tab": _beside(-1),

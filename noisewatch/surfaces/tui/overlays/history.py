@@ -1,0 +1,72 @@
+"""The machine's history in the monitor: read once when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+from noisewatch.errors import NoisewatchError
+from noisewatch.machine.history_file import usual_path
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.history.view import HistoryView, read_history
+from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.history.json import json_of_history
+from noisewatch.surfaces.reports.history.text import history_lines, markdown_of_history
+from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, Show, wrapped
+
+_ELSEWHERE = "Only this host keeps a history: a recording, or a copy, has none to show."
+
+
+@dataclass(slots=True)
+class HistoryOverlay(Overlay):
+    """Where speed and noise of the target CPUs moved, and what changed just then; of others where these have none."""
+
+    pauses_sampler: ClassVar[bool] = False
+    names_target: ClassVar[bool] = False
+    view: HistoryView | None = None
+
+    @classmethod
+    def of(cls, frame: Frame | None) -> Self:
+        """Whether or not there is a target CPU now."""
+        return cls(frame.target, origin=frame.origin) if frame is not None else cls(())
+
+    @property
+    def costs_nothing(self) -> bool:
+        return True
+
+    def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
+        """Reads the file that the options name, or the usual one."""
+        if self.origin is not None:
+            return lambda: self.finish(_ELSEWHERE)
+        try:
+            named = access.preflight_options().history if access.preflight_options is not None else None
+            found: HistoryView | str = read_history(named or usual_path(), frozenset(self.target), or_others=True)
+        except NoisewatchError as error:
+            found = str(error)
+        return lambda: self.finish(found)
+
+    def finish(self, found: HistoryView | str) -> None:
+        """Takes in what came of it."""
+        self.state = OverlayState.OVER
+        if isinstance(found, str):
+            self.failure = found
+        else:
+            self.view = found
+
+    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
+        """The screen's rows."""
+        return self.framed("history of this machine", self._lines(width, in_unicode), width, height, "", in_unicode)
+
+    def _lines(self, width: int, in_unicode: bool) -> list[str]:
+        if self.failure is not None:
+            return wrapped([self.failure], width)
+        if self.view is None:
+            return wrapped(["Reads the history of this machine …"], width)
+        return list(history_lines(self.view, width, in_unicode, is_verbose=True))
+
+    def reports(self) -> dict[str, str]:
+        """The history as files, by their suffix."""
+        if self.view is None:
+            return {}
+        return {"json": json_of_history(self.view), "md": markdown_of_history(self.view, is_verbose=True)}
