@@ -202,16 +202,18 @@ def test_every_key_does_what_it_should_and_nothing_else(
     wrong: list[str] = []
 
     async def press_all(app: MonitorApp, pilot: Pilot[None]) -> None:
+        _begin(app, place)
+        picture = app.rows(*SIZE)
         for key, change in EFFECTS[place].items():
             _begin(app, place)
-            before, picture = _look(app), app.rows(*SIZE)
+            before = _look(app)
             await _press(app, pilot, key)
             await app.workers.wait_for_complete()
             await pilot.pause(0)
             expected = replace(before, **change)  # type: ignore[arg-type]  # a name that is none fails here
             if _look(app) != expected:
                 wrong.append(f"{key}: {_look(app)}, not {expected}")
-            if app.rows(*SIZE) == picture and expected != before and key not in UNSEEN.get(place, ()):
+            if expected != before and key not in UNSEEN.get(place, ()) and app.rows(*SIZE) == picture:
                 wrong.append(f"{key}: nothing of it can be seen")
             assert len(shown(app)) == SIZE[1]
             for written in tmp_path.iterdir():

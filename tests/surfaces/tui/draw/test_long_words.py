@@ -1,4 +1,4 @@
-"""A word of megabytes in a file of the kernel's, as of a hostile or damaged copy: no report repeats it."""
+"""A word of 256 kB in a file of the kernel's, as of a hostile or damaged copy: no report repeats it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.surfaces.reports.verdicts import rendered
 from tests.written import WrittenMachine, mounted
 from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
-_WORD = "x" * (4 << 20)
+_WORD = "x" * (256 << 10)
 _MUCH = 64_000  # characters, beside what is told without the word
 _FORMATS = ("text", "json", "markdown")
 _NAME = re.compile(r"[^\W\d][\w./-]*")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.timeline import over_limit, timeline_rows
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
@@ -18,18 +20,16 @@ _NOON_NS = 1_800_014_400 * SECOND_NS  # 12:00:00 UTC
 
 
 def _model(noisy: tuple[int, ...] = (), count: int = 200, has_wall_clock: bool = False) -> ScreenModel:
-    def interval(number: int) -> tuple[int, float]:
-        return number, 50e6 if number in noisy else 1e3
+    return model_of(*(_interval(number, number in noisy, has_wall_clock) for number in range(count)))
 
-    frames = [
-        frame(
-            (cpu_line(1, Role.TARGET, lost_ns),),
-            second=1000 + number,
-            wall_ns=_NOON_NS + number * SECOND_NS if has_wall_clock else None,
-        )
-        for number, lost_ns in map(interval, range(count))
-    ]
-    return model_of(*frames)
+
+@cache
+def _interval(number: int, is_noisy: bool, has_wall_clock: bool) -> Frame:
+    return frame(
+        (cpu_line(1, Role.TARGET, 50e6 if is_noisy else 1e3),),
+        second=1000 + number,
+        wall_ns=_NOON_NS + number * SECOND_NS if has_wall_clock else None,
+    )
 
 
 def _axis(model: ScreenModel, width: int = 107) -> str:
@@ -61,7 +61,7 @@ def test_of_a_recording_both_ends_have_its_own_time() -> None:
     assert _axis(model).split() == ["100", "s", "199", "s"]
 
 
-@pytest.mark.parametrize("number", range(100, 200))
+@pytest.mark.parametrize("number", [*range(100, 116), *range(116, 184, 7), *range(184, 200)])
 @pytest.mark.parametrize("width", [40, 60, 107])
 def test_the_sentence_at_the_cursor_overlaps_neither_end(number: int, width: int) -> None:
     model = _model(has_wall_clock=True)

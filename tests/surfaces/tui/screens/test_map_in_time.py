@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import cache
+
 import pytest
 
 from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
 
 _LOUD = 900e6
+
+
+@cache
+def _cpus(count: int, is_loud: bool) -> tuple[CpuLine, ...]:
+    """The last of them is the target."""
+    return tuple(
+        cpu_line(cpu, Role.TARGET if cpu == count - 1 else Role.HOUSEKEEPING, _LOUD if is_loud else 1e3)
+        for cpu in range(count)
+    )
+
+
+@cache
+def _model(count: int, loud: int) -> ScreenModel:
+    return model_of(*(frame(_cpus(count, second == loud), second=second) for second in range(150)))
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])
@@ -17,20 +36,7 @@ _LOUD = 900e6
 @pytest.mark.parametrize("count", [4, 64])
 @pytest.mark.parametrize("shown", [149, 130, 100, 75, 30])
 def test_a_spike_stands_overlays_its_place_on_the_timeline(width: int, zoom: int, count: int, shown: int) -> None:
-    model = model_of(
-        *(
-            frame(
-                tuple(
-                    cpu_line(
-                        cpu, Role.TARGET if cpu == count - 1 else Role.HOUSEKEEPING, _LOUD if second == shown else 1e3
-                    )
-                    for cpu in range(count)
-                ),
-                second=second,
-            )
-            for second in range(150)
-        )
-    )
+    model = copy(_model(count, shown))
     model.zoom = zoom
     model.go_to_number(shown)
     lines = screen_of(model, "map", width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from noisewatch.kinds import Role
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.app.export import export, window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
@@ -32,8 +34,13 @@ _CULPRITS = (
 )
 
 
+@cache
+def _frame(cpus: int, second: int) -> Frame:
+    return frame(cpus, _CULPRITS, second)
+
+
 def _model(cpus: int = 4, count: int = 5) -> ScreenModel:
-    return model_of(*(frame(cpus, _CULPRITS, second) for second in range(count)))
+    return model_of(*(_frame(cpus, second) for second in range(count)))
 
 
 @pytest.mark.parametrize("name", SCREENS)
