@@ -17,13 +17,13 @@ from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
-from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, read_trace, untraced
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.spinning.calibration.buffer import CalibrationBuffer
 from noisewatch.machine.spinning.calibration.run import Progress, Watch
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPUN_NS
 from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.calibration.settling import Settling
 from noisewatch.model.calibration.statistics import Histogram, bucket_of
 from noisewatch.model.history.entries import Past
 from noisewatch.model.interval.interval import Interval, interval_between
@@ -32,6 +32,8 @@ from noisewatch.operations.history.calibrations import CalibrationHistory, drift
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.settle import settled
+from noisewatch.operations.trace_beside import TraceBeside
 from noisewatch.records import dataclass
 
 _NO_CPUS = "there is no target CPU to calibrate"
@@ -46,6 +48,7 @@ class CalibrateOptions:
     busy_processes: int | None = None  # calibrates once more beside so many; 0: one for each CPU that may be busy
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
+    settle_s: float | None = None  # works first until the clocks are level, for so long at most; None: it does not
     history: Path | None = None  # where calibrations are remembered; None: nowhere
 
 
@@ -66,6 +69,8 @@ class CalibratedTarget:
     against: CpuSet | None
     calibrated: Calibrated
     under_load: CalibratedUnderLoad | None = None
+    settling: Settling | None = None
+    machine: Snapshot | None = None  # before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
     def look(previous: Snapshot) -> Snapshot:
         return read_snapshot(machine, read_options, task_reader, previous)
 
+    settling = settled(machine, cpus, options.settle_s, listener)
     past = history.recall()
     calibrated = _calibrated(machine, snapshot, cpus, options, past, listener, lambda: look(snapshot))
     history.remember(calibrated, snapshot, listener)
@@ -107,7 +113,7 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
             machine.go_to_aside()
         as_long = replace(options, calibration=as_long_as(calibrated, options.calibration))
         under_load = _calibrated_under_load(machine, look(snapshot), as_long, past, listener, look)
-    return CalibratedTarget(target, against, calibrated, under_load)
+    return CalibratedTarget(target, against, calibrated, under_load, settling, snapshot)
 
 
 def as_long_as(calibrated: Calibrated, options: CalibrationOptions) -> CalibrationOptions:
@@ -189,7 +195,7 @@ def calibrate_cpus(
     if not cpus:
         return _NO_CPUS
     with ExitStack() as stack:
-        follower = _Follower(watch)
+        follower = TraceBeside(watch)
         if machine.is_live:
             online = snapshot.online.online or cpus
             follower.begin(stack, tracing(cpus & online, online, options.tracer))
@@ -212,35 +218,6 @@ def _interval(
     if after is None or after.taken_at_ns <= before.taken_at_ns:
         return None
     return interval_between(before, after, loop_lost_share_by_cpu=samples.lost_share_by_cpu)
-
-
-class _Follower:
-    """Watches a calibration, and fetches the trace each time."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self._collector: TraceCollector | None = None
-        self._reason = NOT_TRACED
-
-    def begin(self, stack: ExitStack, collector: TraceCollector) -> None:
-        """Where that is not possible the gaps have to do."""
-        try:
-            self._collector = stack.enter_context(collector)
-        except CannotMeasure as error:
-            self._reason = str(error)
-
-    def __call__(self, progress: Progress) -> None:
-        try:
-            if self._collector is not None:
-                self._collector.drain()
-        except CannotMeasure as error:  # the gaps have to do, here as well
-            self._collector, self._reason = None, str(error)
-        self._watch(progress)
-
-    def trace(self, machine: Machine) -> Trace | str:
-        """What was traced now, or when the machine was recorded."""
-        collector = self._collector
-        return read_trace(machine, collector.result if collector is not None else lambda: untraced(self._reason))
 
 
 @dataclass(slots=True)

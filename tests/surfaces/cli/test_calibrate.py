@@ -12,6 +12,7 @@ import pyperf
 import pytest
 
 from noisewatch.kernel.calibration import QUESTION
+from noisewatch.kernel.settling import QUESTION as SETTLING
 from noisewatch.machine.history_file import machine_key
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.surfaces.themes import THEMES
@@ -206,6 +207,25 @@ def test_a_picture_for_paper_has_a_light_ground(run: Run, recording: Path) -> No
     assert THEMES["light"].background in light
 
 
+def _settled(tmp_path: Path) -> Path:
+    speeds = {"cpu": 2, "times_ns": [5_800] * 27 + [12_200] * 20, "multiply_ns": 300, "add_ns": 100}
+    answer = {"cpus": [{**speeds, "chain_length": 8_507}]}
+    return record(tmp_path / "settled.nw", *_MOMENTS, asides={SETTLING: answer})
+
+
+def test_a_recording_tells_how_the_clock_settled(run: Run, tmp_path: Path) -> None:
+    file = _settled(tmp_path)
+    assert "settled after 27 s: 4.40 → 2.09 GHz on CPU 2 (worked for 47 s)" in run("calibrate", "--replay", file).out
+    assert run("calibrate", "--format", "json", "--replay", file).json["settling"]["settled_after_s"] == 27
+
+
+def test_a_recording_without_it_does_not_settle_when_it_is_told_to(run: Run, recording: Path) -> None:
+    assert run("calibrate", "--format", "json", "--replay", recording).json["settling"] is None
+    ran = run("calibrate", "--settle", "--replay", recording)
+    assert (ran.status, ran.out) == (3, "")
+    assert "--settle: not in the recording" in ran.err
+
+
 def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> None:
     ran = run("calibrate", "--replay", record(tmp_path / "machine.nw", *_MOMENTS, calibration=None))
     assert (ran.status, ran.out) == (3, "")
@@ -236,6 +256,8 @@ def test_a_copied_tree_cannot_be_calibrated(run: Run, tmp_path: Path) -> None:
         (["--under-load", "0"], "from 1"),
         (["--under-load", "x"], "number of processes"),
         (["--under-load", "1", "--against", "0"], "exclude each other"),
+        (["--settle", "20"], "from 45"),
+        (["--settle", "x"], "seconds from 45"),
         (["--output", "/no/such/folder/x"], "/no/such/folder/x"),
         (["--record", "/no/such/folder/x"], "/no/such/folder/x"),
     ],

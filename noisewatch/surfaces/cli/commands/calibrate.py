@@ -28,10 +28,12 @@ from noisewatch.surfaces.reports.calibration.report import (
     contrast_of,
     contrast_report_rows,
     detail_lines,
+    folded,
     markdown_of,
     report_rows,
     text_of,
 )
+from noisewatch.surfaces.reports.calibration.settling import settling_line
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast
 from noisewatch.surfaces.themes import THEMES
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs, glyphs_for
@@ -46,6 +48,7 @@ def run(arguments: Namespace) -> int:
         busy_processes=arguments.under_load,
         calibration=calibration_options(arguments, arguments.duration),
         budget=budget_of(arguments),
+        settle_s=arguments.settle,
         history=history_path(arguments),
     )
     if arguments.format == "png":
@@ -85,9 +88,11 @@ def _rows_and_details(
     result: CalibratedTarget, contrast: Contrast | None, columns: int, glyphs: Glyphs
 ) -> tuple[list[Row], list[str]]:
     """The picture, and what stands below it in text."""
+    settling = [] if result.settling is None else folded([settling_line(result.settling), ""], columns)
     if contrast is not None:
-        return contrast_report_rows(contrast, columns, glyphs), contrast_detail_lines(contrast, columns)
-    return report_rows(result.calibrated, result.target, columns, glyphs), detail_lines(result.calibrated, columns)
+        return contrast_report_rows(contrast, columns, glyphs), settling + contrast_detail_lines(contrast, columns)
+    rows = report_rows(result.calibrated, result.target, columns, glyphs)
+    return rows, settling + detail_lines(result.calibrated, columns)
 
 
 def _picture(result: CalibratedTarget, contrast: Contrast | None, arguments: Namespace) -> bytes:

@@ -17,6 +17,8 @@ from noisewatch.surfaces.cli.options.shared import (
     words,
 )
 
+_SETTLE_S, _SHORTEST_SETTLE_S = 120.0, 45.0  # the least that it takes, and the last whole second
+
 
 def fill_calibrate(parser: ArgumentParser) -> None:
     """What is measured, for how long, and what it is compared with."""
@@ -27,8 +29,18 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=or_auto(seconds(SHORTEST_CALIBRATION_S)),
         default=5.0,
-        help=f"total duration (default 5; auto: until the noise floor is known well enough, {MOST_AUTO_S:g} at most); "
-        "under load as long once more",
+        help=f"total duration (default 5; auto: until the noise floor is known well enough, at most {MOST_AUTO_S:g}); "
+        "with --under-load as long again",
+    )
+    parser.add_argument(
+        "--settle",
+        metavar="SECONDS",
+        nargs="?",
+        const=_SETTLE_S,
+        type=seconds(_SHORTEST_SETTLE_S),
+        help="first work on all CPUs until their clocks are level, for SECONDS at most "
+        f"(default {_SETTLE_S:g}); works for 42 at least, as a turbo budget may last so long, and "
+        "then tells when they had become level",
     )
     parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
     parser.add_argument(
@@ -37,7 +49,7 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         nargs="?",
         const=0,
         type=process_count,
-        help="calibrate again beside N busy processes on all CPUs but isolated target CPUs (default one for each)",
+        help="calibrate again beside N busy processes, on all CPUs but isolated target CPUs (default one for each)",
     )
     parser.add_argument(
         "--workload",

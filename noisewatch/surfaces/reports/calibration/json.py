@@ -19,7 +19,8 @@ from noisewatch.model.calibration.figures import Calibration, CpuFigures, blocks
 from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
-from noisewatch.surfaces.reports.machine.json import SCHEMA
+from noisewatch.surfaces.reports.calibration.settling import describe_settling
+from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_facts
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_gap, describe_source
 
 _MOST_GAPS = 100
@@ -116,9 +117,11 @@ def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
         "schema": SCHEMA,
         "target": sorted(target),
         "against": None if against is None else sorted(against),
+        "facts": None if result.machine is None else describe_facts(result.machine),
         "comparison": None if against is None else _comparison_against(result, against),
         "calibration": describe_calibration(result.calibrated),
         **describe_noise(result.calibrated),
+        "settling": describe_settling(result.settling),
         "under_load": None if result.under_load is None else _under_load(result, result.under_load),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -64,6 +64,7 @@ def _kept(calibrated: Calibrated, cpu: int, causes: Sequence[GapCause]) -> list[
     return [cause for cause in causes if cause.start_ns in seen]
 
 
+@cache
 def noisy() -> Calibrated:
     """CPUs that share with others, which take them for milliseconds; longer than the axis is one gap."""
     gaps = [(at, 2_000_000 + at // 3_000, 1, 0) for at in range(0, 10 * 10**9, 40_000_000)]
@@ -76,11 +77,13 @@ def quiet(gaps: tuple[Gap, ...] = ()) -> Calibrated:
     return _calibrated((2, 3), gaps)
 
 
+@cache
 def short() -> Calibrated:
     """Half a second, of which little can be predicted."""
     return calibrated_with(parse_calibration(written_calibration(seconds=0.5)), Budget())
 
 
+@cache
 def broken() -> Calibrated:
     """One CPU went offline meanwhile."""
     written = written_calibration(seconds=5.0, changes={3: {"state": "moved"}})
@@ -99,14 +102,12 @@ def _calibrated(cpus: tuple[int, ...], gaps: tuple[Gap, ...], seconds: float = 1
     return calibrated_with(parse_calibration(written_calibration(cpus, seconds=seconds, gaps=gaps)), Budget())
 
 
-def all_of_them() -> Mapping[str, Calibrated]:
-    """By name."""
-    return {
-        "recorded": recorded(),
-        "traced": traced(),
-        "noisy": noisy(),
-        "quiet": quiet(),
-        "short": short(),
-        "broken": broken(),
-        "many": many(),
-    }
+ALL: Mapping[str, Callable[[], Calibrated]] = {
+    "recorded": recorded,
+    "traced": traced,
+    "noisy": noisy,
+    "quiet": quiet,
+    "short": short,
+    "broken": broken,
+    "many": many,
+}

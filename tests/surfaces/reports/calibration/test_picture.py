@@ -20,7 +20,7 @@ from noisewatch.surfaces.reports.calibration.mirrored import mirrored_rows
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, legend_rows, picture_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, length
-from tests.surfaces.reports.calibration.calibrations import all_of_them, broken, noisy, quiet, recorded, short, traced
+from tests.surfaces.reports.calibration.calibrations import ALL, broken, noisy, quiet, recorded, short, traced
 from tests.surfaces.tui.framing import text_of
 from tests.written.calibration import written_calibration
 
@@ -32,9 +32,9 @@ def _drawn(calibrated: Calibrated, width: int, height: int, glyphs: Glyphs = UNI
 
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
-@pytest.mark.parametrize("name", all_of_them())
+@pytest.mark.parametrize("name", ALL)
 def test_the_picture_keeps_to_any_size(name: str, glyphs: Glyphs) -> None:
-    picture = CalibrationPicture.of(all_of_them()[name])
+    picture = CalibrationPicture.of(ALL[name]())
     for width, height in _SIZES:
         rows = picture_rows(picture, width, height, glyphs)
         assert 0 < len(rows) <= height

@@ -15,7 +15,7 @@ from noisewatch.model.trace.culprits import MeasuredCulprit
 from noisewatch.surfaces.reports.calibration.json import describe_noise
 from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines, detail_lines
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side
-from tests.surfaces.reports.calibration.calibrations import all_of_them, recorded
+from tests.surfaces.reports.calibration.calibrations import ALL, recorded
 
 _NAME = "a kernel interrupt of a device with a long name, or outside the kernel"
 
@@ -32,9 +32,9 @@ def _with_long_names() -> Calibrated:
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
-@pytest.mark.parametrize("name", [*all_of_them(), "long names"])
+@pytest.mark.parametrize("name", [*ALL, "long names"])
 def test_no_line_is_longer_than_the_width(name: str, width: int) -> None:
-    calibrated = _with_long_names() if name == "long names" else all_of_them()[name]
+    calibrated = _with_long_names() if name == "long names" else ALL[name]()
     side = Side.of("CPU 2", calibrated)
     for lines in (detail_lines(calibrated, width), contrast_detail_lines(Contrast.of(side, side), width)):
         assert max(map(len, lines)) <= width, max(lines, key=len)

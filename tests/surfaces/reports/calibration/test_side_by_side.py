@@ -12,7 +12,7 @@ from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import length
-from tests.surfaces.reports.calibration.calibrations import all_of_them, broken, noisy, quiet, recorded, short, traced
+from tests.surfaces.reports.calibration.calibrations import ALL, broken, noisy, quiet, recorded, short, traced
 from tests.surfaces.tui.framing import text_of
 
 _TARGET = frozenset({2, 3})
@@ -28,9 +28,9 @@ def _text(contrast: Contrast, width: int = 120, height: int = 40) -> str:
 
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
-@pytest.mark.parametrize("name", all_of_them())
+@pytest.mark.parametrize("name", ALL)
 def test_the_picture_keeps_to_any_size(name: str, glyphs: Glyphs) -> None:
-    for one, other in ((traced(), all_of_them()[name]), (all_of_them()[name], traced())):
+    for one, other in ((traced(), ALL[name]()), (ALL[name](), traced())):
         contrast = _contrast(one, other)
         for width, height in ((20, 3), (40, 10), (60, 18), (80, 22), (120, 40), (300, 80)):
             rows = contrast_rows(contrast, width, height, glyphs)

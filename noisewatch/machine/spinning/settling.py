@@ -1,0 +1,100 @@
+"""Fixed work on some CPUs at once until their clocks are level: how long a piece of it took in each second."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from noisewatch.machine.spinning.calibration.buffer import (
+    CYCLES,
+    INTERPRETER,
+    MULTIPLY_NS,
+    STOP_NS,
+    THROUGHPUT,
+    CalibrationBuffer,
+    Slot,
+)
+from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, calibrate
+
+_TURN_NS, _DENSE_NS = 500_000_000, 400_000_000  # what draws power, and then what tells the clock
+_NS_PER_S = 1_000_000_000
+TimesByCpu = dict[int, list[float]]
+IsLevel = Callable[[Mapping[int, Sequence[float]]], bool]
+
+
+def settle(
+    cpus: Iterable[int], most_s: float, is_level: IsLevel, on_second: Callable[[float, float], None]
+) -> dict[str, Any]:
+    """The times of one piece of work by CPU, a median each second, as JSON; ns. Raises CannotMeasure.
+
+    `is_level` is asked of them after each second, `on_second` told how many seconds are over, and the most.
+    """
+    turns = max(round(most_s * _NS_PER_S) // _TURN_NS, 1)
+    slots = {cpu: [slot for turn in range(turns) for slot in _turn(turn * _TURN_NS)] for cpu in sorted(cpus)}
+    watch = _Watch(is_level, on_second)
+    found = calibrate(Calibrating(slots), watch)
+    return {
+        "cpus": [
+            {
+                "cpu": said["cpu"],
+                "state": said["state"],
+                "times_ns": [round(ns) for ns in times_of(_pairs(said[_telling(said["multiply_ns"])]))],
+                "multiply_ns": said["multiply_ns"],
+                "add_ns": said["add_ns"],
+                "chain_length": said["chain_length"],
+            }
+            for said in found["cpus"]
+        ]
+    }
+
+
+def _turn(begin: int) -> list[Slot]:
+    return [(THROUGHPUT, begin, begin + _DENSE_NS), (INTERPRETER, begin + _DENSE_NS, begin + _TURN_NS)]
+
+
+def _telling(multiply_ns: int) -> str:
+    """The series that tells how fast the CPU is: a chain of multiplications, or where there is none the work itself."""
+    return CYCLES if multiply_ns > 0 else INTERPRETER
+
+
+def _pairs(words: Sequence[int]) -> list[tuple[int, int]]:
+    return list(zip(words[::2], words[1::2], strict=True))
+
+
+def times_of(samples: Iterable[tuple[int, int]]) -> list[float]:
+    """The median of each second's samples, which are begin and length, in order; a second without any is left out."""
+    by_second: dict[int, list[int]] = {}
+    for begin_ns, length_ns in samples:
+        by_second.setdefault(begin_ns // _NS_PER_S, []).append(length_ns)
+    return [statistics.median(lengths) for _, lengths in sorted(by_second.items())]
+
+
+class _Watch:
+    """Asks after each second, and then has the spinners stop."""
+
+    def __init__(self, is_level: IsLevel, on_second: Callable[[float, float], None]) -> None:
+        self._is_level, self._on_second = is_level, on_second
+        self._seconds = 0
+        self._begin_ns: int | None = None
+        self._has_stopped = False
+
+    def __call__(self, progress: Progress) -> None:
+        self._on_second(progress.done_s, progress.total_s)
+        if self._has_stopped or int(progress.done_s) <= self._seconds:
+            return
+        self._seconds = int(progress.done_s)
+        if self._is_level({cpu: self._times(buffer) for cpu, buffer in progress.buffers.items()}):
+            self._has_stopped = True
+            for buffer in progress.buffers.values():
+                buffer.header[STOP_NS] = max(round(progress.done_s * _NS_PER_S), 1)
+
+    def _times(self, buffer: CalibrationBuffer) -> list[float]:
+        """Of the seconds that are over."""
+        pairs = _pairs(buffer.sample_words(_telling(buffer.header[MULTIPLY_NS])))
+        if not pairs:
+            return []
+        self._begin_ns = self._begin_ns or pairs[0][0] - _DENSE_NS
+        begin_ns = self._begin_ns
+        whole = ((at - begin_ns, ns) for at, ns in pairs if at - begin_ns < self._seconds * _NS_PER_S)
+        return times_of(whole)

@@ -1,0 +1,134 @@
+"""Whether CPUs that work have come to a level clock, and when.
+
+A turbo budget is level until it is used up: level is a clock that was so for a while, after the longest usual budget.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from noisewatch.records import dataclass
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.settling import CpuSpeeds
+
+# Most processors average their long-term power limit over 28 s. A turbo budget lasts as long where the turbo draws 1.6
+# times that limit, and half as long again where it draws 1.3 times as much: less than that hardly lowers the clock.
+LEAST_S = 42
+_WINDOW = 10  # seconds that have to be level
+_LONGER = (_WINDOW, 20, 30)  # seconds in which noise may hide a trend no more
+_LEVEL_SHARE = 0.01  # what a calibration on one machine differs by anyway
+_MOST_TREND = 0.03  # from the first second to the last, at most, with two standard errors
+_IN_A_ROW = 5  # seconds at the end of each of which it has to be level: noise may cancel out a trend now and then
+_NOISE = 5  # usual steps from one second to the next: what level times may be apart
+
+
+@dataclass(frozen=True, slots=True)
+class SettledCpu:
+    """One CPU: how fast it was at first and at last, in kHz or, where that is not told, by 1 at first.
+
+    `after_s`: from when on it was as fast as at last; None: it was not level in the end.
+    """
+
+    cpu: int
+    first: float
+    last: float
+    is_khz: bool
+    after_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What working until the clock was level came to."""
+
+    seconds: int
+    cpus: tuple[SettledCpu, ...]
+
+    @property
+    def is_level(self) -> bool:
+        """Whether all CPUs were, for longer than a turbo budget usually lasts."""
+        return self.seconds >= LEAST_S and bool(self.cpus) and all(each.after_s is not None for each in self.cpus)
+
+    @property
+    def after_s(self) -> int | None:
+        """When the last of them had settled; None where one had not."""
+        found = [each.after_s for each in self.cpus if each.after_s is not None]
+        return max(found) if self.is_level else None
+
+    @property
+    def slowest(self) -> SettledCpu | None:
+        """The CPU that lost the largest part of its clock; None where nothing was measured."""
+        return min(self.cpus, key=lambda each: each.last / each.first, default=None)
+
+
+def is_level(times_ns: Sequence[float]) -> bool:
+    """Whether the last seconds are known to show no trend; of too few, or too noisy ones, nobody can say: False."""
+    return all(_is_level_at_end(times_ns[: len(times_ns) - ago]) for ago in range(_IN_A_ROW))
+
+
+def _is_level_at_end(times_ns: Sequence[float]) -> bool:
+    """As long as the last ten lie within 1 %, or have no trend; where noise leaves that open, as long as more have."""
+    window = times_ns[-_WINDOW:]
+    if len(window) < _WINDOW:
+        return False
+    if max(window) - min(window) <= _LEVEL_SHARE * statistics.median(window):
+        return True
+    for length in _LONGER:
+        trend, margin = _trend(times_ns[-length:])
+        if trend > max(_LEVEL_SHARE, margin) or length > len(times_ns):
+            return False
+        if trend <= _LEVEL_SHARE and trend + margin <= _MOST_TREND:
+            return True
+    return False
+
+
+def _trend(times_ns: Sequence[float]) -> tuple[float, float]:
+    """By what share the times grow or shrink from the first to the last, and two standard errors of that.
+
+    A line of least squares: https://en.wikipedia.org/wiki/Simple_linear_regression#Normality_assumption
+    """
+    count = len(times_ns)
+    slope, at_first = statistics.linear_regression(range(count), times_ns)
+    apart = sum((ns - at_first - slope * second) ** 2 for second, ns in enumerate(times_ns))
+    error = math.sqrt(apart / (count - 2) / (count * (count**2 - 1) / 12))
+    whole = (count - 1) / statistics.median(times_ns)
+    return abs(slope) * whole, 2 * error * whole
+
+
+def _tolerance(window: Sequence[float]) -> float:
+    """What level times may differ by."""
+    step = statistics.median(abs(later - earlier) for earlier, later in pairwise(window))
+    return max(_LEVEL_SHARE * statistics.median(window), _NOISE * step)
+
+
+def are_level(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
+    """Whether nobody has to work on: all CPUs are level, after the longest usual budget."""
+    return bool(times_by_cpu) and all(len(times) >= LEAST_S and is_level(times) for times in times_by_cpu.values())
+
+
+def settling_of(speeds: Sequence[CpuSpeeds]) -> Settling:
+    """What the speeds come to; a CPU that was not measured is left out, and the shortest decides how long it was."""
+    known = [each for each in speeds if each.times_ns]
+    seconds = min((len(each.times_ns) for each in known), default=0)
+    return Settling(seconds, tuple(_settled(each) for each in known)) if len(known) == len(speeds) else Settling(0, ())
+
+
+def _settled(said: CpuSpeeds) -> SettledCpu:
+    times = said.times_ns
+    first_ns, last_ns = times[0], statistics.median(times[-_WINDOW:])
+    first = said.cycles * 1e6 / first_ns if said.cycles is not None else 1.0
+    return SettledCpu(said.cpu, first, first * first_ns / last_ns, said.cycles is not None, _settled_after(times))
+
+
+def _settled_after(times: Sequence[float]) -> int | None:
+    """The first second from which on all lie around those at last."""
+    if not is_level(times):
+        return None
+    window = times[-_WINDOW:]
+    middle, tolerance = statistics.median(window), _tolerance(window)
+    apart = [second for second, ns in enumerate(times, start=1) if abs(ns - middle) > tolerance]
+    return max(apart, default=0)

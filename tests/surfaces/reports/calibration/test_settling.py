@@ -1,0 +1,45 @@
+"""The line that tells whether the clocks have settled."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.kernel.settling import CpuSpeeds
+from noisewatch.model.calibration.settling import settling_of
+from noisewatch.surfaces.reports.calibration.settling import describe_settling, settling_line
+
+_TURBO = (10_000,) * 27 + (21_000,) * 16
+
+
+@pytest.mark.parametrize(
+    ("times", "cycles", "line"),
+    [
+        (_TURBO, 44_000, "settled after 27 s: 4.40 → 2.10 GHz on CPU 3 (worked for 43 s)"),
+        (_TURBO, None, "settled after 27 s: 48% of the speed on CPU 3 (worked for 43 s)"),
+        ((10_000,) * 50, 44_000, "settled at once: 4.40 GHz on CPU 3 (worked for 50 s)"),
+        ((10_000,) * 50, None, "settled at once: the same speed on CPU 3 (worked for 50 s)"),
+        (
+            (10_000,) * 20,
+            44_000,
+            "not settled: 4.40 GHz on CPU 3 (worked for 20 s, and a turbo budget may last for 42 s)",
+        ),
+        (
+            tuple(range(10_000, 22_000, 100)),
+            44_000,
+            "not settled in time: 4.40 → 2.05 GHz on CPU 3, and the clock may still move (worked for 120 s)",
+        ),
+        ((), None, "not settled: not all of the CPUs could be measured"),
+    ],
+)
+def test_the_line_tells_when_and_from_which_clock_to_which(
+    times: tuple[int, ...], cycles: int | None, line: str
+) -> None:
+    assert settling_line(settling_of([CpuSpeeds(3, times, cycles)])) == line
+
+
+def test_json_tells_each_cpu() -> None:
+    described = describe_settling(settling_of([CpuSpeeds(3, _TURBO, 40_000)]))
+    assert described is not None
+    assert (described["is_level"], described["settled_after_s"], described["worked_s"]) == (True, 27, 43)
+    assert described["cpus"][0]["first_khz"] == 4_000_000
+    assert describe_settling(None) is None
