@@ -11,6 +11,7 @@ from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.judgement.terms import Severity
+    from noisewatch.model.wanted.machine import WantedMachine
 
 MICRO, PARALLEL, LATENCY, MEMORY, IO = "micro", "parallel", "latency", "memory", "io"
 SHARED, STRICT = "shared", "strict"
@@ -39,6 +40,7 @@ class Rules:
     expected_s: float | None = None  # how long the benchmark will take
     configured_by: str | None = None  # the file that some of this is from
     required: frozenset[str] = frozenset()  # ids that are asked and block, whatever else is wished
+    wanted: WantedMachine | None = None  # which machine it is to be
 
     def why_ignored(self, check_id: str, area: str) -> str | None:
         """Why the check is not asked; None where it is."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.checks.system.machine_wanted import not_the_machine_wanted
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Outcome
@@ -27,6 +28,7 @@ from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.wanted import wanted_of
 from noisewatch.records import dataclass
 
 SHORTEST_SAMPLE_S = 0.5
@@ -75,6 +77,8 @@ def preflight(
     if options.wait_s and not machine.is_live:
         raise UsageError("--wait: only this host can become quieter")
     history = CalibrationHistory(machine, options.history)
+    wanted = wanted_of(machine, options.rules.wanted)
+    options = replace(options, rules=replace(options.rules, wanted=wanted))
     read_options = replace(
         snapshot_options(options.machine, machine, options.allowed), asks_jobs=True, asks_inventory=True
     )
@@ -112,6 +116,8 @@ def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
         listener.on_remark(
             f"{', '.join(names)}: a setting, waiting does not change it (noisewatch preflight --fix-script)"
         )
+    if any(each.check.id == not_the_machine_wanted.id for each in verdict.failures):
+        listener.on_remark(f"{not_the_machine_wanted.id}: waiting makes it no other machine")
 
 
 @dataclass(slots=True)

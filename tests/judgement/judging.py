@@ -35,7 +35,7 @@ def judged(
 ) -> Verdict:
     """The verdict over the machine's first two snapshots, and a quiet calibration that its third one follows."""
     task_reader = TaskReader(asks_all_affinities=True)
-    wish = SnapshotOptions(cpus, asks_jobs=True)
+    wish = SnapshotOptions(cpus, asks_jobs=True, asks_inventory=rules.wanted is not None)
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)

@@ -56,6 +56,7 @@ examples:
   noisewatch preflight --wait 300 --lock    retry for 5 minutes, then keep others from starting
   noisewatch preflight --fix-script fix.sh --undo-script undo.sh
   noisewatch preflight --expect 3600 --format json --output verdict.json
+  noisewatch show --format machine --output machine.toml && noisewatch preflight --machine machine.toml
 """,
     "calibrate": """\
 examples:
@@ -68,6 +69,11 @@ examples:
 
 exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the load did not run all
 the time; a command that is interrupted ends its load
+""",
+    "show": """\
+examples:
+  noisewatch show irqs -v                                  a row for each IRQ
+  noisewatch show --format machine --output machine.toml   describe this machine, for preflight --machine
 """,
     "history": """\
 examples:
@@ -96,11 +102,11 @@ def _fill_show(parser: ArgumentParser) -> None:
         nargs="?",
         choices=("all", "cpus", "topology", "clock", "irqs"),
         default="all",
-        help="all, cpus, topology, clock or irqs (default all; JSON is always all)",
+        help="all, cpus, topology, clock or irqs (default all; other formats than text are always all)",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="a row for each CPU and each IRQ (text)")
     add_machine_options(parser, SUPPRESS)
-    add_output(parser, ("text", "json"))
+    add_output(parser, ("text", "json", "machine"))
 
 
 def _fill_trace(parser: ArgumentParser) -> None:

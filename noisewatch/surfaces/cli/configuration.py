@@ -5,9 +5,10 @@
     ignore = ["temporary-files-far-away"]
     severity = { turbo-enabled = "blocking" }
     limit = { target-cpu-busy = "2%" }
+    machine = "machine.toml"
 
 Each key is an option of `preflight`, and is read as the option is. What the command line says comes after it: it adds
-to lists, and outranks everything else.
+to lists, and outranks everything else. A path is relative to the folder of the file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ _VALUES = ("profile", "expect", "cpus", "sample", "calibration", "at", "samples"
 _LISTS = ("select", "ignore")
 _TABLES = ("severity", "limit")
 _FLAGS = ("strict", "history")
-KEYS = (*_VALUES, *_LISTS, *_TABLES, *_FLAGS)
+_PATHS = ("machine",)
+_KINDS = {
+    **dict.fromkeys(_FLAGS, "true or false"),
+    **dict.fromkeys(_LISTS, "a list of names"),
+    **dict.fromkeys(_PATHS, "the name of a file"),
+}
+KEYS = (*_VALUES, *_LISTS, *_TABLES, *_FLAGS, *_PATHS)
 
 
 def configure(parser: ArgumentParser, path: str | None) -> str | None:
@@ -66,9 +73,10 @@ def _words(file: Path, key: str, value: Any) -> Iterator[str]:
         yield from (f"--{key}={name}={_text(file, key, each)}" for name, each in _flat(value))
     elif key in _VALUES:
         yield f"--{key}={_text(file, key, value)}"
+    elif key in _PATHS and isinstance(value, str):
+        yield f"--{key}={file.parent / value}"
     else:
-        kind = "true or false" if key in _FLAGS else "a list of names" if key in _LISTS else "a table"
-        raise UsageError(f"{file}: {key}: wanted {kind}, found {value!r}")
+        raise UsageError(f"{file}: {key}: wanted {_KINDS.get(key, 'a table')}, found {value!r}")
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

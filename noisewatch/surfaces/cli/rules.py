@@ -13,6 +13,7 @@ from noisewatch.judgement.check import FAILS, Check, Limit
 from noisewatch.judgement.checks.tasks.jobs import machine_locked
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity
+from noisewatch.operations.wanted import read_description
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ def _rules(arguments: Namespace) -> Rules:
         expected_s=arguments.expect,
         configured_by=arguments.configured_by,
         required=frozenset({machine_locked.id} if arguments.lock else ()),
+        wanted=None if arguments.machine is None else read_description(arguments.machine),
     )
 
 

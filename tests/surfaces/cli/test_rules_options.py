@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,22 @@ def test_another_tools_file_may_hold_a_table_for_us(run: Run, boosted: str) -> N
     assert _turbo(run, boosted)["profile"] == "io"
     Path("pyproject.toml").write_text('[project]\nname = "x"\n')
     assert _turbo(run, boosted)["profile"] == "micro"
+
+
+@pytest.mark.parametrize(("text", "is_kept"), [("history = true", True), ("history = false", False), ("", False)])
+@pytest.mark.parametrize("file", ["noisewatch.toml", "pyproject.toml"])
+def test_a_file_may_have_calibrations_remembered(
+    run: Run, boosted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool, file: str
+) -> None:
+    """As --history does, in the usual place: here that of somebody else, so that nothing is measured."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    kept = tmp_path / "state" / "noisewatch" / "history.jsonl"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("somebody else's")
+    Path(file).write_text(text if file == "noisewatch.toml" else f"[tool.noisewatch]\n{text}\n")
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--exit-zero")
+    assert (ran.status, f"{kept}: not a history of noisewatch" in ran.err) == ((2, True) if is_kept else (0, False))
 
 
 def test_nothing_is_looked_for_overlays_the_repository(run: Run, boosted: str) -> None:

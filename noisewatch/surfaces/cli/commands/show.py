@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
+from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.operations.machines import last_snapshot, open_machine
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.output import opened_output, width
 from noisewatch.surfaces.reports.machine.json import describe_snapshot
 from noisewatch.surfaces.reports.machine.text import Topic, text_of_snapshot
+
+_JSON, _DESCRIPTION = "json", "machine"
 
 
 def run(arguments: Namespace) -> int:
@@ -17,11 +20,17 @@ def run(arguments: Namespace) -> int:
     options = machine_options(arguments)
     machine = open_machine(options)
     with opened_output(arguments.output) as output:
-        snapshot = last_snapshot(machine, options)
-        if arguments.format == "json":
-            text = json.dumps(describe_snapshot(snapshot), indent=1) + "\n"
-        else:
-            text = text_of_snapshot(snapshot, width(), Topic(arguments.topic), arguments.verbose)
-        output.write(text.encode("utf-8", "replace"))
+        snapshot = last_snapshot(machine, options, asks_inventory=arguments.format == _DESCRIPTION)
+        output.write(_text(snapshot, arguments).encode("utf-8", "replace"))
     report_damage(machine)
     return 0
+
+
+def _text(snapshot: Snapshot, arguments: Namespace) -> str:
+    if arguments.format == _JSON:
+        return json.dumps(describe_snapshot(snapshot), indent=1) + "\n"
+    if arguments.format == _DESCRIPTION:
+        from noisewatch.surfaces.reports.machine.description import description_of  # with what judges it
+
+        return description_of(snapshot)
+    return text_of_snapshot(snapshot, width(), Topic(arguments.topic), arguments.verbose)

@@ -50,6 +50,11 @@ def _add_rules(parser: ArgumentParser) -> None:
         help="expected duration of the benchmark; reports jobs scheduled within it",
     )
     group.add_argument(
+        "--machine",
+        metavar="FILE",
+        help="description of the machine wanted (`noisewatch show --format machine` writes one): unstable on any other",
+    )
+    group.add_argument(
         "--config",
         metavar="FILE",
         help="options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])",

@@ -12,6 +12,7 @@ from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.machine import Json
+from noisewatch.model.wanted.description import parse_description
 from tests.judgement.example import VIRTUAL, Example
 from tests.written.quiet.system import MDSTAT, PORT, diskstats
 from tests.written.quiet_machine import quiet_files
@@ -38,6 +39,10 @@ _SERVED = {
         "lxcfs /proc/diskstats fuse.lxcfs rw 0 0\n"
     )
 }
+
+
+def _wanting(description: bytes) -> Rules:
+    return Rules(wanted=parse_description(description, "machine.toml"))
 
 
 def _rate(tick_us: int, ppm: int) -> dict[str, Json]:
@@ -123,7 +128,36 @@ _DISKS = [
 ]
 
 
+_OTHERS = b'[identity]\n"CPU model" = "B *"\n[hardware]\nmemory = { at_least = "64 GiB" }\nnodes = 1\n'
+
 EXAMPLES = [
+    Example("not-the-machine-wanted", "not-applicable", named="no machine was asked for"),
+    Example(
+        "not-the-machine-wanted", "fail", named='CPU model: wanted "B *", found "A Processor', rules=_wanting(_OTHERS)
+    ),
+    Example(
+        *("not-the-machine-wanted", "fail"),
+        named='memory: wanted at least "64 GiB", found "15.6 GiB"; not known: CPU model (/proc/cpuinfo: no such file)',
+        gone=("/proc/cpuinfo",),
+        rules=_wanting(_OTHERS),
+    ),
+    Example(
+        *("not-the-machine-wanted", "unknown"),
+        named="in machine.toml is not known: memory (/proc/meminfo: no such file)",
+        gone=("/proc/meminfo",),
+        rules=_wanting(b'[hardware]\nmemory = "16 GiB"\nnodes = 1\n'),
+    ),
+    Example(
+        *("not-the-machine-wanted", "unknown"),
+        {"/sys/class/dmi/id/bios_version": "F12\n"},
+        named='BIOS ("F12" is neither more nor less than what is wanted)',
+        rules=_wanting(b"[firmware]\nBIOS = { at_least = '2.19' }\n"),
+    ),
+    Example(
+        *("not-the-machine-wanted", "pass"),
+        named="all 3 facts are as it says",
+        rules=_wanting(b'[identity]\n"CPU model" = ["B", "A Processor*"]\n[hardware]\nmemory="16 GiB"\nnodes=[1, 2]\n'),
+    ),
     Example("slow-clock-source", "fail", {f"{_CLOCKS}/current_clocksource": "hpet\n"}, "hpet"),
     Example("slow-clock-source", "unknown", gone=(f"{_CLOCKS}/current_clocksource",)),
     Example(

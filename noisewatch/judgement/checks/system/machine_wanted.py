@@ -1,0 +1,118 @@
+"""Area `hardware`: whether this is the machine that was asked for, fact by fact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, check, not_applicable
+from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.unread_facts import why_unread
+from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
+from noisewatch.kernel.cpus.topology import CPUS
+from noisewatch.kernel.memory.counters import MEMINFO
+from noisewatch.kernel.system.firmware import DMI
+from noisewatch.kernel.system.hardware_errors import CONTROLLERS
+from noisewatch.kernel.system.release import COMMAND_LINE, RELEASE
+from noisewatch.model.history.facts import Facts, facts_of
+from noisewatch.model.wanted.machine import WantedFact, in_quotes
+from noisewatch.model.wanted.scales import shown
+from noisewatch.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A fact as it is wanted and as it is. `is_met` is None where that cannot be known, for the `reason`."""
+
+    wanted: WantedFact
+    found: str | None
+    is_met: bool | None
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        """`memory: wanted at least "64 GiB", found "15.6 GiB"`."""
+        name = self.wanted.name
+        return f"{name}: wanted {self.wanted}, found {in_quotes(shown(name, self.found or ''))}"
+
+
+@check(
+    id="not-the-machine-wanted",
+    area="hardware",
+    question="Is this the machine that was asked for?",
+    severity=Severity.BLOCKING,
+    reads=(
+        "the file of --machine (or of `machine` in the options file)",
+        f"{CPUINFO}, {MEMINFO}, {RELEASE}, {COMMAND_LINE}",
+        f"{DMI}/{{sys_vendor,product_name,bios_version,bios_date}}",
+        f"{CPUS}/present, {CPUS}/cpuN/{{topology,cache,cpufreq}}, {CONTROLLERS}",
+        "and what else the description names: `noisewatch show --format machine` lists all facts",
+    ),
+    why=(
+        "Runners of a pool are called the same and are not: another CPU model, other caches, less memory, an older "
+        "kernel. What one of them measures does not compare with what another did, and a difference between two "
+        "commits may be one between two machines."
+    ),
+    remedy=(
+        "Ask the pool for that machine (a label, an instance type, a node selector). Where the difference does not "
+        "matter, edit the description: delete the fact, list what else will do, or ask for `at_least`. To accept "
+        "this machine as the one wanted, write its description: noisewatch show --format machine --output FILE."
+    ),
+    sources=(
+        "https://github.com/open-telemetry/opentelemetry-collector/issues/15436",
+        "https://github.com/benchmark-action/github-action-benchmark/issues/79",
+    ),
+)
+def not_the_machine_wanted(case: Case) -> Answer:
+    wanted = case.rules.wanted
+    if wanted is None:
+        return not_applicable("no machine was asked for (--machine)")
+    held = list(_held(case, wanted.facts))
+    evidence = {"description": wanted.file, "facts": _evidence(held)}
+    others = [each for each in held if each.is_met is False]
+    unread = [each for each in held if each.is_met is None]
+    if others:
+        said = f"not the machine in {wanted.file} ({len(others)} of {len(held)} facts differ)"
+        items = (*map(str, others), *(f"not known: {each}" for each in _with_reasons(unread)))
+        return Answer(Status.FAIL, said, measured=len(others), evidence=evidence, items=items)
+    if unread:
+        reason = f"whether this is the machine in {wanted.file} is not known: {'; '.join(_with_reasons(unread))}"
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
+    facts = f"all {len(held)} facts are" if len(held) > 1 else "the fact is"
+    return Answer(Status.PASS, f"the machine in {wanted.file}: {facts} as it says", measured=0, evidence=evidence)
+
+
+def _held(case: Case, facts: Sequence[WantedFact]) -> Iterator[_Held]:
+    known: Facts = facts_of(case.snapshot)
+    for wanted in facts:
+        found = known[wanted.of_class].get(wanted.name)
+        if found is None:
+            yield _Held(wanted, None, None, why_unread(case, wanted.of_class, wanted.name))
+            continue
+        is_met = wanted.is_met_by(found)
+        reason = f"{in_quotes(found)} is neither more nor less than what is wanted" if is_met is None else None
+        yield _Held(wanted, found, is_met, reason)
+
+
+def _with_reasons(unread: Sequence[_Held]) -> list[str]:
+    """Those of one reason together: `governor, turbo (…: permission denied)`."""
+    names_by_reason: dict[str | None, list[str]] = {}
+    for each in unread:
+        names_by_reason.setdefault(each.reason, []).append(each.wanted.name)
+    return [f"{', '.join(names)} ({reason})" for reason, names in names_by_reason.items()]
+
+
+def _evidence(held: Sequence[_Held]) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "class": str(each.wanted.of_class),
+            "fact": each.wanted.name,
+            "wanted": {"at_least": each.wanted.at_least}
+            if each.wanted.at_least is not None
+            else {"any_of": list(each.wanted.any_of)},
+            "found": each.found,
+            "is_met": each.is_met,
+            "reason": each.reason,
+        }
+        for each in held
+    ]

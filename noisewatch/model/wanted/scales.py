@@ -1,0 +1,185 @@
+"""Facts of which one may be more than another: what "at least" means of each, and which of them mean the same.
+
+What cannot be compared is unknown (None): a BIOS that is called F12 is neither older nor newer than 2.19.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from noisewatch.cpus import parse_cpu_list
+from noisewatch.errors import Malformed
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.model.history.facts import knob_name
+from noisewatch.patterns import regex
+from noisewatch.records import dataclass
+from noisewatch.units import describe_clock, describe_size, parse_frequency, parse_size
+
+_Amount = tuple[float, ...]
+_Measure = Callable[[str], _Amount | None]
+# Of what is installed, firmware and kernel keep up to so much for themselves. Machines differ by more.
+KEPT_BACK = 0.05
+_ROUNDED = 0.01  # a size that is written with three digits
+_GROUP = regex(r"(?P<value>[^,(]+?)(?: \((?:CPU|package) [\d,-]+\))?(?:, |$)")
+_VERSION = regex(r"\d{1,9}(?:[.-]\d{1,9})*", re.ASCII)
+_WHOLE_VERSION = regex(r"\d{1,9}(?:[.-]\d{1,9})*(?:(?:[-+_][a-z]|\.[a-z]{2})[\w.+~-]*)?", re.ASCII)
+_CANDIDATE = regex(r"(?P<released>\d{1,9}(?:\.\d{1,9})*)-rc(?P<number>\d{1,4})\b", re.ASCII)
+_HEXADECIMAL = regex(r"0x[0-9a-fA-F]{1,16}", re.ASCII)
+_INTEGER = regex(r"-?\d{1,18}", re.ASCII)
+_CACHE = regex(r"(?P<name>L\d[di]?) (?P<size>\S.*)", re.ASCII)
+_MOST_PARTS = 8  # of a version
+
+
+def _never(found: str, wanted: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class FactScale:
+    """What compares a fact as found with what is wanted, beyond two texts that are the same."""
+
+    example: str  # of what may be wanted at least
+    takes: Callable[[str], bool]  # whether that can be wanted at least
+    is_at_least: Callable[[str, str], bool | None]
+    is_same: Callable[[str, str], bool] = _never
+    shown: Callable[[str], str] = str  # the fact for people
+
+
+def _scale(
+    example: str,
+    wanted: _Measure,
+    found: _Measure,
+    kept_back: float = 0.0,
+    is_same: Callable[[str, str], bool] = _never,
+    shown: Callable[[str], str] = str,
+) -> FactScale:
+    """Of amounts, which are measured as they are wanted, and as they are found."""
+
+    def is_at_least(fact: str, least: str) -> bool | None:
+        has, needed = found(fact), wanted(least)
+        if has is None or needed is None:
+            return None
+        return has >= tuple(part * (1 - kept_back) for part in needed)
+
+    return FactScale(example, lambda text: wanted(text) is not None, is_at_least, is_same, shown)
+
+
+def scale_of(name: str) -> FactScale | None:
+    """The fact's; None where it has no order."""
+    return _SCALES.get(name)
+
+
+def shown(name: str, value: str) -> str:
+    """The fact for people: memory as 15.6 GiB, a clock as 3 GHz."""
+    scale = scale_of(name)
+    return scale.shown(value) if scale is not None else value
+
+
+def _memory(text: str) -> _Amount | None:
+    size = parse_size(text)
+    return None if size is None else (size,)
+
+
+def _shown_memory(text: str) -> str:
+    size = parse_size(text)
+    return text if size is None else describe_size(size)
+
+
+def _is_same_memory(fact: str, value: str) -> bool:
+    """Whether so much is installed: less what is kept back, and more as far as it may be rounded."""
+    has, wanted = parse_size(fact), parse_size(value)
+    return has is not None and wanted is not None and 1 - KEPT_BACK <= has / (wanted or 1) <= 1 + _ROUNDED
+
+
+def _lowest(measure: Callable[[str], float | None]) -> _Measure:
+    """The lowest of those of all CPUs, of a fact that may be grouped by CPU."""
+
+    def lowest(text: str) -> _Amount | None:
+        groups = [measure(match["value"]) for match in _GROUP.finditer(text)]
+        known = [value for value in groups if value is not None]
+        return (min(known),) if known and len(known) == len(groups) else None
+
+    return lowest
+
+
+def _shown_clock(text: str) -> str:
+    khz = parse_frequency(text)
+    return text if khz is None or khz < 1e3 else describe_clock(khz)
+
+
+def _is_same_clock(fact: str, value: str) -> bool:
+    has = parse_frequency(fact)
+    return has is not None and has == parse_frequency(value)
+
+
+def _integer(text: str) -> _Amount | None:
+    return (int(text),) if _INTEGER.fullmatch(text) else None
+
+
+def _count_of_cpus(text: str) -> _Amount | None:
+    try:
+        return (len(parse_cpu_list("" if text == "none" else text)),)
+    except Malformed:
+        return None
+
+
+def _is_same_count(fact: str, value: str) -> bool:
+    has = _count_of_cpus(fact)
+    return has is not None and has == _integer(value)
+
+
+def _wanted_version(text: str) -> _Amount | None:
+    return _version(text) if _WHOLE_VERSION.fullmatch(text) else None
+
+
+def _version(text: str) -> _Amount | None:
+    """`6.14.0-36-generic` as 6.14.0.36; a candidate comes before its release. Zeros at the end mean nothing."""
+    candidate, match = _CANDIDATE.match(text), _VERSION.match(text)
+    if match is None:
+        return None
+    words = re.split(r"[.-]", candidate["released"] if candidate is not None else match[0])
+    parts = [int(word) for word in words][:_MOST_PARTS]
+    parts += [0] * (_MOST_PARTS - len(parts))
+    return (*parts, -1 / (1 + int(candidate["number"])) if candidate is not None else 0)
+
+
+def _hexadecimal(text: str) -> int | None:
+    return int(text, 16) if _HEXADECIMAL.fullmatch(text) else None
+
+
+def _sizes_of_caches(text: str) -> Mapping[str, float] | None:
+    """By level, in bytes, of `L1d 32K, L2 1 MiB`."""
+    matches = [_CACHE.fullmatch(word.strip()) for word in text.split(",")]
+    sizes = {match["name"]: parse_size(match["size"]) for match in matches if match is not None}
+    known = {level: size for level, size in sizes.items() if size is not None}
+    return known if known and len(known) == len(matches) else None
+
+
+def _are_caches_at_least(fact: str, least: str) -> bool | None:
+    """Those that are wanted, of all cores: `performance cores: L2 2048K; efficiency cores, CPU 8-11: L2 4096K`."""
+    needed = _sizes_of_caches(least)
+    has = [_sizes_of_caches(of_cores.rpartition(": ")[2]) for of_cores in fact.split("; ")]
+    if needed is None or None in has:
+        return None
+    return all(sizes is not None and sizes.get(level, 0) >= size for sizes in has for level, size in needed.items())
+
+
+_NUMBER = _scale("2", _integer, _integer)
+_clock, _revision = _lowest(parse_frequency), _lowest(_hexadecimal)
+_CLOCK = _scale("2.4 GHz", _clock, _clock, is_same=_is_same_clock, shown=_shown_clock)
+_SCALES: Mapping[str, FactScale] = {
+    **{knob_name(knob): _NUMBER for knob in Knob},
+    **dict.fromkeys(("packages", "nodes"), _NUMBER),
+    **dict.fromkeys(("CPUs present", "CPUs online"), _scale("8", _integer, _count_of_cpus, is_same=_is_same_count)),
+    **dict.fromkeys(
+        ("isolated CPUs", "tickless CPUs", "CPUs without RCU callbacks"), _scale("4", _integer, _count_of_cpus)
+    ),
+    **dict.fromkeys(("lowest clock", "highest clock"), _CLOCK),
+    "tick": _scale("250 Hz", _clock, _clock, is_same=_is_same_clock),
+    "memory": _scale("64 GiB", _memory, _memory, KEPT_BACK, _is_same_memory, _shown_memory),
+    "caches": FactScale("L3 32 MiB", lambda text: _sizes_of_caches(text) is not None, _are_caches_at_least),
+    "kernel": _scale("6.8", _wanted_version, _version),
+    "BIOS": _scale("2.19", _wanted_version, _version),
+    "microcode": _scale("0x2b000590", _revision, _revision),
+}

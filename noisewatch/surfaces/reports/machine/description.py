@@ -1,0 +1,130 @@
+"""The machine as a description to edit (`show --format machine`), which `preflight --machine` takes.
+
+It asks for what the results of a benchmark depend on, and what machines of one pool have in common. All else stands
+there as comments: the name and the value to ask for, where somebody wants that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.unread_facts import why_unread
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.system.release import release_number
+from noisewatch.model.history.facts import FactClass, facts_of, knob_name
+from noisewatch.model.wanted.description import AT_LEAST
+from noisewatch.model.wanted.machine import WantedFact
+from noisewatch.model.wanted.scales import KEPT_BACK, shown
+from noisewatch.patterns import regex
+from noisewatch.text import printable
+from noisewatch.units import parse_frequency
+
+_HEAD = """\
+# The machine that these benchmarks want: on any other `noisewatch preflight --machine THIS-FILE` says unstable.
+# Written by `noisewatch show --format machine`. Edit it: what is deleted, or "any", is not asked.
+#
+#   "CPU model" = "AMD EPYC 7451 24-Core Processor"      exactly this; * stands for any text
+#   "CPU model" = ["AMD EPYC 7451 *", "AMD EPYC 7551 *"]     any of these
+#   memory = { at_least = "64 GiB" }                     so much or more: sizes, clocks, counts, versions
+"""
+_WHY: Mapping[FactClass, str] = {
+    FactClass.IDENTITY: "Results depend on the processor first. The board of a cloud's machine is its instance type.",
+    FactClass.HARDWARE: "One name, other hardware: the usual reason why runners of one pool differ.",
+    FactClass.KERNEL: "Updates will do, older kernels will not: they schedule and mitigate in other ways.",
+    FactClass.SETTINGS: "Settings that change results by percents. Preflight judges many more by itself.",
+    FactClass.SURROUNDINGS: "A hypervisor costs time, and hides what else its machine does.",
+}
+_WHY_NOT: Mapping[FactClass, str] = {
+    FactClass.FIRMWARE: "Not asked, as each update would be another machine. `noisewatch history` tells of those.",
+    FactClass.KERNEL: "Not asked, as an update may change them.",
+    FactClass.SETTINGS: "Not asked. Some of these belong to one tuning, or to these target CPUs.",
+}
+_REMOVE = "Remove a # to ask:"
+_REMARKS = {"memory": f"{KEPT_BACK:.0%} less will do, as firmware and kernel keep some"}
+_BARE = regex(r"[A-Za-z0-9_-]+")
+_KNOBS = {knob_name(knob) for knob in Knob}
+
+
+def description_of(snapshot: Snapshot) -> str:
+    """TOML with a table for each class of facts."""
+    case = Case(snapshot)
+    tables = ("\n".join(_table(of_class, facts, case)) for of_class, facts in facts_of(snapshot).items())
+    return "\n\n".join([_HEAD.rstrip(), *tables]) + "\n"
+
+
+def _table(of_class: FactClass, facts: Mapping[str, str | None], case: Case) -> Iterator[str]:
+    """What is asked, what might be, and what is not known."""
+    asked = {name: _ASKED[name](name, value) for name, value in facts.items() if name in _ASKED and value is not None}
+    lines = {name: line for name, line in asked.items() if line is not None}
+    others = {name: value for name, value in facts.items() if name not in lines and value is not None}
+    yield f"[{of_class}]"
+    if lines:
+        yield f"# {_WHY[of_class]}"
+        yield from lines.values()
+    others = {name: value for name, value in others.items() if value != NONE or name not in _KNOBS}
+    if others:
+        yield f"# {_WHY_NOT.get(of_class, 'Not asked.')} {_REMOVE}"
+        yield from (f"# {_exactly(name, value)}" for name, value in others.items())
+    unknown = [name for name, value in facts.items() if value is None and name not in _KNOBS]
+    yield from (printable(f"# unknown here: {name} ({why_unread(case, of_class, name)})") for name in unknown)
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML, which takes all escapes that JSON makes: https://toml.io/en/v1.0.0#string"""
+    said = json.dumps(text, ensure_ascii=False)
+    return said if said.isprintable() else "".join(map(_escaped, said))
+
+
+def _escaped(character: str) -> str:
+    return character if character.isprintable() else f"\\U{ord(character):08x}"
+
+
+def _exactly(name: str, value: str) -> str:
+    """Small numbers as such."""
+    is_number = value.isascii() and value.isdecimal() and str(int(value)) == value
+    return f"{_key(name)} = {value if is_number else _quoted(value)}"
+
+
+def _unless_none(name: str, value: str) -> str | None:
+    """What may only not be told here, such as memory modules without their driver, is nothing to ask of others."""
+    return None if value == NONE else _exactly(name, value)
+
+
+def _at_least(name: str, value: str) -> str:
+    remark = f"  # {_REMARKS[name]}" if name in _REMARKS else ""
+    return f"{_key(name)} = {{ {AT_LEAST} = {_quoted(shown(name, value))} }}{remark}"
+
+
+def _series(name: str, value: str) -> str | None:
+    """A kernel of this series, or a later one; of a candidate for the first of them that candidate."""
+    number = release_number(value)
+    if number is None:
+        return None
+    series = f"{number[0]}.{number[1]}"
+    is_of_series = WantedFact(FactClass.KERNEL, name, at_least=series).is_met_by(value)
+    return _at_least(name, series if is_of_series else value)
+
+
+def _clock(name: str, value: str) -> str | None:
+    """Rounded down, as machines of one kind differ by some kHz; None where CPUs differ."""
+    khz = parse_frequency(value)
+    return None if khz is None or khz < 1e4 else _at_least(name, f"{math.floor(khz / 1e4) / 100:g} GHz")
+
+
+_ASKED: Mapping[str, Callable[[str, str], str | None]] = {
+    **dict.fromkeys(("CPU model", "board", "stepping", "CPUs present", "packages", "nodes"), _exactly),
+    **dict.fromkeys(("caches", "memory modules"), _unless_none),
+    "memory": _at_least,
+    "kernel": _series,
+    "highest clock": _clock,
+    **dict.fromkeys(("SMT", "turbo", "governor", "frequency driver", "clock source", "virtual machine"), _exactly),
+}

@@ -1,0 +1,184 @@
+"""`show --format machine` describes a machine, and `preflight --machine` tells it from others."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.checks.system.machine_wanted import not_the_machine_wanted
+from noisewatch.judgement.rules import Rules
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.model.wanted.description import parse_description
+from noisewatch.surfaces.reports.machine.description import description_of
+from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
+from tests.written.quiet_machine import CPUS, quiet_files, quiet_machine
+
+_OTHER_MACHINE = {
+    "/proc/cpuinfo": quiet_files()["/proc/cpuinfo"].replace("A Processor", "B Processor"),
+    "/proc/meminfo": re.sub(r"MemTotal: +\d+", "MemTotal: 8000000", quiet_files()["/proc/meminfo"]),
+}
+_COMMENT = re.compile(r"^# (?=(?:\"[^\"]*\"|[\w-]+) = )", re.MULTILINE)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of a repository, from where the command is run."""
+    (tmp_path / "work" / "inner" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work" / "inner")
+    return tmp_path / "work" / "inner"
+
+
+@pytest.fixture
+def described(run: Run, place: Path, unchanged_tree: Path) -> Path:
+    """The description of the quiet machine."""
+    path = place / "machine.toml"
+    assert run("show", "--sysroot", unchanged_tree, "--format", "machine", "--output", path).status == 0
+    return path
+
+
+def _judged(run: Run, tree: Path, *options: str | Path) -> dict[str, Any]:
+    ran = run("preflight", "--sysroot", tree, "--sample", "0", "--no-calibration", "--format", "json", *options)
+    (found,) = [each for each in ran.json["findings"] if each["id"] == "not-the-machine-wanted"]
+    return {**found, "exit": ran.status}
+
+
+def test_a_machine_is_the_one_that_it_describes(run: Run, described: Path, unchanged_tree: Path) -> None:
+    found = _judged(run, unchanged_tree, "--machine", described)
+    assert (found["status"], found["severity"], found["exit"]) == ("pass", "blocking", 0)
+    assert "CPU model" in {each["fact"] for each in found["evidence"]["facts"]}
+
+
+def test_another_machine_is_unstable_and_each_fact_that_differs_is_named(
+    run: Run, described: Path, tmp_path: Path
+) -> None:
+    found = _judged(run, quiet_tree(tmp_path, _OTHER_MACHINE), "--machine", described)
+    assert (found["status"], found["exit"]) == ("fail", 1)
+    assert 'CPU model: wanted "A Processor @ 3.00GHz", found "B Processor @ 3.00GHz"' in found["said"]
+    differing = [each for each in found["evidence"]["facts"] if each["is_met"] is False]
+    assert differing == [
+        {
+            "class": "identity",
+            "fact": "CPU model",
+            "wanted": {"any_of": ["A Processor @ 3.00GHz"]},
+            "found": "B Processor @ 3.00GHz",
+            "is_met": False,
+            "reason": None,
+        },
+        {
+            "class": "hardware",
+            "fact": "memory",
+            "wanted": {"at_least": "15.6 GiB"},
+            "found": "8000000 kB",
+            "is_met": False,
+            "reason": None,
+        },
+    ]
+
+
+def test_the_facts_that_differ_are_a_list_in_text(run: Run, described: Path, tmp_path: Path) -> None:
+    options = ("--sample", "0", "--no-calibration", "--machine", described.name, "--select", "not-the-machine-wanted")
+    tree = quiet_tree(tmp_path, _OTHER_MACHINE)
+    lines = [line.strip() for line in run("preflight", "--sysroot", tree, *options).out.splitlines()]
+    at = next(number for number, line in enumerate(lines) if "not the machine in machine.toml (2 of 1" in line)
+    assert lines[at + 1 : at + 3] == [
+        'CPU model: wanted "A Processor @ 3.00GHz", found "B Processor @ 3.00GHz"',
+        'memory: wanted at least "15.6 GiB", found "7.63 GiB"',
+    ]
+    verbose = run("preflight", "--sysroot", tree, *options, "-v").words
+    assert verbose.count('memory: wanted at least "15.6 GiB", found "7.63 GiB"') == 2
+
+
+def test_what_cannot_be_read_is_unknown_with_its_reason(run: Run, described: Path, tmp_path: Path) -> None:
+    found = _judged(run, quiet_tree(tmp_path, {"/proc/cpuinfo": None}), "--machine", described)
+    assert (found["status"], found["exit"]) == ("unknown", 3)
+    assert "CPU model, virtual machine (/proc/cpuinfo: no such file)" in found["reason"]
+
+
+def test_nobody_waits_for_another_machine_without_being_told(place: Path) -> None:
+    Path("machine.toml").write_text('[identity]\n"CPU model" = "none of those that are built"\n')
+    options = ("--sample", "0", "--no-calibration", "--wait", "300", "--machine", "machine.toml")
+    with subprocess.Popen([*NOISEWATCH, "preflight", *options], stderr=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stderr is not None
+        told = next((line for line in waiting.stderr if "waiting makes it no other machine" in line), "")
+        waiting.terminate()
+    assert "not-the-machine-wanted" in told
+
+
+def test_without_a_description_no_machine_is_asked_for(run: Run, place: Path, unchanged_tree: Path) -> None:
+    found = _judged(run, unchanged_tree)
+    assert (found["status"], found["reason"]) == ("not-applicable", "no machine was asked for (--machine)")
+
+
+def test_the_file_of_options_names_one_beside_itself(run: Run, described: Path, unchanged_tree: Path) -> None:
+    above = described.parent.parent
+    (described.parent / ".git").rmdir()
+    (above / ".git").mkdir()
+    (above / "noisewatch.toml").write_text('machine = "inner/machine.toml"\n')
+    found = _judged(run, unchanged_tree)
+    assert (found["status"], found["evidence"]["description"]) == ("pass", f"{above}/inner/machine.toml")
+    Path("other.toml").write_text('[identity]\n"CPU model" = "B"\n')
+    assert _judged(run, unchanged_tree, "--machine", "other.toml")["status"] == "fail"
+    described.write_text("[hardware]\nnodes = 1.5\n")
+    ran = run("preflight", "--sysroot", unchanged_tree, "--sample", "0")
+    assert (ran.status, ran.out) == (2, "")
+    assert "inner/machine.toml:2: wanted a text" in ran.err
+    assert f"(with options of {above}/noisewatch.toml)" in ran.err
+
+
+@pytest.mark.parametrize("value", ["3", "['a.toml']"])
+def test_the_file_of_options_names_a_file(run: Run, place: Path, unchanged_tree: Path, value: str) -> None:
+    Path("noisewatch.toml").write_text(f"machine = {value}\n")
+    ran = run("preflight", "--sysroot", unchanged_tree, "--sample", "0")
+    assert (ran.status, "noisewatch.toml: machine: wanted the name of a file, found" in ran.err) == (2, True)
+
+
+def test_a_recording_is_described_and_judged_as_far_as_it_tells(run: Run, place: Path) -> None:
+    recording = record(place / "r.nw", quiet_files() | _OTHER_MACHINE, quiet_files(3.0) | _OTHER_MACHINE)
+    written = run("show", "--replay", recording, "--format", "machine")
+    assert (written.status, '"CPU model" = "B Processor @ 3.00GHz"' in written.out) == (0, True)
+    assert "# unknown here: BIOS (/sys/class/dmi/id/bios_version: not exported here)" in written.out
+    Path("m.toml").write_text(written.out)
+    ran = run("preflight", "--replay", recording, "--machine", "m.toml", "--format", "json")
+    (found,) = [each for each in ran.json["findings"] if each["id"] == "not-the-machine-wanted"]
+    assert found["status"] == "pass"
+
+
+_TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\0"), min_size=1, max_size=30)
+_KHZ = st.integers(400_000, 6_000_000)
+
+
+def _line(key: str, text: str) -> str:
+    return "".join(f"processor\t: {cpu}\n{key}\t: x{text}\nflags\t\t: fpu sse2\n\n" for cpu in range(4))
+
+
+@st.composite
+def _machines(draw: st.DrawFn) -> dict[str, str]:
+    files = quiet_files() | {
+        "/proc/cpuinfo": _line("model name", draw(_TEXTS)),
+        "/proc/meminfo": f"MemTotal: {draw(st.integers(1 << 10, 1 << 45))} kB\nMemFree: 1 kB\n",
+        "/proc/sys/kernel/osrelease": draw(st.sampled_from(["6.14.0\n", "5.4.0-rc7-x\n", "6.8.0-36-generic\n"])),
+        "/sys/class/dmi/id/product_name": draw(_TEXTS) + "\n",
+        "/sys/class/dmi/id/bios_version": draw(_TEXTS) + "\n",
+        f"{CPUS}/cpu0/cache/index3/size": f"{draw(st.integers(1, 1 << 20))}K\n",
+    }
+    for cpu in range(draw(st.integers(1, 4))):
+        files[f"{CPUS}/cpu{cpu}/cpufreq/scaling_max_freq"] = f"{draw(_KHZ)}\n"
+    gone = draw(st.sets(st.sampled_from(sorted(files)), max_size=5))
+    return {path: text for path, text in files.items() if path not in gone}
+
+
+@given(_machines(), st.booleans())
+@settings(max_examples=60)
+def test_any_machine_is_the_one_that_it_describes_also_where_all_is_asked(files: dict[str, str], is_copy: bool) -> None:
+    snapshot = read_snapshot(quiet_machine(files, is_copy=is_copy), SnapshotOptions(asks_inventory=True))
+    for text in (description_of(snapshot), _COMMENT.sub("", description_of(snapshot))):
+        wanted = parse_description(text.encode(), "machine.toml")
+        answer = not_the_machine_wanted.answer(Case(snapshot, rules=Rules(wanted=wanted)))
+        assert (answer.status, answer.items, answer.reason) == ("pass", (), None)
