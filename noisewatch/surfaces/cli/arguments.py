@@ -10,6 +10,7 @@ from importlib import import_module
 from noisewatch import __version__
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli.options.calibrate import fill_calibrate
+from noisewatch.surfaces.cli.options.compare import fill_compare
 from noisewatch.surfaces.cli.options.history import fill_history
 from noisewatch.surfaces.cli.options.preflight import fill_preflight
 from noisewatch.surfaces.cli.options.run import fill_run
@@ -34,6 +35,7 @@ _COMMANDS = {
     "show": "print topology, clocks and IRQs, without a verdict",
     "explain": "explain one check, or list them all",
     "history": "show how this machine's speed and noise developed, and what changed when they did",
+    "compare": "show what differs between two verdicts, calibrations, recordings or receipts",
     "trace": "trace the target CPUs and name the culprits",
     "record": "record the machine into a file that replays anywhere",
     "completion": "print a shell completion script",
@@ -46,6 +48,7 @@ Without a command noisewatch opens the monitor.
 exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown, 4 --wait ran out
 (--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
 of run: that of its command; 125 for all errors of its own (noisewatch run --help);
+of compare: 0 no difference in what blocks, 1 they differ there, 2 usage or input error, 3 unknown;
 of all other commands: 0 done, 2 usage or input error, 3 could not measure
 """
 
@@ -78,8 +81,14 @@ examples:
     "history": """\
 examples:
   noisewatch preflight --history              check, and remember what was measured
-  noisewatch history                          where it moved, and what changed between
+  noisewatch history                          where speed or noise moved, and what changed just then
+  noisewatch history --cpus 2-3               of these CPUs, and not of those of the newest entry
   noisewatch history accept --why 'new BIOS'  from here on this is the machine
+
+Of each set of CPUs up to 200 entries count: the newest 40, and older ones evenly over time.
+
+exit status: 0 shown, also where the machine is not as usual (`preflight --history` judges that); 2 usage
+or input error
 """,
     "screenshot": """\
 examples:
@@ -130,8 +139,8 @@ def _fill_explain(parser: ArgumentParser) -> None:
         "--schema",
         nargs="?",
         const="preflight",
-        choices=("preflight", "run"),
-        help="print the JSON Schema of `preflight --format json`, or of what `run` writes as json and jsonl",
+        choices=("preflight", "run", "compare"),
+        help="print the JSON Schema of `--format json` of preflight or compare, or of what `run` writes (json, jsonl)",
     )
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
 
@@ -197,6 +206,7 @@ _FILL = {
     "show": _fill_show,
     "explain": _fill_explain,
     "history": fill_history,
+    "compare": fill_compare,
     "trace": _fill_trace,
     "record": _fill_record,
     "completion": _fill_completion,

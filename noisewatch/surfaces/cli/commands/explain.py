@@ -46,6 +46,10 @@ def _schema(command: str) -> str:
         from noisewatch.surfaces.reports.run.receipt import schema_of_run
 
         return schema_of_run()
+    if command == "compare":
+        from noisewatch.surfaces.reports.compare.json import schema_of_comparison
+
+        return schema_of_comparison()
     from noisewatch.surfaces.reports.verdict.json import schema_of_verdict
 
     return schema_of_verdict()

@@ -1,0 +1,207 @@
+"""Two sides held against each other: what both know is compared, what only one knows is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from noisewatch.judgement.comparison.compared import FindingDifference, KnownAlone, SideComparison
+from noisewatch.judgement.comparison.comparing_figures import SPEEDS, compare_figures, too_noisy
+from noisewatch.judgement.comparison.side import (
+    ComparedSide,
+    Condition,
+    Effect,
+    FindingState,
+    MeasuredFigure,
+    SideKind,
+)
+from noisewatch.judgement.terms import Severity, Status
+from noisewatch.model.history.facts import differences, known_alone
+from noisewatch.model.history.figures import OF_THE_SLOWEST, TRAITS, Figure, Nature
+
+_States = Mapping[str, FindingState]
+_Figures = Mapping[str, MeasuredFigure]
+_NOISE_WORD = "noise floors"
+_NOISE_FLOORS = frozenset({Figure.NOISE_1MS, Figure.NOISE_10MS, Figure.NOISE_100MS})
+_MACHINE_FIGURES = Condition.ALONE.names_of(figure for figure in Figure if figure not in OF_THE_SLOWEST)
+_SPEEDS = frozenset(
+    figure for figure, traits in TRAITS.items() if traits.nature != Nature.NOISE and figure not in OF_THE_SLOWEST
+)
+_SORTS = ((SPEEDS, _SPEEDS), (_NOISE_WORD, _NOISE_FLOORS))
+
+
+def compare_sides(before: ComparedSide, after: ComparedSide) -> SideComparison:
+    """The differences of the second side from the first."""
+    findings = [*_finding_differences(before.findings or {}, after.findings or {})]
+    excluded, remarks = _not_comparable(before, after)
+    compared = compare_figures(before.figures or {}, after.figures or {}, excluded)
+    figures = compared.figures
+    undecided = [*_undecided(before, after, findings, [each.name for each in figures], excluded)]
+    only_before, only_after = _known_alone(before, after, excluded), _known_alone(after, before, excluded)
+    return SideComparison(
+        before=before,
+        after=after,
+        facts=differences(before.facts, after.facts),
+        findings=tuple(sorted(findings, key=lambda each: (not each.blocks, not each.is_undecided, each.check_id))),
+        figures=figures,
+        only_before=only_before,
+        only_after=only_after,
+        unknown_on_both=(
+            *_open_on_both(before.findings or {}, after.findings or {}),
+            *_unmeasured_on_both(before.figures or {}, after.figures or {}),
+        ),
+        undecided=tuple(dict.fromkeys([*undecided, *too_noisy(figures)])),
+        decided=_decided(before.findings or {}, after.findings or {}),
+        significance=compared.significance,
+        by_cpu=compared.by_cpu,
+        remarks=(*before.remarks, *after.remarks, *remarks),
+    )
+
+
+def _finding_differences(before: _States, after: _States) -> Iterator[FindingDifference]:
+    for check_id in before.keys() & after.keys():
+        found = FindingDifference(check_id, before[check_id], after[check_id])
+        if found.before.status != found.after.status or found.before.effect != found.after.effect:
+            yield found
+
+
+def _open_on_both(before: _States, after: _States) -> Iterator[str]:
+    """The blocking checks that neither side answers: that they are equal is not known."""
+    unanswered = (Effect.OPEN, Effect.UNASKED)
+    for check_id in sorted(before.keys() & after.keys()):
+        if before[check_id].effect in unanswered and after[check_id].effect in unanswered:
+            yield check_id
+
+
+def _unmeasured_on_both(before: _Figures, after: _Figures) -> Iterator[str]:
+    for name, figure in before.items():
+        if figure.estimate is None and name in after and after[name].estimate is None:
+            yield name
+
+
+def _decided(before: _States, after: _States) -> int:
+    unanswered = (Effect.OPEN, Effect.UNASKED)
+    return sum(
+        Severity.BLOCKING in (before[each].severity, after[each].severity)
+        and not {before[each].effect, after[each].effect} & {*unanswered}
+        for each in before.keys() & after.keys()
+    )
+
+
+def _not_comparable(before: ComparedSide, after: ComparedSide) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The figures that are of something else on each side, and why."""
+    excluded: set[str] = set()
+    remarks = []
+    for figures, one, other, what in (
+        (_SPEEDS, before.measured_by, after.measured_by, f"{SPEEDS} not compared: measured by the core"),
+        (_NOISE_FLOORS, before.noise_of, after.noise_of, f"{_NOISE_WORD} not compared: of"),
+    ):
+        if one is not None and other is not None and one != other:
+            excluded |= _of_any_condition(figures) & _named_by_both(before, after)
+            remarks.append(f"{what} {one} before, {other} after")
+    if before.load is not None and after.load is not None and before.load != after.load:
+        remarks.append(f"another load: {before.load} before, {after.load} after")
+    for command in (before.commands or {}).keys() & (after.commands or {}).keys():
+        one, other = (before.commands or {})[command], (after.commands or {})[command]
+        if one != other:
+            remarks.append(f"other commands were run: {one} before, {other} after")
+    if before.profile is not None and after.profile is not None and before.profile != after.profile:
+        remarks.append(f"judged by the profile {before.profile} before, {after.profile} after")
+    return frozenset(excluded), tuple(remarks)
+
+
+def _of_any_condition(figures: frozenset[Figure]) -> frozenset[str]:
+    return frozenset().union(*(condition.names_of(figures) for condition in Condition))
+
+
+def _named_by_both(before: ComparedSide, after: ComparedSide) -> frozenset[str]:
+    return frozenset((before.figures or {}).keys() & (after.figures or {}).keys())
+
+
+def _known_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[str]) -> KnownAlone:
+    parts = [
+        name
+        for name, own, others in (
+            ("facts", side.facts or None, other.facts or None),
+            ("checks", side.findings, other.findings),
+            ("figures", side.figures or None, other.figures or None),
+        )
+        if own is not None and others is None
+    ]
+    figures = {} if "figures" in parts else dict(side.figures or {})
+    alone = [*_figures_alone(figures, other.figures or {}, excluded)]
+    of_others = {figure.condition for figure in (other.figures or {}).values()}
+    conditions = {figures[name].condition for name in alone} - of_others
+    return KnownAlone(
+        facts=() if "facts" in parts else known_alone(side.facts, other.facts),
+        checks=() if "checks" in parts else tuple(sorted((side.findings or {}).keys() - (other.findings or {}).keys())),
+        figures=tuple(name for name in alone if figures[name].condition not in conditions),
+        parts=(*parts, *(f"figures{condition}" for condition in Condition if condition in conditions)),
+    )
+
+
+def _figures_alone(own: _Figures, others: _Figures, excluded: frozenset[str]) -> Iterator[str]:
+    for name, figure in own.items():
+        other = others.get(name)
+        if figure.estimate is not None and name not in excluded and (other is None or other.estimate is None):
+            yield name
+
+
+def _undecided(
+    before: ComparedSide,
+    after: ComparedSide,
+    findings: list[FindingDifference],
+    compared: list[str],
+    excluded: frozenset[str],
+) -> Iterator[str]:
+    """Blocking checks that were asked on one side only, or that neither side answers; figures that one side could not
+    measure, or of something else. Of two runs nothing but the run time tells what they were run for.
+
+    One noise floor that was compared stands for those at other lengths: how long samples may be that a calibration
+    can predict is no property of the machine.
+    """
+    yield from (each.check_id for each in findings if each.is_undecided)
+    if not _are_runs(before, after):
+        yield from (f"{word}{condition}" for word, condition, names in _sorts() if names & excluded)
+    yield from _undecided_on_both(before, after)
+    floors = [condition.names_of(_NOISE_FLOORS) for condition in Condition]
+    spared = frozenset().union(*(names for names in floors if names & {*compared}))
+    for side, other in ((before, after), (after, before)):
+        yield from _undecided_alone(side, other)
+        for name in _figures_alone(side.figures or {}, other.figures or {}, excluded | spared):
+            if name in (other.figures or {}):
+                yield name
+
+
+def _sorts() -> Iterator[tuple[str, Condition, frozenset[str]]]:
+    """The words for figures of a sort, with the names that these have under each condition."""
+    for condition in Condition:
+        yield from ((word, condition, condition.names_of(figures)) for word, figures in _SORTS)
+
+
+def _undecided_on_both(before: ComparedSide, after: ComparedSide) -> Iterator[str]:
+    """What both asked and neither knows: blocking checks, and figures of a kind of which none was measured."""
+    own, others = before.findings or {}, after.findings or {}
+    yield from (each for each in _open_on_both(own, others) if Effect.OPEN == own[each].effect == others[each].effect)
+    unmeasured = {*_unmeasured_on_both(before.figures or {}, after.figures or {})}
+    if _are_runs(before, after):
+        yield from sorted(unmeasured - _MACHINE_FIGURES)
+    else:
+        readings = _of_any_condition(frozenset({Figure.CLOCK_READING}))
+        yield from (f"{word}{condition}" for word, condition, names in _sorts() if names - readings <= unmeasured)
+
+
+def _are_runs(before: ComparedSide, after: ComparedSide) -> bool:
+    return before.kind == after.kind == SideKind.RUN
+
+
+def _undecided_alone(side: ComparedSide, other: ComparedSide) -> Iterator[str]:
+    """What this verdict says of what blocks, and the other verdict does not hold: it may have been cut short."""
+    if side.findings is None or other.findings is None:
+        return
+    if side.figures and other.figures is None:
+        yield "figures"
+    unasked = (Status.IGNORED, Status.NOT_APPLICABLE)
+    for check_id in sorted(side.findings.keys() - other.findings.keys()):
+        state = side.findings[check_id]
+        if state.severity == Severity.BLOCKING and state.status not in unasked:
+            yield check_id

@@ -1,0 +1,1 @@
+"""What two files say of machines: read, recognized by what they hold, and made comparable."""

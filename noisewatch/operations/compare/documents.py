@@ -1,0 +1,100 @@
+"""A file that is compared, as the JSON that it holds: one document, or lines of which the first says what they are.
+
+Nothing but a regular file is read, so that nobody waits for a pipe; a document is read up to 64 MiB, and of lines, of
+which there may be any number, one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from noisewatch.errors import UsageError
+from noisewatch.text import clean
+
+_MOST_BYTES = 64 << 20  # a verdict on 1024 CPUs has 20 MB
+_MOST_LINE_BYTES = 8 << 20
+_NOT_OURS = (
+    "nothing to compare: wanted a verdict (preflight --format json), a calibration (calibrate --format json), a "
+    "recording (record), or a receipt (run --output FILE.jsonl, or --format json)"
+)
+Document = Mapping[str, Any]
+
+
+@contextmanager
+def opened_document(path: str) -> Iterator[BinaryIO]:
+    """The regular file. Raises UsageError, also for what goes wrong while it is read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise UsageError(f"{_shown(path)}: not a regular file")
+            yield file
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{_shown(path)}: {reason.lower()}") from error
+
+
+def documents_in(path: str, file: BinaryIO) -> Iterator[Document]:
+    """The objects of the file: one, or one a line. Raises UsageError where it holds none, or is damaged.
+
+    A last line that was cut short is left out: whoever wrote it was killed.
+    """
+    first = file.readline(_MOST_LINE_BYTES)
+    head = _parsed(first)
+    if head is None:
+        yield _whole(path, first, file)
+        return
+    yield head
+    number = 1
+    while line := file.readline(_MOST_LINE_BYTES):
+        number += 1
+        if not line.strip():
+            continue
+        parsed = _parsed(line)
+        if parsed is None and (line.endswith(b"\n") or len(line) == _MOST_LINE_BYTES):
+            raise UsageError(f"{_shown(path)}: line {number} is damaged: no JSON object")
+        if parsed is not None:
+            yield parsed
+
+
+def not_ours(path: str) -> UsageError:
+    """That the file is nothing that can be compared."""
+    return UsageError(f"{_shown(path)}: {_NOT_OURS}")
+
+
+def _whole(path: str, first: bytes, file: BinaryIO) -> Document:
+    text = first + file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise UsageError(f"{_shown(path)}: more than {_MOST_BYTES >> 20} MiB of JSON")
+    if not text.lstrip().startswith(b"{"):
+        raise not_ours(path)
+    try:
+        said = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        told = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
+        raise UsageError(f"{_shown(path)}: damaged JSON: {told}") from error
+    if not isinstance(said, dict):
+        raise not_ours(path)
+    return said
+
+
+def _parsed(line: bytes) -> Document | None:
+    """The object of one line; None where it holds none, or not all of it."""
+    try:
+        said = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _shown(path: str) -> str:
+    return clean(path)

@@ -1,0 +1,49 @@
+"""Values of a document that anybody may have written: of the wanted type, or not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from noisewatch.cpus import CpuSet
+from noisewatch.text import clean
+
+_MOST = 1e30  # of any figure: what is larger was never measured
+_MOST_CPU = 1 << 20
+
+
+def mapping_of(said: object) -> Mapping[str, Any]:
+    """Empty where it is none."""
+    return said if isinstance(said, dict) else {}
+
+
+def mappings_of(said: object) -> Sequence[Mapping[str, Any]]:
+    """Those in a list."""
+    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+
+
+def number_of(said: object) -> float | None:
+    """A finite number that is not negative."""
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said <= _MOST:
+        return None
+    return float(said) if math.isfinite(said) else None
+
+
+def positive(said: object) -> float | None:
+    """A finite number above 0."""
+    return number_of(said) or None
+
+
+def word_of(said: object) -> str | None:
+    """A text, cleaned."""
+    return clean(said) if isinstance(said, str) else None
+
+
+def cpus_of(said: object) -> CpuSet | None:
+    """A list of CPU numbers."""
+    if not isinstance(said, list) or not all(
+        isinstance(cpu, int) and not isinstance(cpu, bool) and 0 <= cpu <= _MOST_CPU for cpu in said
+    ):
+        return None
+    return frozenset(said)

@@ -1,0 +1,44 @@
+"""`noisewatch compare`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from noisewatch.judgement.comparison.compared import SideComparison
+from noisewatch.operations.compare.documents import Document
+from noisewatch.operations.compare.sides import compare_files
+from noisewatch.surfaces.output import opened_output, takes_unicode, width
+
+
+def run(arguments: Namespace) -> int:
+    """Prints what differs; the exit status says whether it differs in what blocks."""
+    with opened_output(arguments.output) as output:
+        found = compare_files(arguments.before, arguments.after, _judged)
+        output.write(_rendered(found, arguments).encode("utf-8", "replace"))
+    return found.exit_status
+
+
+def _judged(path: str) -> tuple[Document, str | None]:
+    """The verdict on a recording as `preflight --replay` gives it, and where the replay ended too soon."""
+    from noisewatch.operations.machines import MachineOptions, open_machine  # with all checks: other files need none
+    from noisewatch.operations.preflight import PreflightOptions, preflight
+    from noisewatch.surfaces.cli.live import TerminalListener
+    from noisewatch.surfaces.reports.verdict.json import describe_verdict
+
+    machine = open_machine(MachineOptions(replay=path))
+    verdict = preflight(machine, PreflightOptions(), TerminalListener()).verdict
+    return describe_verdict(verdict, None, verdict.exit_status), getattr(machine, "damage", None)
+
+
+def _rendered(found: SideComparison, arguments: Namespace) -> str:
+    if arguments.format == "json":
+        from noisewatch.surfaces.reports.compare.json import json_of_comparison
+
+        return json_of_comparison(found)
+    if arguments.format == "markdown":
+        from noisewatch.surfaces.reports.compare.markdown import markdown_of_comparison
+
+        return markdown_of_comparison(found)
+    from noisewatch.surfaces.reports.compare.text import text_of_comparison
+
+    return text_of_comparison(found, width(), takes_unicode(arguments.output))

@@ -1,0 +1,1 @@
+"""What `noisewatch compare` found: text, JSON and Markdown."""

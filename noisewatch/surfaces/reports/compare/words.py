@@ -1,0 +1,164 @@
+"""What a comparison says, in sentences that text, Markdown and JSON share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.comparison.compared import ComparedFigure, FindingDifference, KnownAlone, SideComparison
+from noisewatch.judgement.comparison.compared import ComparisonOutcome as Outcome
+from noisewatch.judgement.comparison.side import ComparedSide, FindingState
+from noisewatch.judgement.history.words import words_of_change
+from noisewatch.judgement.terms import Status
+from noisewatch.model.history.facts import FactClass
+from noisewatch.model.history.figures import Nature
+from noisewatch.units import describe_figure, describe_share
+
+_MOST_BLOCKING, _MOST_ALONE = 3, 6
+_NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
+
+
+def answer_of(found: SideComparison) -> str:
+    """What differs, and whether in what blocks, in one line."""
+    counts = (
+        (len(found.facts), "fact"),
+        (len(found.findings), "check"),
+        (len(found.different_figures), "figure"),
+    )
+    told = [f"{count} {what}{'s' if count != 1 else ''}" for count, what in counts if count]
+    total = sum(count for count, _ in counts)
+    differ = f"{_listed(told)} {'differ' if total != 1 else 'differs'}" if told else "no difference found"
+    return f"{differ}; {_blocking_words(found)}" if told or found.outcome != Outcome.SAME else differ
+
+
+def _blocking_words(found: SideComparison) -> str:
+    if found.outcome == Outcome.DIFFERENT:
+        names = [each.check_id for each in found.blocking] + [change_of(each) for each in found.different_figures]
+        return f"differs in what blocks: {_some(names, _MOST_BLOCKING)}"
+    if found.outcome == Outcome.SAME:
+        return "no difference in what blocks"
+    if found.undecided:
+        return f"unknown in what blocks: not known of both sides: {_some(found.undecided, _MOST_BLOCKING)}"
+    return "unknown in what blocks: nothing of it is known to both sides"
+
+
+def change_of(figure: ComparedFigure) -> str:
+    """`latency work is 4.1% slower`, `gaps below 10 µs: 2.3 times as noisy`."""
+    words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
+    return f"{figure.name} {words}"
+
+
+def other_machine_sentences(found: SideComparison) -> Iterator[str]:
+    """That the sides are not one machine, or not the same CPUs of it, which comes before all else."""
+    if found.are_other_machines:
+        told = [str(each) for each in found.facts if each.of_class == FactClass.IDENTITY]
+        yield f"two different machines: {'; '.join(told)}"
+    for what, before, after in (
+        ("target CPUs", found.before.target, found.after.target),
+        ("CPUs of --against", found.before.against, found.after.against),
+    ):
+        if before is not None and after is not None and before != after:
+            yield f"other {what}: {name_cpus(before)} → {name_cpus(after)}"
+
+
+def side_words(side: ComparedSide) -> str:
+    """`before.json (verdict, CPUs 2-7)`, `before.json (calibration, CPU 3 against CPU 0)`."""
+    cpus = f", {name_cpus(side.target)}" if side.target else ""
+    against = f" against {name_cpus(side.against)}" if side.against else ""
+    return f"{side.name} ({side.kind}{cpus}{against})"
+
+
+def finding_words(found: FindingDifference) -> str:
+    """`target-cpu-busy: pass → fail (CPU 3 is busy)`: what is told is of the side that is worse off, if any."""
+    told = _told(found.after) or _told(found.before)
+    return f"{found.check_id}: {_state(found.before)} → {_state(found.after)}{f' ({told})' if told else ''}"
+
+
+def _state(state: FindingState) -> str:
+    return f"{state.status}{' (measured instead)' if state.is_answered and state.status == Status.UNKNOWN else ''}"
+
+
+def _told(state: FindingState) -> str:
+    if state.status in (Status.FAIL, Status.WARN):
+        return state.said
+    return (state.reason or "") if state.status in (Status.UNKNOWN, Status.IGNORED) else ""
+
+
+def figure_words(figure: ComparedFigure) -> str:
+    """`203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
+    values = [describe_figure(each.value, figure.traits.unit) for each in (figure.before, figure.after)]
+    words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
+    return f"{' → '.join(values)}, {words}, ratio {ratio_words(figure)}"
+
+
+def ratio_words(figure: ComparedFigure) -> str:
+    """The ratio, and its interval."""
+    low, high = figure.ratio.interval
+    return f"{_ratio(figure.ratio.value)} ({_ratio(low)} to {_ratio(high)})"
+
+
+def _ratio(value: float) -> str:
+    """`1.053`, `6.9`, `18,670`."""
+    return f"{value:.3f}" if 0.1 <= value < 9.95 else f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
+
+
+def test_sentences(found: SideComparison) -> Iterator[str]:
+    """By what tests, at which level, and what they would have shown."""
+    if not found.figures:
+        return
+    count = sum(figure.cpu is None for figure in found.figures)
+    by_cpu = f", {found.by_cpu} of them also CPU by CPU" if found.by_cpu else ""
+    yield (
+        f"{count} figure{'s' if count != 1 else ''} compared{by_cpu}, at {describe_share(found.significance)} each "
+        f"(Bonferroni: 5% for all){_least_shown(found.figures)}"
+    )
+    blind = [figure.name for figure in found.figures if figure.is_blind]
+    if blind:
+        yield f"too noisy to tell even a large change: {', '.join(blind)}"
+    for test in dict.fromkeys(figure.test for figure in found.different_figures):
+        names = [figure.name for figure in found.different_figures if figure.test == test]
+        yield f"{', '.join(names)}: {test}"
+
+
+def _least_shown(figures: Sequence[ComparedFigure]) -> str:
+    """The smallest change of each sort: by the figure that shows the least, and by the one that needs the most."""
+    told = []
+    for word in dict.fromkeys(_NATURES.values()):
+        of_word = [each for each in figures if _NATURES[each.traits.nature] == word and not each.is_blind]
+        if of_word:
+            ordered = sorted(of_word, key=lambda each: each.least_shown)
+            ends = [f"{_least(each.least_shown)} ({each.name})" for each in dict.fromkeys((ordered[0], ordered[-1]))]
+            told.append(f"{word} from {' to '.join(ends)}")
+    return f"; would have shown changes of {', of '.join(told)}" if told else ""
+
+
+def _least(ratio: float) -> str:
+    """`1.8%`, `6.1 times`."""
+    return describe_share(ratio - 1, 1) if ratio < 2 else f"{ratio:.2g} times"
+
+
+def alone_sentences(found: SideComparison) -> Iterator[str]:
+    """What only one side knows, a line for each side; and what neither does."""
+    for when, alone in (("before", found.only_before), ("after", found.only_after)):
+        parts = list(_alone(alone))
+        if parts:
+            yield f"known only {when}: {'; '.join(parts)}"
+    if found.unknown_on_both:
+        yield f"unknown on both sides, so not compared: {_some(found.unknown_on_both, _MOST_ALONE)}"
+
+
+def _alone(alone: KnownAlone) -> Iterator[str]:
+    for part in alone.parts:
+        yield f"all {part}"
+    for word, names in (("facts", alone.facts), ("checks", alone.checks), ("figures", alone.figures)):
+        if names:
+            yield f"{word} {_some(names, _MOST_ALONE)}"
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])

@@ -1,0 +1,21 @@
+"""Two documents, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.reports.compare.documents import Compare, written
+from tests.surfaces.running import Ran, Run
+
+
+@pytest.fixture
+def compare(run: Run, tmp_path: Path) -> Compare:
+    """The comparison of two documents, or lists of lines."""
+
+    def compared(before: object, after: object, *options: str) -> Ran:
+        files = written(tmp_path / "before", before), written(tmp_path / "after", after)
+        return run("compare", *files, *options)
+
+    return compared

@@ -1,0 +1,240 @@
+"""`noisewatch compare`: what differs is named, what blocks decides the exit status, and nothing else is said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests import MACHINES
+from tests.surfaces.reports.compare.documents import (
+    Compare,
+    calibration,
+    cpu,
+    finding,
+    receipt,
+    times,
+    verdict,
+    with_facts,
+    written,
+)
+from tests.surfaces.running import Run, record
+from tests.written.quiet_machine import quiet_files
+
+_HOST, _LAB = MACHINES / "host-kinds.nw", MACHINES / "lab-partition.nw"
+_BUSY = "target-cpu-busy"
+
+
+@pytest.mark.parametrize(
+    "document", [calibration(), verdict(), receipt(times(0.1))], ids=["calibration", "verdict", "receipt"]
+)
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_what_is_compared_with_itself_shows_nothing(compare: Compare, document: object, form: str) -> None:
+    ran = compare(document, document, "--format", form)
+    assert ran.status == 0
+    assert "no difference found" in ran.out
+    assert "BLOCKS" not in ran.out
+    assert "→" not in ran.out
+
+
+_OPEN = "no difference found; unknown in what blocks: not known of both sides: "
+
+
+@pytest.mark.parametrize(
+    ("recording", "unknown"),
+    [
+        (_HOST, "cooling-active, throttled"),
+        (_LAB, "cpu-quota, hypervisor-steal, noise-floor-above-budget and 1 more"),
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else None,
+)
+def test_a_recording_is_as_it_is_but_for_what_it_does_not_know(run: Run, recording: Path, unknown: str) -> None:
+    ran = run("compare", recording, recording)
+    assert ran.status == 3
+    assert ran.words.startswith(f"{_OPEN}{unknown} before: ")
+
+
+def test_two_machines_are_told_apart_before_all_else(run: Run) -> None:
+    ran = run("compare", _HOST, _LAB)
+    answer, *following = ran.out.splitlines()
+    assert ran.status == 1
+    assert "differs in what blocks" in " ".join([answer, *following])
+    assert ran.words.index("two different machines: CPU model: AMD EPYC → QEMU TCG") < ran.words.index("before:")
+    assert "other target CPUs: CPU 1 → CPUs 2-7" in ran.out
+    assert "kernel: 6.18.44-fc-v595 → 6.1.0-56-amd64" in ran.out
+    assert "BLOCKS partition-invalid: not-applicable → fail" in ran.out
+    assert "known only before: all figures" in ran.out
+
+
+def test_a_verdict_is_that_of_its_recording(run: Run, tmp_path: Path) -> None:
+    judged = tmp_path / "verdict.json"
+    run("preflight", "--replay", _HOST, "--format", "json", "--output", judged)
+    ran = run("compare", judged, _HOST)
+    assert (ran.status, ran.words.partition(" before: ")[0]) == (3, f"{_OPEN}cooling-active, throttled")
+    assert "compared, at" in ran.out
+    run("preflight", "--replay", _HOST, "--format", "jsonl", "--output", judged)
+    assert run("compare", judged, _HOST).words.startswith(_OPEN)
+    run("calibrate", "--replay", _HOST, "--format", "json", "--output", judged)
+    again = run("compare", judged, _HOST)
+    assert (again.status, again.out.splitlines()[0]) == (0, "no difference found")
+    assert "known only after: all checks" in again.out
+
+
+def test_facts_are_told_by_class_and_block_nothing(compare: Compare) -> None:
+    ran = compare(calibration(), calibration(facts=with_facts(microcode="0x11", turbo="on")))
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "2 facts differ; no difference in what blocks")
+    assert "firmware:\n  microcode: 0x10 → 0x11\n\nsettings:\n  turbo: off → on\n" in ran.out
+
+
+def test_a_fact_that_only_one_side_knows_is_told(compare: Compare) -> None:
+    ran = compare(calibration(), calibration(facts=with_facts(BIOS=None)))
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
+    assert "known only before: facts BIOS" in ran.out
+
+
+def test_what_was_written_before_there_were_facts_tells_some(compare: Compare) -> None:
+    old = verdict(machine={"kernel": "6.1.0", "cpu_model": "Acme 3000", "virtual": None})
+    del old["facts"]
+    ran = compare(old, verdict())
+    assert ran.out.splitlines()[0] == "1 fact differs; no difference in what blocks"
+    assert "kernel: 6.1.0 → 6.8.0" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status", "told"),
+    [
+        (finding(_BUSY, "pass"), finding(_BUSY, "fail"), 1, f"BLOCKS {_BUSY}: pass → fail ({_BUSY} said)"),
+        (finding(_BUSY, "fail"), finding(_BUSY, "pass"), 1, f"BLOCKS {_BUSY}: fail → pass"),
+        (finding(_BUSY, "pass"), finding(_BUSY, "unknown", reason="no file"), 1, "pass → unknown (no file)"),
+        (finding(_BUSY, "fail"), finding(_BUSY, "unknown", reason="no file"), 1, "fail → unknown"),
+        (finding(_BUSY, "pass"), finding(_BUSY, "unknown", answered_by="steal"), 0, "unknown (measured instead)"),
+        (
+            finding(_BUSY, "pass"),
+            finding(_BUSY, "ignored", reason="no sample"),
+            3,
+            f"UNKNOWN {_BUSY}: pass → ignored (no sample)",
+        ),
+        (finding(_BUSY, "pass"), finding(_BUSY, "warn"), 0, f"  {_BUSY}: pass → warn"),
+        (finding(_BUSY, "pass", "warning"), finding(_BUSY, "fail", "warning"), 0, f"  {_BUSY}: pass → fail"),
+        (finding(_BUSY, "fail", "warning"), finding(_BUSY, "fail"), 1, f"BLOCKS {_BUSY}: fail → fail"),
+    ],
+)
+def test_a_check_that_is_answered_otherwise(
+    compare: Compare, before: dict[str, Any], after: dict[str, Any], status: int, told: str
+) -> None:
+    others = finding("other", "pass")
+    ran = compare(verdict(before, others), verdict(after, others))
+    assert ran.status == status
+    assert told in ran.out
+
+
+def test_a_blocking_check_that_neither_side_answers_leaves_it_open(compare: Compare) -> None:
+    known = finding("other", "pass")
+    unknown = verdict(finding(_BUSY, "unknown", reason="no file"), known)
+    ran = compare(unknown, unknown)
+    assert ran.status == 3
+    assert ran.words.startswith(f"{_OPEN}{_BUSY} before: ")
+    assert f"unknown on both sides, so not compared: {_BUSY}" in ran.out
+
+
+@pytest.mark.parametrize(
+    "of_both",
+    [
+        finding(_BUSY, "unknown", answered_by="steal"),
+        finding(_BUSY, "unknown", "warning"),
+        finding(_BUSY, "ignored", reason="--ignore"),
+    ],
+)
+def test_what_is_measured_instead_or_need_not_be_known_is_not_open(compare: Compare, of_both: dict[str, Any]) -> None:
+    document = verdict(of_both, finding("other", "pass"))
+    assert compare(document, document).status == 0
+
+
+def test_where_neither_side_asked_what_blocks_nothing_is_known(compare: Compare) -> None:
+    unasked = verdict(finding(_BUSY, "ignored", reason="--ignore"))
+    ran = compare(unasked, unasked)
+    assert ran.status == 3
+    assert "nothing of it is known to both sides" in ran.words
+
+
+@pytest.mark.parametrize(
+    ("status", "severity", "ended"),
+    [
+        ("fail", "blocking", 3),
+        ("unknown", "blocking", 3),
+        ("pass", "blocking", 3),
+        ("warn", "blocking", 3),
+        ("ignored", "blocking", 0),
+        ("not-applicable", "blocking", 0),
+        ("fail", "warning", 0),
+    ],
+)
+def test_a_blocking_check_that_only_one_side_holds_leaves_it_open(
+    compare: Compare, status: str, severity: str, ended: int
+) -> None:
+    common = finding("other", "pass")
+    whole, cut = verdict(common, finding(_BUSY, status, severity)), verdict(common)
+    for ran in (compare(whole, cut), compare(cut, whole)):
+        assert ran.status == ended
+        assert (f"not known of both sides: {_BUSY}" in ran.words) == bool(ended)
+
+
+def test_a_verdict_without_any_check_is_not_the_same(compare: Compare) -> None:
+    measured = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
+    assert compare(measured, {**measured, "findings": []}).status == 3
+
+
+def test_a_verdict_that_lost_its_calibration_leaves_it_open(compare: Compare) -> None:
+    measured = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
+    ran = compare(measured, {**measured, "calibration": None})
+    assert ran.status == 3
+    assert "not known of both sides: figures" in ran.words
+
+
+def test_the_json_is_as_its_schema_says(compare: Compare, run: Run) -> None:
+    schema = run("explain", "--schema", "compare").json
+    Draft202012Validator.check_schema(schema)
+    after = calibration(cpu(speed=0.9), facts=with_facts(turbo="on"))
+    for one, other in ((calibration(), after), (verdict(), verdict(finding(_BUSY, "fail")))):
+        ran = compare(one, other, "--format", "json")
+        assert [error.message for error in Draft202012Validator(schema).iter_errors(ran.json)] == []
+        assert (ran.json["exit_status"], ran.json["outcome"]) == (1, "different")
+
+
+def test_markdown_has_tables(compare: Compare) -> None:
+    after = calibration(cpu(speed=0.9), facts=with_facts(turbo="on"))
+    out = compare(calibration(), after, "--format", "markdown").out
+    assert "| settings | turbo | off | on |" in out
+    assert "| figure | before | after | ratio |" in out
+
+
+def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> None:
+    before = record(tmp_path / "a.nw", quiet_files(), quiet_files(3.0))
+    after = record(tmp_path / "b.nw", quiet_files(), quiet_files(3.0), calibration=None)
+    ran = run("compare", before, after)
+    assert ran.status != 0
+    assert "known only before: all figures" in ran.words
+
+
+def test_files_are_compared_without_checks_and_screens(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", calibration())
+    program = (
+        "import sys\n"
+        "from noisewatch.surfaces.cli import main\n"
+        f"status = main(['compare', {str(path)!r}, {str(path)!r}])\n"
+        "heavy = ('textual', 'rich', 'plotext', 'noisewatch.judgement.checks.', 'noisewatch.kernel.tasks')\n"
+        "print(status, [name for name in sys.modules if name.startswith(heavy)], file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stderr.splitlines()[-1] == "0 []"
+
+
+def test_it_goes_to_a_file(compare: Compare, tmp_path: Path) -> None:
+    output = tmp_path / "out.json"
+    assert compare(calibration(), calibration(), "--format", "json", "--output", str(output)).out == ""
+    assert json.loads(output.read_text())["outcome"] == "same"

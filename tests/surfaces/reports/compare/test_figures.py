@@ -1,0 +1,228 @@
+"""`noisewatch compare`: figures that differ by more than chance, and those that nobody can compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.surfaces.reports.compare.documents import Compare, calibration, cpu, header, receipt, repetition, times
+
+
+def test_a_slower_machine_is_named_with_its_ratio_and_the_test(compare: Compare) -> None:
+    ran = compare(calibration(), calibration(cpu(speed=0.95)))
+    assert ran.status == 1
+    assert ran.out.splitlines()[0].startswith("6 figures differ; differs in what blocks: ")
+    assert "latency work: 200 µs → 211 µs, 5.3% slower, ratio 1.053 (1.0" in ran.words
+    assert "clock: 3 GHz → 2.85 GHz, 5.0% slower" in ran.words
+    assert "13 figures compared, at 0.38% each (Bonferroni: 5% for all)" in ran.words
+    assert "Welch's t-test, by the spread of blocks within each calibration" in ran.words
+
+
+def _cpus(count: int, slower: float = 1.0, others: float = 1.0) -> dict[str, Any]:
+    """As many calibrated CPUs, of which CPU 7 is so many times as slow, and the others are too."""
+    speeds = {cpu: 1 / (slower if cpu == 7 else others) for cpu in range(count)}
+    return calibration(*({**cpu(speed), "cpu": number} for number, speed in speeds.items()))
+
+
+def test_one_slow_cpu_among_many_is_named(compare: Compare) -> None:
+    ran = compare(_cpus(64), _cpus(64, slower=1.6))
+    assert ran.status == 1
+    assert "latency work on CPU 7: 200 µs → 320 µs, 60.0% slower" in ran.words
+    assert "clock on CPU 7: 3 GHz → 1.875 GHz, 37.5% slower" in ran.words
+    assert "13 figures compared, 2 of them also CPU by CPU, at 0.33% each" in ran.words
+    known = compare(_cpus(64), _cpus(64, slower=1.6), "--format", "json").json["figures"]
+    assert [each["figure"] for each in known if each["cpu"] == 7][:1] == ["latency work on CPU 7"]
+
+
+def test_one_slow_cpu_beside_others_that_are_slower_too_is_named(compare: Compare) -> None:
+    out = compare(_cpus(8), _cpus(8, slower=1.6, others=1.05)).words
+    assert "latency work: " in out
+    assert "latency work on CPU 7: " in out
+
+
+@pytest.mark.parametrize("slower", [1.0, 1.05, 1.6])
+def test_cpus_that_all_changed_alike_are_told_once(compare: Compare, slower: float) -> None:
+    ran = compare(_cpus(8), _cpus(8, slower, slower))
+    assert ran.status == (slower > 1)
+    assert "on CPU" not in ran.words
+
+
+def test_a_cpu_whose_caches_others_filled_is_no_slower_cpu(compare: Compare) -> None:
+    after = _cpus(8)
+    after["calibration"]["cpus"][7]["memory"] |= {"median_ns": 2_000_000, "width_share": 0.1}
+    assert "on CPU" not in compare(_cpus(8), after).words
+
+
+@pytest.mark.parametrize(("slower", "status"), [(1.3, 0), (1.8, 3)])
+def test_a_cpu_whose_noise_hides_how_slow_it_is_leaves_it_open(compare: Compare, slower: float, status: int) -> None:
+    before, after = _cpus(8), _cpus(8)
+    for document, by in ((before, 1.0), (after, slower)):
+        document["calibration"]["cpus"][7]["latency_work"] |= {"median_ns": 1e6 * by, "mad_share": 0.15}
+    ran = compare(before, after)
+    assert ran.status == status
+    assert ("not known of both sides: latency work on CPU 7 (too noisy to compare)" in ran.words) == bool(status)
+
+
+def test_other_cpus_are_compared_by_their_means_only(compare: Compare) -> None:
+    out = compare(_cpus(8, slower=1.6), _cpus(9, slower=1.6)).words
+    assert "on CPU" not in out
+    assert "CPU by CPU" not in out
+
+
+@pytest.mark.parametrize("speed", [0.993, 1.0, 1.007])
+def test_what_is_less_than_counts_is_no_difference(compare: Compare, speed: float) -> None:
+    assert compare(calibration(), calibration(cpu(speed=speed))).status == 0
+
+
+def test_a_block_of_another_number_of_pieces_is_no_slower(compare: Compare) -> None:
+    other = cpu()
+    other["native_work"] |= {"pieces": 4, "median_ns": 800_000}
+    assert compare(calibration(), calibration(other)).status == 0
+
+
+def test_noise_that_is_within_the_drift_is_no_difference_and_far_more_is(compare: Compare) -> None:
+    assert compare(calibration(cv=0.001), calibration(cv=0.003)).status == 0
+    ran = compare(calibration(cv=0.001), calibration(cpu(gaps_per_s=9e4), cv=0.1))
+    assert ran.status == 1
+    assert "noise floor at 10 ms: 0.10% → 10.00%, 100 times as noisy" in ran.words
+    assert "gaps below 10 µs: 240/s → 86 400/s" in ran.words
+    assert "by the drift between calibrations" in ran.words
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"latency_work": None}, "latency work"),
+        ({"effective_khz": None}, "clock"),
+        ({"gaps_without_room": 3}, "gaps below 10 µs"),
+        ({"trouble": "went offline"}, "latency work"),
+    ],
+)
+def test_a_figure_that_one_side_could_not_measure_leaves_it_open(
+    compare: Compare, changed: dict[str, Any], named: str
+) -> None:
+    ran = compare(calibration(), calibration(cpu(**changed)))
+    assert ran.status == 3
+    assert named in ran.words
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [(calibration(cpu(trouble="went offline")), "speeds"), (calibration(noise_floor=[]), "noise floors")],
+)
+def test_figures_that_neither_side_could_measure_leave_it_open(
+    compare: Compare, changed: dict[str, Any], word: str
+) -> None:
+    ran = compare(changed, changed)
+    assert ran.status == 3
+    assert f"not known of both sides: {word} before: " in ran.words
+
+
+def test_a_length_or_a_clock_that_neither_side_can_measure_is_left_out(compare: Compare) -> None:
+    short = calibration(cpu(effective_khz=None))
+    del short["noise_floor"][-1]
+    assert compare(short, short).status == 0
+
+
+def test_other_cores_and_other_work_are_not_compared(compare: Compare) -> None:
+    other = calibration(noise_floor_of="latency work")
+    other["calibration"]["core"] = "python"
+    ran = compare(calibration(), other)
+    assert ran.status == 3
+    assert "speeds not compared: measured by the core native before, python after" in ran.words
+    assert "noise floors not compared: of mixed work before, latency work after" in ran.words
+
+
+_KINDS = ("latency_work", "native_work", "work", "memory", "main_memory")
+
+
+def _loud(*kinds: str, slower: float = 1.0, width: float = 5.0) -> dict[str, Any]:
+    """A CPU on which these kinds of work stray too far to tell anything, or as far as `width` says."""
+    loud = {"count": 200, "median_ns": 1e6 * slower, "pieces": 5, "mad_share": 0.9, "width_share": width}
+    works: dict[str, Any] = dict.fromkeys(kinds, loud)
+    return cpu(**works)
+
+
+def test_what_is_too_noisy_to_compare_is_no_calm(compare: Compare) -> None:
+    noisy = calibration(_loud(*_KINDS) | {"effective_khz_spread_share": 4.0})
+    ran = compare(noisy, noisy)
+    assert ran.status == 3
+    assert "not known of both sides: speeds (too noisy to compare)" in ran.words
+
+
+def test_one_kind_of_work_that_is_too_noisy_is_open_where_it_changed_much(compare: Compare) -> None:
+    loud = calibration(_loud("main_memory"))
+    assert compare(loud, calibration(_loud("main_memory", slower=1.3))).status == 0
+    for slower in (0.5, 1.9):
+        ran = compare(loud, calibration(_loud("main_memory", slower=slower)))
+        assert ran.status == 3
+        assert "not known of both sides: memory walk (too noisy to compare)" in ran.words
+
+
+@pytest.mark.parametrize("width", [0.5, 0.55])
+def test_a_large_change_that_noise_hides_is_open_however_large_the_noise(compare: Compare, width: float) -> None:
+    before = calibration(_loud("native_work", width=width))
+    assert compare(before, calibration(_loud("native_work", width=width, slower=1.3))).status == 0
+    for slower in (0.6, 1.8):
+        ran = compare(before, calibration(_loud("native_work", width=width, slower=slower)))
+        assert ran.status == 3
+        assert "not known of both sides: throughput work (too noisy to compare)" in ran.words
+
+
+def test_two_series_are_compared_by_their_undisturbed_runs(compare: Compare) -> None:
+    same = compare(receipt(times(0.1)), receipt(times(0.1, seed=2)))
+    assert (same.status, same.out.splitlines()[0]) == (0, "no difference found")
+    disturbed = [repetition(0.5, "disturbed"), repetition(0.5, "unknown"), repetition(9, is_cut_short=True)]
+    failed = repetition(0.01, ended={"by": "exit", "status": 1})
+    slower = [header(), *disturbed, failed, *map(repetition, times(0.103, seed=2)), {"kind": "footer"}]
+    ran = compare(receipt(times(0.1)), slower)
+    assert ran.status == 1
+    assert "run time: 99.9 ms → 103 ms" in ran.words or "run time: 100 ms → 103 ms" in ran.words
+    assert "Welch's t-test of the means of the undisturbed runs" in ran.words
+
+
+def test_a_series_with_too_few_undisturbed_runs_says_nothing(compare: Compare) -> None:
+    mostly = [header(), *(repetition(0.1, "disturbed") for _ in range(30)), *map(repetition, times(0.1))]
+    ran = compare(receipt(times(0.1)), mostly)
+    assert ran.status == 3
+    assert "run time" in ran.words
+    assert "cut short, the receipt has no end" in ran.words
+
+
+def test_series_without_a_run_time_are_not_the_same(compare: Compare) -> None:
+    disturbed = [header(opening=calibration()["calibration"]), repetition(0.1, "disturbed"), {"kind": "footer"}]
+    ran = compare(disturbed, disturbed)
+    assert ran.status == 3
+    assert "not known of both sides: run time" in ran.words
+
+
+def test_other_commands_are_told(compare: Compare) -> None:
+    other = receipt(times(0.1), commands=[{"command": "a", "program": "bench2"}])
+    assert "other commands were run: bench before, bench2 after" in compare(receipt(times(0.1)), other).words
+
+
+def test_a_document_of_a_series_is_the_same_as_its_lines(compare: Compare) -> None:
+    lines = receipt(times(0.1))
+    whole = {**lines[0], "kind": "series", "repetitions": lines[1:-1], "footer": lines[-1]}
+    ran = compare(lines, whole)
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
+
+
+def test_a_receipt_and_a_calibration_have_some_figures_in_common(compare: Compare) -> None:
+    opening = {"core": "native", "scheduler": "other", "cpus": [cpu(speed=0.9)], "noise_floor": []}
+    ran = compare(calibration(), receipt(times(0.1), opening=opening))
+    assert ran.status == 1
+    assert "latency work is" not in ran.out
+    assert "known only after: figures run time" in ran.words
+
+
+def test_what_other_cores_measured_before_two_series_is_not_compared_and_the_run_times_are(compare: Compare) -> None:
+    native, python = calibration()["calibration"], calibration(cpu(speed=0.1))["calibration"] | {"core": "python"}
+    before, after = (receipt(times(0.1), opening=opening) for opening in (native, python))
+    ran = compare(before, after)
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
+    assert "speeds not compared: measured by the core native before, python after" in ran.words
+    ran = compare(calibration(), after)
+    assert ran.status == 3
+    assert "not known of both sides: speeds, " in ran.words
