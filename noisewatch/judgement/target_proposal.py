@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 
@@ -10,10 +9,10 @@ from noisewatch.cpus import CpuSet
 from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, unknown
+from noisewatch.judgement.plan.choice import Wishes, best_of, choose
+from noisewatch.judgement.plan.cores import BOOT_CPU, Core, alike, cores_of
 from noisewatch.judgement.terms import Status
 from noisewatch.judgement.verdict import Finding
-
-_BOOT_CPU = 0
 
 
 def proposed_target(case: Case) -> CpuSet | None:
@@ -26,24 +25,22 @@ def proposed_target(case: Case) -> CpuSet | None:
 
 
 def _proposed_target(case: Case) -> CpuSet | None:
-    topology = case.snapshot.topology
-    groups: dict[tuple[object, ...], dict[CpuSet, int]] = defaultdict(dict)
-    for cpu in sorted(case.target & case.running):
-        place = topology.get(cpu)
-        if place is None or not place.siblings or not place.last_level_cache:
-            return None
-        groups[place.node, place.last_level_cache, place.kind, place.capacity].setdefault(place.siblings, cpu)
-    choices = [_without_boot_core(cores) for cores in groups.values()]
-    cores = max(choices, key=len, default={})
-    if not case.running - frozenset().union(*cores):
-        cores = dict([*cores.items()][1:])
-    proposed = frozenset(cores.values())
+    """What a plan would choose of them, as many as lie in one place."""
+    cores = cores_of(case, case.target & case.running)
+    if not cores or not all(core.has_siblings and core.cache for core in cores):
+        return None
+    groups = [_without_boot_core(group) for group in alike(cores)]
+    most = max(map(len, groups))
+    wishes = Wishes(isolated=case.snapshot.isolation.isolated or frozenset())
+    chosen = best_of((choose(group, most, wishes) for group in groups if len(group) == most), wishes)
+    if not case.running - frozenset().union(*(core.cpus for core in chosen)):
+        chosen = chosen[1:]
+    proposed = frozenset(min(core.cpus & case.target) for core in chosen)
     return proposed if proposed and proposed != case.target else None
 
 
-def _without_boot_core(cores: dict[CpuSet, int]) -> dict[CpuSet, int]:
-    others = {siblings: cpu for siblings, cpu in cores.items() if _BOOT_CPU not in siblings}
-    return others or cores
+def _without_boot_core(cores: list[Core]) -> list[Core]:
+    return [core for core in cores if BOOT_CPU not in core.cpus] or cores
 
 
 def is_settled_by(finding: Finding, case: Case, cpus: CpuSet) -> bool:

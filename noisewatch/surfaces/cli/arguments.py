@@ -12,6 +12,7 @@ from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli.options.calibrate import fill_calibrate
 from noisewatch.surfaces.cli.options.compare import fill_compare
 from noisewatch.surfaces.cli.options.history import fill_history
+from noisewatch.surfaces.cli.options.plan import fill_plan
 from noisewatch.surfaces.cli.options.preflight import fill_preflight
 from noisewatch.surfaces.cli.options.run import fill_run
 from noisewatch.surfaces.cli.options.shared import (
@@ -30,6 +31,7 @@ MONITOR, PREFLIGHT, RUN = "monitor", "preflight", "run"
 
 _COMMANDS = {
     "preflight": "check whether a benchmark may start: verdict and exit status",
+    "plan": "propose target CPUs for this machine, and print what keeps everything else off them",
     "run": "run a command, and say of each repetition whether it was disturbed, and by whom",
     "calibrate": "measure the noise that the machine adds to a benchmark's samples",
     "show": "print topology, clocks and IRQs, without a verdict",
@@ -72,6 +74,15 @@ examples:
 
 exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the load did not run all
 the time; a command that is interrupted ends its load
+""",
+    "plan": """\
+examples:
+  noisewatch plan 2                         two cores: which, why, and what to do
+  noisewatch plan 4 --near eth0             four cores near a network card
+  noisewatch plan --cpus 2-5                what is wrong with these, and the same commands
+  noisewatch plan 2 --format script >take.sh; noisewatch plan 2 --format script --undo >give-back.sh
+  noisewatch plan 2 --format cmdline        what to add to the kernel command line; standard error says what to replace
+  noisewatch plan 2 --format systemd        a service that isolates the CPUs while it runs, where the kernel can do so
 """,
     "show": """\
 examples:
@@ -139,8 +150,9 @@ def _fill_explain(parser: ArgumentParser) -> None:
         "--schema",
         nargs="?",
         const="preflight",
-        choices=("preflight", "run", "compare"),
-        help="print the JSON Schema of `--format json` of preflight or compare, or of what `run` writes (json, jsonl)",
+        choices=("preflight", "plan", "run", "compare"),
+        help="print the JSON Schema of `--format json` of preflight, plan or compare, or of what `run` writes (json, "
+        "jsonl)",
     )
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
 
@@ -201,6 +213,7 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
 
 _FILL = {
     "preflight": fill_preflight,
+    "plan": fill_plan,
     "run": fill_run,
     "calibrate": fill_calibrate,
     "show": _fill_show,

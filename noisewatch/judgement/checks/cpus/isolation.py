@@ -61,21 +61,21 @@ def target_not_isolated(case: Case) -> Answer:
     if isolation.partition is None:
         said += " at boot; whether a cgroup partition isolates it is unknown"
     if isolation.partition is not None:
-        return Answer(Status.FAIL, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
+        return Answer(Status.FAIL, said, cpus=open_cpus, evidence=evidence, fix=isolate(case))
     why_not = case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts")
-    return Answer(Status.WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=_isolate(case))
+    return Answer(Status.WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=isolate(case))
 
 
 FEWER_TARGETS = ByHand("choose fewer target CPUs: all other work needs a CPU that is not isolated")
 
 
-def _isolate(case: Case) -> Fix:
+def isolate(case: Case) -> Fix:
     """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
     if not case.online - case.target:
         return Fix(lasting=(FEWER_TARGETS,), needs_root=False)
     option = BootOptions(f"isolcpus=domain,managed_irq,{format_cpu_list(case.target)}")
-    root = case.snapshot.isolation.partitions.root
-    if root is None:
+    root, release = case.snapshot.isolation.partitions.root, release_number(case.snapshot.platform.kernel)
+    if root is None or (release is not None and release < _HAS_ISOLATED_PARTITIONS):
         return Fix(lasting=(option,))
     folder = f"{root.folder}/benchmark"
     earlier = next((each for each in case.snapshot.isolation.partitions.all if each.folder == folder), None)
@@ -85,11 +85,11 @@ def _isolate(case: Case) -> Fix:
         delegate_in=None if root.delegates_cpuset else f"{root.folder}/cgroup.subtree_control",
         earlier=None if earlier is None else (earlier.kind, earlier.wanted),
     )
-    release = release_number(case.snapshot.platform.kernel)
     resets_pins = partition.delegate_in is not None and (release is None or release < _KEEPS_PINS)
     return Fix((partition,), (option, ByHand(_PIN_AGAIN)) if resets_pins else (option,))
 
 
+_HAS_ISOLATED_PARTITIONS = (6, 1)  # "cgroup/cpuset: Add a new isolated cpus.partition type"
 _KEEPS_PINS = (6, 2)  # "sched: Always preserve the user requested cpumask"
 _PIN_AGAIN = "before Linux 6.2, making or removing the partition resets what taskset has set: pin those threads again"
 

@@ -40,7 +40,7 @@ _SIBLING_BUSY = Limit(
         "a thread on the sibling slows the target by a third or more while it runs: 5 % of the time shows in results"
     ),
 )
-_CANNOT_SEE = "cannot see which CPUs of its host share a core"
+CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
 
 @check(
@@ -82,7 +82,7 @@ def _without_siblings(case: Case) -> Answer:
         return Answer(Status.WARN, said, cpus=frozenset(pairs))
     if case.snapshot.platform.virtual == NONE:
         return Answer(Status.PASS, "no other thread shares a target core")
-    return Answer(Status.WARN, f"no sibling is visible, but {case.guest_words} {_CANNOT_SEE}")
+    return Answer(Status.WARN, f"no sibling is visible, but {case.guest_words} {CANNOT_SEE}")
 
 
 def _with_siblings(case: Case) -> Answer:
@@ -122,7 +122,7 @@ def _once_calm(case: Case, worst: float, answer: Answer, fix: Fix) -> Answer:
     if worst > case.bound(_SIBLING_QUIET) or not case.siblings <= (case.snapshot.isolation.isolated or frozenset()):
         return replace(answer, status=Status.WARN, fix=fix)
     if case.snapshot.platform.virtual != NONE:
-        return replace(answer, status=Status.WARN, said=f"{answer.said}; {case.guest_words} {_CANNOT_SEE}", fix=fix)
+        return replace(answer, status=Status.WARN, said=f"{answer.said}; {case.guest_words} {CANNOT_SEE}", fix=fix)
     return answer
 
 

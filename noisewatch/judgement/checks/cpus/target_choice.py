@@ -20,7 +20,7 @@ from noisewatch.kernel.snapshot.knobs import Knob
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
 
-_ALIKE = Limit(
+ALIKE = Limit(
     key="passes",
     name="difference in core capacity that passes",
     value=0.02,
@@ -56,7 +56,7 @@ _WORK_DIFFERS = Limit(
         f"{CPUS}/cpuN/{RANKING}",
         f"{MICROBENCHMARK}, where no file gives the kind",
     ),
-    limits=(_ALIKE, _WORK_ALIKE, _WORK_DIFFERS),
+    limits=(ALIKE, _WORK_ALIKE, _WORK_DIFFERS),
     why=(
         "With several kinds of cores, the time depends mainly on which core the benchmark gets. Even among equal "
         "cores, favoured ones clock a few per cent higher."
@@ -87,14 +87,14 @@ def target_cores_differ(case: Case) -> Answer:
         least, most = min(strength_by_cpu.values()), max(strength_by_cpu.values())
         evidence[f"{what.replace(' ', '_')}_by_cpu"] = {str(cpu): each for cpu, each in strength_by_cpu.items()}
         difference = 1 - least / most
-        if difference > case.bound(_ALIKE):
+        if difference > case.bound(ALIKE):
             weaker = frozenset(cpu for cpu, each in strength_by_cpu.items() if each < most)
             said = f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others"
             return Answer(
                 Status.WARN,
                 said,
                 measured=difference,
-                limit=case.bound(_ALIKE),
+                limit=case.bound(ALIKE),
                 unit="share",
                 cpus=weaker,
                 evidence=evidence,

@@ -46,6 +46,10 @@ def _schema(command: str) -> str:
         from noisewatch.surfaces.reports.run.receipt import schema_of_run
 
         return schema_of_run()
+    if command == "plan":
+        from noisewatch.surfaces.reports.plan.json import schema_of_plan
+
+        return schema_of_plan()
     if command == "compare":
         from noisewatch.surfaces.reports.compare.json import schema_of_comparison
 

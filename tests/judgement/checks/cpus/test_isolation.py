@@ -87,7 +87,7 @@ def test_no_task_may_run_on_no_cpu() -> None:
     ("release", "controllers", "is_told"),
     [
         ("6.1.0", "cpu", True),
-        ("5.15.0-91-generic", "cpu", True),
+        ("6.1.99-generic", "cpu", True),
         ("6.2.0", "cpu", False),
         ("6.1.0", "cpuset cpu", False),
     ],
@@ -101,3 +101,10 @@ def test_a_partition_that_resets_affinities_says_so(release: str, controllers: s
     fix = answered("target-not-isolated", files).fix
     assert fix is not None
     assert ("resets what taskset has set" in (fix.persist or "")) is is_told
+
+
+def test_linux_before_6_1_has_no_isolated_partitions_to_propose() -> None:
+    files = {"/sys/devices/system/cpu/isolated": "\n", "/proc/sys/kernel/osrelease": "6.0.19\n"}
+    fix = answered("target-not-isolated", files).fix
+    assert fix is not None
+    assert (fix.now, fix.needs_reboot) == (None, True)

@@ -1,0 +1,166 @@
+"""A plan: the target CPUs, what speaks for and against them, what there is to do, and how the benchmark is started."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from noisewatch.cpus import fitting_cpu_list, format_cpu_list, name_cpus
+from noisewatch.judgement.plan.criteria import Criterion, Judged, judge_proposal
+from noisewatch.judgement.plan.proposal import Proposal
+from noisewatch.judgement.plan.steps import Steps, steps_for
+from noisewatch.judgement.terms import Status
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.records import dataclass
+
+_BENCHMARK = "./benchmark"
+_WIDEST_LIST = 24
+_CGROUPS = "/sys/fs/cgroup"
+
+
+@dataclass(frozen=True, slots=True)
+class StartLine:
+    """A command that starts the benchmark, or belongs to it, and what it is for."""
+
+    about: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked of a machine for a benchmark."""
+
+    proposal: Proposal
+    criteria: tuple[Judged, ...]
+    steps: Steps
+
+    @property
+    def headline(self) -> str:
+        """`CPUs 2-3 (2 cores of node 0, L3 of CPUs 0-7, performance cores)`; of what is not known, nothing."""
+        proposal = self.proposal
+        words = [_cores_and_nodes(proposal), *_caches(proposal), *_kinds(proposal)]
+        return f"{name_cpus(proposal.run)} ({', '.join(words)})"
+
+    @property
+    def cost(self) -> str:
+        """`takes 4 of 16 CPUs from everybody else`."""
+        proposal = self.proposal
+        lost = len(proposal.taken & proposal.case.online)
+        return f"takes {lost} of {len(proposal.case.online)} CPUs from everybody else"
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether nothing has to be done to isolate them."""
+        answer = next(each.answer for each in self.criteria if each.criterion == Criterion.ISOLATED)
+        return answer.status == Status.PASS
+
+    @property
+    def why_no_partition(self) -> str | None:
+        """Why the CPUs cannot be isolated without a reboot; None where they can, or are isolated already."""
+        if self.is_isolated or self.steps.partition is not None:
+            return None
+        if not self.proposal.housekeeping:
+            return "The CPUs cannot be isolated: no core is left for all other work."
+        case = self.proposal.case
+        if case.snapshot.isolation.partition is None:
+            why = case.why_unknown(_CGROUPS, "/proc/self/mounts", "/proc")
+            return f"Whether the CPUs can be isolated without a reboot is not known: {why}"
+        return (
+            "The CPUs cannot be isolated without a reboot: that needs cgroup v2 with the cpuset controller, and Linux "
+            "6.1 or newer."
+        )
+
+    @property
+    def partition(self) -> str | None:
+        """The folder of the isolated partition that the benchmark has to be started in; None where in none."""
+        made = self.steps.partition
+        if made is not None:
+            return made.folder
+        found = self.proposal.case.snapshot.isolation.partitions.all
+        fitting = (each for each in found if each.invalid_reason is None and self.proposal.run <= (each.has or set()))
+        return next((each.folder for each in fitting if each.kind == "isolated"), None)
+
+    @property
+    def membind(self) -> str:
+        """The nodes to take memory from; empty where there is one node, or none is known."""
+        proposal = self.proposal
+        nodes = proposal.readings.nodes.with_memory or proposal.case.snapshot.settings.memory_nodes or frozenset()
+        return format_cpu_list(proposal.memory_nodes) if len(nodes) > 1 else ""
+
+    @property
+    def start_lines(self) -> tuple[StartLine, ...]:
+        """How the benchmark is started once all is done."""
+        listed, run = format_cpu_list(self.proposal.run), self.pinned
+        lines = [StartLine("check", f"noisewatch preflight --cpus {listed}")]
+        lines.append(StartLine("watched", " ".join(["noisewatch", "run", *self._run_options, "--", _BENCHMARK])))
+        if self.partition is not None:
+            lines.append(StartLine("enter", f"echo $$ | sudo tee {self.partition}/cgroup.procs"))
+        lines.append(StartLine("run", f"{run} {_BENCHMARK}"))
+        lines.append(StartLine("real-time", f"sudo chrt --fifo 1 {run} {_BENCHMARK}"))
+        return tuple(lines)
+
+    @property
+    def pinned(self) -> str:
+        """`taskset -c 2-3 numactl --membind=0`: numactl itself refuses isolated CPUs."""
+        listed = format_cpu_list(self.proposal.run)
+        return f"taskset -c {listed}{f' numactl --membind={self.membind}' if self.membind else ''}"
+
+    @property
+    def _run_options(self) -> list[str]:
+        membind = ["--membind", self.membind] if self.membind else []
+        spread = ["--spread"] if len(self.proposal.run) > 1 else []
+        return ["--cpus", format_cpu_list(self.proposal.run), *membind, *spread]
+
+    @property
+    def given_options(self) -> dict[str, str]:
+        """What the kernel was booted with of what is to be added: it is to be replaced."""
+        options = self.proposal.case.snapshot.platform.options or {}
+        names = {word.partition("=")[0] for word in self.steps.kernel_arguments.split()}
+        return {name: ",".join(options[name]) for name in sorted(names) if name in options}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before any of it is done."""
+        return tuple(_notes(self))
+
+
+def plan_of(proposal: Proposal) -> Plan:
+    """Judges the proposal, and asks what there is to do."""
+    return Plan(proposal, judge_proposal(proposal), steps_for(proposal))
+
+
+def _cores_and_nodes(proposal: Proposal) -> str:
+    """`2 cores of node 0`; CPUs, where it is not known which of them share a core."""
+    count, nodes = len(proposal.cores), proposal.nodes
+    what = "core" if all(core.has_siblings for core in proposal.cores) else "CPU"
+    where = f" of node{'s' if len(nodes) > 1 else ''} {format_cpu_list(nodes)}" if nodes else ""
+    return f"{count} {what}{'s' if count > 1 else ''}{where}"
+
+
+def _caches(proposal: Proposal) -> list[str]:
+    caches = {core.cache for core in proposal.cores}
+    if None in caches:
+        return []
+    if len(caches) > 1:
+        return [f"{len(caches)} last-level caches"]
+    level = proposal.case.snapshot.topology[proposal.cores[0].first].cache_level
+    below = partial(fitting_cpu_list, width=_WIDEST_LIST)
+    return [f"L{level} of {name_cpus(cache, below)}" for cache in caches if cache is not None]
+
+
+def _kinds(proposal: Proposal) -> list[str]:
+    kinds = {core.kind for core in proposal.cores}
+    return [f"{kind} cores" for kind in sorted(kind for kind in kinds if kind is not None and kind != NONE)]
+
+
+def _notes(plan: Plan) -> list[str]:
+    notes = []
+    if len(plan.proposal.run) > 1:
+        notes.append(
+            "The scheduler does not spread threads over isolated CPUs: pin each to one of its own (noisewatch run "
+            "--spread, taskset, OMP_PLACES)."
+        )
+    notes.append(
+        "Real-time (chrt) only where other tasks cannot be kept away: the kernel stops such tasks for 50 ms in each "
+        "second, unless kernel.sched_rt_runtime_us is -1."
+    )
+    return notes

@@ -1,0 +1,148 @@
+"""Target CPUs that are proposed, or taken as given, with all that they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import UsageError
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.plan.choice import Wishes, choose
+from noisewatch.judgement.plan.cores import BOOT_CPU, Core, cores_of, for_housekeeping, online_of
+from noisewatch.judgement.plan.fixed_irqs import fixed_irqs_by_cpu
+from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.cpus.target import Target
+from noisewatch.kernel.snapshot.placement import PlacementReadings
+from noisewatch.records import dataclass
+
+_PROPOSED, _GIVEN = "proposed by a plan", "as requested"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The benchmark runs on `run`. The case has them as its target, of which `cores` are the cores."""
+
+    case: Case
+    readings: PlacementReadings
+    run: CpuSet
+    cores: tuple[Core, ...]
+    is_given: bool
+
+    @property
+    def taken(self) -> CpuSet:
+        """Those and the other threads of their cores; never CPU 0, unless it was asked for."""
+        threads = frozenset().union(*(core.cpus for core in self.cores))
+        return self.run | (threads - {BOOT_CPU})
+
+    @property
+    def idle(self) -> CpuSet:
+        """Where nothing is to run, not even the benchmark."""
+        return self.taken - self.run
+
+    @property
+    def housekeeping(self) -> CpuSet:
+        return online_of(self.case) - self.taken
+
+    @property
+    def of_taken(self) -> Case:
+        """The machine with all that is taken as its target: what the commands are for."""
+        return _with_target(self.case, self.taken, self.case.snapshot.target.chosen_by)
+
+    @property
+    def ranking(self) -> Mapping[int, int]:
+        return ranking_of(self.readings)
+
+    @property
+    def near(self) -> CpuSet | None:
+        return near_device(self.case, self.readings)
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        """Those that are known of the CPUs to run on."""
+        return frozenset(core.node for core in self.cores if core.node is not None)
+
+    @property
+    def memory_nodes(self) -> frozenset[int]:
+        """Where its memory should be: their own nodes, or the nearest where these have none."""
+        with_memory = self.readings.nodes.with_memory
+        own = self.nodes if with_memory is None else self.nodes & with_memory
+        if own or not with_memory or not self.nodes:
+            return own
+        known = self.readings.nodes.distances.get(min(self.nodes), {})
+        nearest = sorted((known[node], node) for node in with_memory if node in known)
+        return frozenset(node for _, node in nearest[:1])
+
+    def why_unread(self, *paths: str) -> str:
+        """The reason that the first of the paths, or anything below it, gave no answer."""
+        snapshot = replace(self.case.snapshot, reason_by_path=self.readings.reason_by_path)
+        return replace(self.case, snapshot=snapshot).why_unknown(*paths)
+
+
+def given(case: Case, readings: PlacementReadings, cpus: CpuSet) -> Proposal:
+    """These CPUs, whatever they are."""
+    return _proposal(case, readings, cpus, is_given=True)
+
+
+def propose(case: Case, readings: PlacementReadings, count: int) -> Proposal:
+    """A thread of each of the `count` best cores. Raises UsageError where so many cannot be taken."""
+    online = online_of(case)
+    if not online:
+        raise UsageError(f"no CPU is known to be online: {case.why_unknown(f'{CPUS}/online')}")
+    isolated = case.snapshot.isolation.isolated or frozenset()
+    cores = cores_of(case, online, ranking_of(readings))
+    usable = _usable(case, readings)
+    kept = for_housekeeping(cores, usable, isolated)
+    free = [core for core in cores if core not in kept and (usable is None or core.cpus <= usable)]
+    if count > len(free):
+        raise UsageError(_why_not(count, len(free), cores, kept, usable))
+    wishes = Wishes(
+        near=near_device(case, readings),
+        isolated=isolated,
+        fixed_irqs_by_cpu=fixed_irqs_by_cpu(case),
+        nodes=readings.nodes,
+        busy=frozenset().union(*(core.cpus for core in kept)),
+    )
+    chosen = choose(free, count, wishes)
+    return _proposal(case, readings, frozenset(core.first for core in chosen), is_given=False)
+
+
+def _proposal(case: Case, readings: PlacementReadings, run: CpuSet, is_given: bool) -> Proposal:
+    about = _with_target(case, run, _GIVEN if is_given else _PROPOSED)
+    settings = replace(about.snapshot.settings, core_ranking=readings.core_ranking)
+    about = replace(about, snapshot=replace(about.snapshot, settings=settings, pin_trial=readings.pin_trial))
+    return Proposal(about, readings, run, tuple(cores_of(about, run, ranking_of(readings))), is_given)
+
+
+def _with_target(case: Case, cpus: CpuSet, chosen_by: str) -> Case:
+    return replace(case, snapshot=replace(case.snapshot, target=Target(cpus, chosen_by)))
+
+
+def _usable(case: Case, readings: PlacementReadings) -> CpuSet | None:
+    """Where this process can be pinned to, and what only those inside a partition can; None where nobody can say."""
+    granted = readings.pin_trial.granted
+    return None if granted is None else granted | (case.snapshot.isolation.partition or frozenset())
+
+
+def _why_not(count: int, most: int, cores: list[Core], kept: list[Core], usable: CpuSet | None) -> str:
+    has = f"the machine has {len(cores)} core{'s' if len(cores) != 1 else ''} online"
+    outside = sum(not core.cpus <= usable for core in cores) if usable is not None else 0
+    refused = f", {outside} of them outside this process's cpuset" if outside else ""
+    needed = ", ".join(str(core.first) for core in kept)
+    kept_words = f", and that of CPU {needed} is needed for all other work" if needed else ""
+    can = f"at most {most} can be taken" if most else "none can be taken"
+    return f"{count} core{'s' if count != 1 else ''}: {can} ({has}{refused}{kept_words})"
+
+
+def near_device(case: Case, readings: PlacementReadings) -> CpuSet | None:
+    """The CPUs near the device that was asked for; None without one, or where that is not known."""
+    device = readings.device
+    if device is None or device.node is None:
+        return None
+    of_node = frozenset(cpu for cpu, place in case.snapshot.topology.items() if place.node == device.node)
+    return (device.cpus or of_node) & online_of(case) or None
+
+
+def ranking_of(readings: PlacementReadings) -> Mapping[int, int]:
+    """By the kernel, or by the firmware where that has none."""
+    return readings.core_ranking or readings.highest_performance

@@ -1,0 +1,83 @@
+"""Where a device is: at which memory node, and near which CPUs.
+
+    /sys/class/net/eth0/device/numa_node            1       (-1: the firmware does not tell)
+    /sys/class/net/eth0/device/local_cpulist        8-15    (of PCI devices)
+    /sys/class/block/nvme0n1/…  /sys/class/infiniband/mlx5_0/…  /sys/bus/pci/devices/0000:3b:00.0/…
+
+Only a device on PCI, or on another bus that knows nodes, has these files. A disk, or a virtio interface, lies below
+one: its folder's parents are looked at, the nearest first.
+https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
+from noisewatch.kernel.numbers import integer_from
+from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+_CLASSES = ("net", "block", "nvme", "infiniband", "drm")
+_PLACES = (*(f"/sys/class/{name}" for name in _CLASSES), "/sys/bus/pci/devices")
+_NAME = regex(r"[\w:@-][\w.:@-]{0,63}")
+_SHORT_ADDRESS = regex(r"[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
+_CONTROLLER = regex(r"nvme\d{1,4}")  # of a namespace with several ways to it
+_NODE_UNKNOWN = -1
+_MOST_LEVELS = 12
+_MOST_BARE = 2  # folders in a row that are no device: `net`, `block`, and then the top
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlace:
+    """`node` is None where nobody tells; `cpus` where it tells no more than its node. `told_by` is the file."""
+
+    name: str
+    node: int | None
+    cpus: CpuSet | None
+    told_by: str | None
+
+
+def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
+    """Of a network interface, a disk, or a PCI device by its address; None where there is no such device."""
+    wanted = f"0000:{name}" if _SHORT_ADDRESS.fullmatch(name) else name
+    if _NAME.fullmatch(wanted) is None:
+        return None
+    known = (place for place in _PLACES if wanted in (reader.names_or_none(place, expected=False) or ()))
+    folder = next(known, None)
+    return None if folder is None else _read_place(reader, wanted, f"{folder}/{wanted}")
+
+
+def read_device_names(reader: Reader) -> list[str]:
+    """The network interfaces and disks that a device is behind."""
+    listed = ((place, name) for place in _PLACES[:2] for name in reader.names_or_none(place, expected=False) or ())
+    return [clean(name) for place, name in listed if reader.names_or_none(f"{place}/{name}/device", expected=False)]
+
+
+def _read_place(reader: Reader, name: str, folder: str) -> DevicePlace:
+    silent = None
+    for place in _folders(reader, folder):
+        path = f"{place}/numa_node"
+        node = reader.parsed(path, integer_from(_NODE_UNKNOWN), expected=False)
+        if node is not None and node != _NODE_UNKNOWN:
+            cpus = reader.parsed(f"{place}/local_cpulist", parse_nonempty_cpu_list, expected=False)
+            return DevicePlace(name, node, cpus, path)
+        silent = path if silent is None and node is not None else silent
+    return DevicePlace(name, None, None, silent)
+
+
+def _folders(reader: Reader, folder: str) -> Iterator[str]:
+    """The device's own, those of the controllers behind it, and those above, as the kernel resolves them."""
+    yield f"{folder}/device"
+    for name in reader.names_or_none(f"{folder}/device", expected=False) or ():
+        if _CONTROLLER.fullmatch(name):
+            yield f"{folder}/device/{name}/device"
+    bare = 0
+    for level in range(_MOST_LEVELS):
+        place = folder + "/.." * level
+        bare = 0 if "uevent" in (reader.names_or_none(place, expected=False) or ()) else bare + 1
+        if bare == _MOST_BARE:
+            return
+        yield place

@@ -1,0 +1,57 @@
+"""A plan of target CPUs for a machine: what is read for it, and what is asked."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.plan.cores import online_of
+from noisewatch.judgement.plan.plan import Plan, plan_of
+from noisewatch.judgement.plan.proposal import given, propose
+from noisewatch.kernel.snapshot.placement import find_device, read_placement
+from noisewatch.kernel.snapshot.snapshot import read_snapshot
+from noisewatch.kernel.system.device_place import DevicePlace
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine import Machine
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.machines import MachineOptions, snapshot_options
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+DEFAULT_COUNT = 1  # a benchmark of one thread, which takes the least from everybody else
+_MOST_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """How many cores are wanted, or else which CPUs the machine's options name; and near which device."""
+
+    machine: MachineOptions = field(default_factory=MachineOptions)
+    count: int | None = None
+    near: str | None = None
+
+
+def make_plan(machine: Machine, options: PlanOptions) -> Plan:
+    """The plan for the machine as it is now; of a recording, as it was at its end. Raises UsageError."""
+    if options.count is not None and options.machine.cpus is not None:
+        raise UsageError("COUNT and --cpus exclude each other")
+    asked = snapshot_options(options.machine, machine)
+    if isinstance(machine, Recording):
+        machine.go_to_end()
+    snapshot = read_snapshot(machine, asked, TaskReader())
+    device = None if options.near is None else _device(machine, options.near)
+    case = Case(snapshot)
+    readings = read_placement(machine, online_of(case), device)
+    if asked.cpus is not None:
+        return plan_of(given(case, readings, asked.cpus))
+    return plan_of(propose(case, readings, DEFAULT_COUNT if options.count is None else options.count))
+
+
+def _device(machine: Machine, name: str) -> DevicePlace:
+    found = find_device(machine, name)
+    if isinstance(found, DevicePlace):
+        return found
+    there = ", ".join(found[:_MOST_NAMED]) + (", …" if len(found) > _MOST_NAMED else "")
+    known = f"there are {there}, and PCI addresses such as 0000:3b:00.0" if found else "none can be seen here"
+    raise UsageError(f"--near {clean(name)!r}: no such network interface, disk or PCI device; {known}")

@@ -1,0 +1,33 @@
+"""`noisewatch plan [COUNT | --cpus LIST]`"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+from noisewatch.errors import UsageError
+from noisewatch.operations.machines import open_machine
+from noisewatch.operations.plan import PlanOptions, make_plan
+from noisewatch.surfaces.cli.common import machine_options, report_damage
+from noisewatch.surfaces.output import opened_output, takes_colour, takes_unicode, width
+from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions, plan_remarks, render_plan
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the plan; nothing of it is done."""
+    if arguments.undo and arguments.format != "script":
+        raise UsageError("--undo: only with --format script")
+    options = PlanOptions(machine=machine_options(arguments), count=arguments.count, near=arguments.near)
+    machine = open_machine(options.machine)
+    with opened_output(arguments.output) as output:
+        plan = make_plan(machine, options)
+        shown = PlanRenderOptions(
+            width=width(),
+            in_colour=takes_colour(arguments.output),
+            in_unicode=takes_unicode(arguments.output),
+        )
+        output.write(render_plan(plan, arguments.format, shown, arguments.undo).encode("utf-8", "replace"))
+    for remark in plan_remarks(plan, arguments.format):
+        print(f"noisewatch: {remark}", file=sys.stderr)
+    report_damage(machine)
+    return 0

@@ -1,0 +1,1 @@
+"""A plan of target CPUs in each format."""

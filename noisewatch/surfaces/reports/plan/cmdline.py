@@ -1,0 +1,28 @@
+"""What a plan adds to the kernel's command line: one line, for a boot loader's configuration.
+
+It has no comments: what to know of it is for standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noisewatch.judgement.plan.plan import Plan
+from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
+from noisewatch.surfaces.reports.plan.words import left_out, not_known, one_line, replaced_options
+from noisewatch.text import printable
+
+
+def render(plan: Plan, options: PlanRenderOptions) -> str:
+    """The options; nothing where there is none to add."""
+    arguments = printable(plan.steps.kernel_arguments)
+    return f"{arguments}\n" if arguments else ""
+
+
+def remarks(plan: Plan) -> Iterator[str]:
+    """What the line replaces, and what it lacks."""
+    yield from replaced_options(plan)
+    if plan.why_no_partition is not None:
+        yield one_line(plan.why_no_partition)
+    yield from (f"left out: {each}" for each in left_out(plan))
+    yield from (f"not known: {one_line(each)}" for each in not_known(plan))

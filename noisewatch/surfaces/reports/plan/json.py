@@ -1,0 +1,71 @@
+"""A plan as JSON, and the schema of it."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from noisewatch import __version__
+from noisewatch.judgement.plan.criteria import Judged
+from noisewatch.judgement.plan.plan import Plan
+from noisewatch.judgement.plan.steps import Step
+from noisewatch.surfaces.reports.machine.json import describe_machine
+from noisewatch.surfaces.reports.parts.culprits import describe_fix
+from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
+
+SCHEMA_VERSION = 1
+
+
+def render(plan: Plan, options: PlanRenderOptions) -> str:
+    """All of `plan --format json`."""
+    return json.dumps(describe_plan(plan), indent=1, allow_nan=False) + "\n"
+
+
+def describe_plan(plan: Plan) -> dict[str, Any]:
+    """The plan as one object. Keys are only ever added."""
+    proposal, steps = plan.proposal, plan.steps
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "noisewatch": __version__,
+        "machine": describe_machine(proposal.case.snapshot),
+        "is_given": proposal.is_given,
+        "cpus": sorted(proposal.run),
+        "idle": sorted(proposal.idle),
+        "taken": sorted(proposal.taken),
+        "housekeeping": sorted(proposal.housekeeping),
+        "online": sorted(proposal.case.online),
+        "cores": [sorted(core.cpus) for core in proposal.cores],
+        "memory_nodes": sorted(proposal.memory_nodes),
+        "said": plan.headline,
+        "cost": plan.cost,
+        "criteria": [_criterion(judged) for judged in plan.criteria],
+        "steps": [_step(step) for step in steps.all],
+        "kernel_arguments": steps.kernel_arguments,
+        "replaced_arguments": plan.given_options,
+        "unknown": dict(steps.unknown),
+        "left_out": dict(steps.left_out),
+        "start": [{"about": line.about, "command": line.command} for line in plan.start_lines],
+    }
+
+
+def schema_of_plan() -> str:
+    """The schema's text (draft 2020-12)."""
+    return files(__package__).joinpath("plan.schema.json").read_text("utf-8")
+
+
+def _criterion(judged: Judged) -> dict[str, Any]:
+    answer = judged.answer
+    return {
+        "id": judged.criterion.replace(" ", "-"),
+        "status": answer.status,
+        "said": answer.said,
+        "reason": answer.reason,
+        "cpus": sorted(answer.cpus),
+        "evidence": dict(answer.evidence),
+        "reads": list(judged.reads),
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {"check": step.check.id, "about": step.about, **describe_fix(step.fix)}

@@ -1,0 +1,45 @@
+"""A plan as a shell script, and the script that brings back what was read."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.plan.plan import Plan
+from noisewatch.judgement.plan.steps import Step
+from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
+from noisewatch.surfaces.reports.plan.words import about, boot_notes, left_out, not_known, one_line
+from noisewatch.surfaces.reports.verdict.fix_script import script, script_comments, script_head, script_steps
+
+
+def render(plan: Plan, options: PlanRenderOptions) -> str:
+    """What to run now; in its comments what would make it last, what is not known, and how the benchmark is started."""
+    steps = plan.steps
+    comments = [
+        *script_comments("Not isolated by this script:", [one_line(plan.why_no_partition or "")]),
+        *script_comments("For good: append this to the kernel command line, and reboot.", [steps.kernel_arguments]),
+        *script_comments("Of these options:", list(boot_notes(plan)) if steps.kernel_arguments else []),
+        *script_comments(
+            "To make the rest permanent:", [f"{each.check.id}: {each.fix.persist}" for each in steps.lasting]
+        ),
+        *script_comments("Left out:", list(left_out(plan))),
+        *script_comments("Not known, and so left out:", list(not_known(plan))),
+        *script_comments("To run the benchmark:", [f"{each.about}: {each.command}" for each in plan.start_lines]),
+    ]
+    head = script_head("Keeps everything else off the CPUs of a benchmark", about(plan))
+    return script(head, script_steps((_heading(step), step.fix.now) for step in steps.now), comments, {})
+
+
+def render_undo(plan: Plan, options: PlanRenderOptions) -> str:
+    """Brings back the values that were read, in the reverse order."""
+    undone = [(step, step.fix.undo) for step in reversed(plan.steps.now)]
+    files = [(step, step.fix.undo_files) for step in plan.steps.lasting if step.fix.undo_files]
+    comments = [
+        *script_comments(
+            "If this was appended to the kernel command line, remove it and reboot:", [plan.steps.kernel_arguments]
+        ),
+        *script_comments("Not undone by this script:", [step.check.id for step, command in undone if command is None]),
+    ]
+    head = script_head("Restores what noisewatch read before the plan", about(plan))
+    return script(head, script_steps((_heading(step), command) for step, command in [*undone, *files]), comments, {})
+
+
+def _heading(step: Step) -> str:
+    return f"{step.check.id}: {step.about}"

@@ -1,0 +1,65 @@
+"""What several formats of a plan say in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.finding_words import describe_host
+from noisewatch.judgement.plan.plan import Plan
+from noisewatch.text import printable
+
+NOT_HERE = "Run these on the machine that was read, not here."
+
+
+def about(plan: Plan) -> str:
+    """The machine and the CPUs, in a line."""
+    return f"{describe_host(plan.proposal.case.snapshot)}; {plan.headline}"
+
+
+def placement(plan: Plan) -> str:
+    """`run on 2-3, leave 10-11 idle`."""
+    proposal = plan.proposal
+    idle = f", leave {format_cpu_list(proposal.idle)} idle" if proposal.idle else ""
+    return f"run on {format_cpu_list(proposal.run)}{idle}"
+
+
+def boot_notes(plan: Plan) -> Iterator[str]:
+    """What to know of the kernel's options."""
+    arguments = plan.steps.kernel_arguments
+    yield from replaced_options(plan)
+    if "nohz_full=" in arguments:
+        yield (
+            "nohz_full stops the tick only while one thread can run on a CPU, and makes its calls into the kernel "
+            "slower."
+        )
+    if "isolcpus=" in arguments and plan.steps.partition is not None:
+        yield (
+            "Prefer the partition: it needs no reboot, and can be taken back. isolcpus is deprecated, but it alone "
+            "keeps interrupts away that the kernel manages (managed_irq)."
+        )
+
+
+def replaced_options(plan: Plan) -> Iterator[str]:
+    """What has to go from the command line, which would have these options twice."""
+    if plan.steps.kernel_arguments and plan.proposal.case.snapshot.platform.options is None:
+        yield "Whether the command line has any of these options now is not known."
+    for name, value in plan.given_options.items():
+        yield one_line(f"The command line has {name}={value} now: replace that.")
+
+
+def left_out(plan: Plan) -> Iterator[str]:
+    """What this kernel cannot do, or has no command, by the check that asks for it."""
+    for check, why in plan.steps.left_out.items():
+        yield one_line(f"{check}: {why}")
+
+
+def one_line(text: str) -> str:
+    """For a comment, or a line of standard error."""
+    return " ".join(printable(text).split())
+
+
+def not_known(plan: Plan) -> Iterator[str]:
+    """Which checks could not say whether there is anything to do."""
+    for check, reason in plan.steps.unknown.items():
+        yield f"{check}: {reason}"

@@ -1,0 +1,28 @@
+"""Plans for written machines."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.check import Answer
+from noisewatch.judgement.plan.criteria import Criterion
+from noisewatch.judgement.plan.plan import Plan
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.plan import PlanOptions, make_plan
+from tests.written import Files, WrittenMachine
+from tests.written.topologies import machine_of
+
+
+def planned(
+    files: Files | WrittenMachine, count: int | None = None, cpus: str | None = None, near: str | None = None
+) -> Plan:
+    """What is proposed for so many cores, or said of these CPUs."""
+    machine = files if isinstance(files, WrittenMachine) else machine_of(files)
+    return make_plan(machine, PlanOptions(machine=MachineOptions(cpus=cpus), count=count, near=near))
+
+
+def run_on(plan: Plan) -> list[int]:
+    return sorted(plan.proposal.run)
+
+
+def answer(plan: Plan, criterion: Criterion) -> Answer:
+    """What is said by it."""
+    return next(each.answer for each in plan.criteria if each.criterion == criterion)

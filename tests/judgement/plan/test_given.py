@@ -1,0 +1,52 @@
+"""What is said of CPUs that the user names, and what is done for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.judgement.plan.criteria import Criterion
+from noisewatch.judgement.terms import Status
+from tests.judgement.plan.planned import answer, planned, run_on
+from tests.written.topologies import WrittenCore, cores, files_of
+
+
+@pytest.mark.parametrize(
+    ("cpus", "criterion", "status", "said"),
+    [
+        ("0", Criterion.HOUSEKEEPING, Status.FAIL, "CPU 0 keeps the time"),
+        ("8", Criterion.HOUSEKEEPING, Status.FAIL, "CPU 8 shares a core with CPU 0"),
+        ("0-15", Criterion.HOUSEKEEPING, Status.FAIL, "no core is left for all other work"),
+        ("2,10", Criterion.CORES, Status.WARN, "CPUs 2,10 share cores: run on 2, and leave 10 idle"),
+        ("3-4", Criterion.NODE, Status.WARN, "nodes 0-1, at a distance of up to 21"),
+        ("3-4", Criterion.CACHE, Status.WARN, "2 last-level caches: CPUs 3, 4"),
+        ("2-3", Criterion.CORES, Status.PASS, "2 cores; CPUs 10-11, their other threads, stay idle"),
+    ],
+)
+def test_what_is_wrong_with_them_is_said(cpus: str, criterion: Criterion, status: Status, said: str) -> None:
+    found = answer(planned(files_of(cores(8, 2, sockets=2)), cpus=cpus), criterion)
+    assert (found.status, found.said.startswith(said)) == (status, True), found
+
+
+def test_slow_cores_are_told() -> None:
+    shape = [WrittenCore((cpu,), khz=5_000_000 if cpu < 4 else 3_000_000) for cpu in range(8)]
+    assert answer(planned(files_of(shape), cpus="4-5"), Criterion.KIND).status == Status.WARN
+    assert answer(planned(files_of(shape), cpus="3-4"), Criterion.KIND).said.startswith("cores of several kinds")
+
+
+def test_an_offline_cpu_is_brought_online_first() -> None:
+    plan = planned(files_of(cores(4), offline=[3]), cpus="3")
+    assert answer(plan, Criterion.USABLE).said == "CPU 3: not online"
+    assert plan.steps.now[0].fix.now == "echo 1 | sudo tee /sys/devices/system/cpu/cpu3/online"
+
+
+def test_cpu_0_is_not_taken_with_its_sibling() -> None:
+    plan = planned(files_of(cores(4, 2)), cpus="4")
+    assert (run_on(plan), sorted(plan.proposal.taken)) == ([4], [4])
+
+
+def test_they_are_taken_as_given_with_the_same_steps_as_proposed_ones() -> None:
+    files = files_of(cores(8, 2))
+    proposed = planned(files, 2)
+    given = planned(files, cpus="1-2")
+    assert run_on(proposed) == run_on(given)
+    assert proposed.steps == given.steps

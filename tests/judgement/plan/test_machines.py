@@ -1,0 +1,178 @@
+"""Which CPUs are proposed on machines of all shapes."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.plan.criteria import Criterion
+from noisewatch.judgement.terms import Status
+from tests.judgement.plan.planned import answer, planned, run_on
+from tests.written import without
+from tests.written.quiet_machine import CPUS
+from tests.written.topologies import WrittenCore, cores, files_of, machine_of
+
+_HYBRID = [
+    *(WrittenCore((2 * core, 2 * core + 1), khz=5_000_000) for core in range(4)),
+    *(WrittenCore((8 + core,), khz=3_600_000) for core in range(8)),
+]
+_BIG_LITTLE = [
+    *(WrittenCore((cpu,), cache=0, capacity=400, khz=2_000_000) for cpu in range(4)),
+    *(WrittenCore((cpu,), cache=1, capacity=1024) for cpu in range(4, 8)),
+]
+
+
+@pytest.mark.parametrize("sockets", [1, 2, 4, 8])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_whole_cores_of_one_node_and_cache_away_from_cpu_0(sockets: int, threads: int) -> None:
+    shape = cores(8 * sockets, threads, sockets=sockets, caches=2)
+    plan = planned(files_of(shape), 3)
+    own = [core for core in shape if core.cpus[0] in run_on(plan)]
+    assert len(own) == 3
+    assert plan.proposal.taken == {cpu for core in own for cpu in core.cpus}
+    assert len({(core.node, core.cache) for core in own}) == 1
+    assert own[0].cache != 0  # which is CPU 0's
+    assert all(each.answer.status in (Status.PASS, Status.NOT_APPLICABLE) for each in plan.criteria)
+
+
+def test_more_than_a_cache_holds_stays_in_the_node_and_is_said() -> None:
+    plan = planned(files_of(cores(16, 2, sockets=2, caches=2)), 6)
+    assert run_on(plan) == [8, 9, 10, 11, 12, 13]
+    assert answer(plan, Criterion.NODE).status == Status.PASS
+    assert answer(plan, Criterion.CACHE).status == Status.WARN
+    assert answer(plan, Criterion.CACHE).said == "2 last-level caches: CPUs 8-11, 12-13"
+
+
+def test_more_than_a_node_holds_takes_the_nearest_node() -> None:
+    plan = planned(files_of(cores(16, sockets=4)), 5)
+    assert sorted(plan.proposal.nodes) in ([1, 2], [2, 3])
+    assert answer(plan, Criterion.NODE).said.endswith("at a distance of up to 21")
+
+
+def test_performance_cores_come_first() -> None:
+    plan = planned(files_of(_HYBRID), 2)
+    assert (run_on(plan), sorted(plan.proposal.idle)) == ([2, 4], [3, 5])
+    assert plan.headline == "CPUs 2,4 (2 cores of node 0, L3 of CPUs 0-15, performance cores)"
+
+
+def test_efficiency_cores_are_proposed_where_there_are_too_few_others_and_that_is_said() -> None:
+    plan = planned(files_of(_HYBRID), 4)
+    assert run_on(plan) == [8, 9, 10, 11]
+    assert answer(plan, Criterion.KIND).said == "efficiency cores; CPUs 0-7 are performance cores"
+
+
+def test_big_cores_come_before_little_ones() -> None:
+    assert run_on(planned(files_of(_BIG_LITTLE), 4)) == [4, 5, 6, 7]
+    assert run_on(planned(files_of(_BIG_LITTLE), 1)) == [4]
+
+
+def test_the_strongest_of_equal_cores_come_first_if_they_are_enough() -> None:
+    shape = [WrittenCore((cpu,), khz=4_500_000 if cpu in (5, 6) else 4_300_000) for cpu in range(8)]
+    assert run_on(planned(files_of(shape), 2)) == [5, 6]
+    three = planned(files_of(shape), 3)
+    assert run_on(three) == [1, 2, 3]
+    assert answer(three, Criterion.KIND).said.endswith("CPUs 5-6 would be up to 4% stronger")
+
+
+def test_a_core_that_the_kernel_ranks_highest_comes_first() -> None:
+    ranks = {f"{CPUS}/cpu{cpu}/cpufreq/amd_pstate_prefcore_ranking": f"{200 + (cpu == 3)}\n" for cpu in range(4)}
+    assert run_on(planned(files_of(cores(4)) | ranks, 1)) == [3]
+
+
+def test_the_firmwares_scale_is_asked_where_the_kernel_ranks_nothing() -> None:
+    told = {f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf": f"{150 + 20 * (cpu == 2)}\n" for cpu in range(4)}
+    assert run_on(planned(files_of(cores(4)) | told, 1)) == [2]
+
+
+def test_offline_cpus_are_never_proposed() -> None:
+    plan = planned(files_of(cores(6, 2), offline=[1, 2, 8]), 2)
+    assert run_on(plan) == [3, 4]
+    assert not plan.proposal.taken & {1, 2, 8}
+
+
+def test_where_cpu_0_is_offline_the_first_that_is_not_does_the_housekeeping() -> None:
+    plan = planned(files_of(cores(8, sockets=2), offline=[0, 1, 2, 3]), 3)
+    assert run_on(plan) == [5, 6, 7]
+    assert plan.proposal.housekeeping == {4}
+
+
+def test_a_node_without_memory_is_never_proposed_if_there_are_others() -> None:
+    shape = cores(12, sockets=3)
+    assert planned(files_of(shape, nodes_without_memory=[1]), 3).proposal.nodes == {2}
+    assert planned(files_of(shape, nodes_without_memory=[2]), 3).proposal.nodes == {1}
+
+
+def test_memory_is_bound_to_the_nearest_node_that_has_some() -> None:
+    files = files_of(cores(8, sockets=2), memory_nodes=[2, 3], nodes_without_memory=[0, 1])
+    plan = planned(files, 2)
+    assert (plan.proposal.nodes, plan.membind) == (frozenset({1}), "2")
+    assert answer(plan, Criterion.MEMORY).said == "no memory at node 1; the nearest that has is node 2"
+
+
+def test_memory_without_cpus_is_nowhere_to_run() -> None:
+    plan = planned(files_of(cores(4), memory_nodes=[1]), 2)
+    assert (run_on(plan), plan.membind) == ([1, 2], "0")
+
+
+def test_memory_is_bound_to_nothing_where_there_is_one_node() -> None:
+    assert planned(files_of(cores(4)), 1).membind == ""
+
+
+def test_isolated_cpus_come_before_others() -> None:
+    plan = planned(files_of(cores(8)) | {f"{CPUS}/isolated": "5-6\n"}, 2)
+    assert run_on(plan) == [5, 6]
+    assert answer(plan, Criterion.ISOLATED).said == "isolated already"
+    assert "isolcpus" not in plan.steps.kernel_arguments
+
+
+def test_cpus_outside_the_callers_cpuset_are_not_proposed_and_it_keeps_one_core() -> None:
+    plan = planned(machine_of(files_of(cores(8)), may_use=[4, 5, 6]), 2)
+    assert run_on(plan) == [5, 6]
+    with pytest.raises(UsageError, match=r"3 cores: at most 2 can be taken .* 5 of them outside"):
+        planned(machine_of(files_of(cores(8)), may_use=[4, 5, 6]), 3)
+
+
+@pytest.mark.parametrize(
+    ("count", "asked", "most"),
+    [(4, 4, "at most 3 can be taken"), (4, 10**9, "at most 3 can be taken"), (1, 1, "none can be taken")],
+)
+def test_too_many_cores_are_refused_with_the_most_that_is_possible(count: int, asked: int, most: str) -> None:
+    with pytest.raises(UsageError, match=most):
+        planned(files_of(cores(count)), asked)
+
+
+def test_cores_with_interrupts_that_cannot_be_moved_come_last() -> None:
+    files = files_of(cores(4)) | {
+        "/proc/irq/25/smp_affinity_list": "1-3\n",
+        "/proc/irq/25/effective_affinity_list": "1\n",
+    }
+    fixed = machine_of(files, modes={"/proc/irq/25/smp_affinity": 0o444})
+    assert run_on(planned(fixed, 1)) == [2]
+    given = planned(machine_of(files, modes={"/proc/irq/25/smp_affinity": 0o444}), cpus="1")
+    assert answer(given, Criterion.INTERRUPTS).said == (
+        "1 interrupt on CPU 1 that only the kernel can move: 25 nvme0q1"
+    )
+
+
+def test_what_is_not_told_is_unknown_and_never_claimed() -> None:
+    files = files_of(cores(4))
+    hidden = [f"{CPUS}/cpu{cpu}/{name}" for cpu in range(4) for name in ("topology", "cache", "cpufreq", "node0")]
+    bare = without(files, *hidden, "/sys/devices/system/node", "/proc/irq")
+    plan = planned(machine_of(bare, is_copy=True), 2)
+    assert plan.headline == "CPUs 1-2 (2 CPUs)"
+    told = {each.criterion: each.answer.status for each in plan.criteria}
+    silent = {
+        Criterion.CORES, Criterion.HOUSEKEEPING, Criterion.KIND, Criterion.CACHE, Criterion.NODE, Criterion.MEMORY,
+        Criterion.INTERRUPTS,
+    }  # fmt: skip
+    assert {criterion for criterion, status in told.items() if status == Status.UNKNOWN} == silent
+    assert all(answer(plan, criterion).reason for criterion in silent)
+
+
+def test_a_guest_does_not_know_which_cpus_share_a_core() -> None:
+    guest = files_of(cores(4)) | {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+    found = answer(planned(guest, 1), Criterion.CORES)
+    assert (found.status, found.reason) == (
+        Status.UNKNOWN,
+        "a virtual machine cannot see which CPUs of its host share a core",
+    )

@@ -1,0 +1,54 @@
+"""CPUs near a device."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.plan.criteria import Criterion
+from noisewatch.judgement.terms import Status
+from tests.judgement.plan.planned import answer, planned, run_on
+from tests.written.topologies import cores, files_of
+
+_CARD = "/sys/class/net/eth0/device"
+_TWO_NODES = files_of(cores(8, sockets=2))
+
+
+def _at(node: int) -> dict[str, str]:
+    return {f"{_CARD}/numa_node": f"{node}\n"}
+
+
+@pytest.mark.parametrize(("node", "run"), [(0, [1, 2]), (1, [4, 5])])
+def test_they_are_of_its_node(node: int, run: list[int]) -> None:
+    plan = planned(_TWO_NODES | _at(node), 2, near="eth0")
+    assert run_on(plan) == run
+    assert answer(plan, Criterion.DEVICE).said == f"eth0 is at node {node} as well"
+
+
+def test_those_that_are_not_are_told() -> None:
+    plan = planned(_TWO_NODES | _at(0), 4, near="eth0")
+    found = answer(plan, Criterion.DEVICE)
+    assert found.status == Status.WARN
+    assert found.said.endswith("(near it: 0-3)")
+
+
+def test_a_machine_that_does_not_tell_says_so() -> None:
+    found = answer(planned(_TWO_NODES | _at(-1), 1, near="eth0"), Criterion.DEVICE)
+    assert (found.status, found.reason) == (
+        Status.UNKNOWN,
+        "this machine does not tell at which node eth0 is: numa_node is -1",
+    )
+
+
+def test_on_bare_metal_with_one_node_all_is_near() -> None:
+    found = answer(planned(files_of(cores(4)) | _at(-1), 1, near="eth0"), Criterion.DEVICE)
+    assert (found.status, found.said) == (Status.PASS, "this machine has one node")
+
+
+def test_an_unknown_device_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(UsageError, match="'eth7': no such network interface, disk or PCI device; there are eth0"):
+        planned(_TWO_NODES | _at(0), 1, near="eth7")
+
+
+def test_nothing_of_devices_is_judged_without_the_question() -> None:
+    assert all(each.criterion != Criterion.DEVICE for each in planned(_TWO_NODES, 1).criteria)
