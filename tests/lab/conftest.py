@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.lab import Lab, LabFailed
-from tests.lab.machine import ISOLATED, NOHZ_FULL, ONE_CPU, PLAIN, REALTIME, Variant, kernel_image
+from tests.lab.machine import ISOLATED, NOHZ_FULL, ONE_CPU, PLAIN, REALTIME, REBUILT, Variant, kernel_image
 
 _BOOTS = 3
 
@@ -68,4 +68,10 @@ def nohz_full() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def realtime() -> Iterator[Lab]:
     with _booted(REALTIME) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def rebuilt() -> Iterator[Lab]:
+    with _booted(REBUILT) as lab:
         yield lab

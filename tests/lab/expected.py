@@ -33,6 +33,10 @@ LABS_OWN = {
     "hardware-counters-unusable": "warn",
     **dict.fromkeys(("machine-checks", "throttled", "processor-hot", "power-limit-lowered"), "unknown"),
     **dict.fromkeys(("debug-kernel", "burstable-instance"), "unknown"),  # no /boot, no cloud
+    "machine-changed": "not-applicable",  # no history is kept
+    "not-the-machine-wanted": "not-applicable",  # none is asked for
+    "clock-rate-wrong": "not-applicable",  # it is compared beside a calibration
+    "memory-from-other-nodes": "not-applicable",  # the isolated CPUs lie in both nodes
     "boot-options-pending": "not-applicable",  # this host's /etc may tell of another kernel
     **dict.fromkeys(
         ("energy-preference-not-performance", "services-on-target", "custom-scheduler-loaded"),
@@ -49,7 +53,10 @@ _WAVERS = {  # between pass and this
 }
 
 QUIET = {each.id: "ignored" if each.asks_calibration else "pass" for each in CATALOGUE} | LABS_OWN
-ON_ONE_NODE = QUIET | {"target-cpus-far-apart": "pass"}  # for targets that are chosen so
+ON_ONE_NODE = QUIET | {  # for targets that are chosen so
+    "target-cpus-far-apart": "pass",
+    "memory-from-other-nodes": "warn",  # nobody binds it
+}
 UNTUNED = QUIET | {
     "governor-not-performance": "fail",
     "irq-routed-to-target": "warn",

@@ -20,6 +20,7 @@ class Variant:
     kernel_options: tuple[str, ...] = ()
     cpus: int = 8
     kernel: str = "stock"  # the folder that set_up unpacked it into
+    memory_gb: int = 2  # of eight CPUs: a gigabyte in the first node, the rest in the second
 
 
 _ANY_MACHINE = (
@@ -38,13 +39,19 @@ PLAIN = Variant("plain")
 ONE_CPU = Variant("one-cpu", cpus=1)
 NOHZ_FULL = Variant("nohz-full", ("nohz_full=2,3,6,7",))
 REALTIME = Variant("realtime", kernel="realtime")  # the kernel that has the osnoise tracer
-VARIANTS = {variant.name: variant for variant in (ISOLATED, PLAIN, ONE_CPU, NOHZ_FULL, REALTIME)}
+REBUILT = Variant("rebuilt", (*ISOLATED.kernel_options, "audit=0"), memory_gb=3)  # what `isolated` may be one day
+VARIANTS = {variant.name: variant for variant in (ISOLATED, PLAIN, ONE_CPU, NOHZ_FULL, REALTIME, REBUILT)}
 
-_EIGHT_CPUS = (
-    *("-smp", "8,sockets=2,cores=2,threads=2"),
-    *("-object", "memory-backend-ram,id=m0,size=1G", "-object", "memory-backend-ram,id=m1,size=1G"),
-    *("-numa", "node,cpus=0-3,memdev=m0", "-numa", "node,cpus=4-7,memdev=m1"),
-)
+
+def _eight_cpus(memory_gb: int) -> tuple[str, ...]:
+    return (
+        *("-smp", "8,sockets=2,cores=2,threads=2"),
+        *("-object", "memory-backend-ram,id=m0,size=1G"),
+        *("-object", f"memory-backend-ram,id=m1,size={memory_gb - 1}G"),
+        *("-numa", "node,cpus=0-3,memdev=m0", "-numa", "node,cpus=4-7,memdev=m1"),
+    )
+
+
 _DEVICES = (
     # acpi-cpufreq refuses what QEMU is by default; erms and fsrm emulate the clearing of memory byte by byte.
     *("-cpu", "max,vendor=GenuineIntel,family=6,model=85,erms=off,fsrm=off"),
@@ -64,11 +71,11 @@ def boot_command(variant: Variant, image: Path, frequency_table: Path, script: s
     """Boots the machine with this host's files as its own, and runs `script` in it; None: a shell on its console."""
     return [
         *(str(_BIN / "virtme-run"), "--kimg", str(image), "--mods=auto", "--rw", "--pwd", "--force-9p"),
-        *("--disable-kvm", "--disable-microvm", "--cpus", str(variant.cpus), "--memory", "2G"),
+        *("--disable-kvm", "--disable-microvm", "--cpus", str(variant.cpus), "--memory", f"{variant.memory_gb}G"),
         *(word for option in (*_ANY_MACHINE, *variant.kernel_options) for word in ("-a", option)),
         *(("--script-sh", script) if script is not None else ()),
         "--qemu-opts",
-        *(_EIGHT_CPUS if variant.cpus == 8 else ()),
+        *(_eight_cpus(variant.memory_gb) if variant.cpus == 8 else ()),
         *_DEVICES,
         *("-acpitable", f"file={frequency_table}"),
     ]

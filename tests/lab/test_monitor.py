@@ -64,7 +64,6 @@ def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, 
         isolated.stop(pid)
 
 
-@pytest.mark.lab_core
 def test_a_cpu_that_goes_and_comes_back_while_the_monitor_and_a_recording_run(isolated: Lab, monitor: Screen) -> None:
     recorder = isolated.start("noisewatch record --duration 600 hotplug.nw")
     isolated.do("until grep -q . hotplug.nw; do sleep 0.5; done")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.lab.expected import finding
 from tests.lab.lab import Lab
+from tests.lab.tuning import settings
 
 _SETTINGS = "--sample 0 --no-calibration"
 _GROUPS = "/sys/fs/cgroup"
@@ -45,3 +48,24 @@ def test_a_partition_that_overlaps_another_group_is_reported_with_the_kernels_re
         assert plain.read(f"{_GROUPS}/bench/cpuset.cpus.partition") == "isolated"
     finally:
         plain.do(f"rmdir {_GROUPS}/bench {_GROUPS}/other; echo -cpuset > {_GROUPS}/cgroup.subtree_control")
+
+
+def test_the_script_of_a_plan_takes_its_cpus_twice_and_the_undo_gives_all_of_them_back(plain: Lab) -> None:
+    wish = "noisewatch plan --cpus 2-3"
+    before = (settings(plain), plain.show()["cpus"])
+    plan = json.loads(plain.do(f"{wish} --format json"))
+    plain.do(f"{wish} --format script >take.sh; {wish} --format script --undo >back.sh")
+    try:
+        for _ in range(2):
+            plain.do("sh take.sh")
+        assert plain.show()["cpus"]["isolated_by"] == {"boot": [], "partition": plan["taken"]}
+        assert settings(plain) != before[0]
+        found = {each["id"]: each for each in plain.preflight(_SETTINGS)["findings"]}
+        assert found["target-not-isolated"]["status"] == "pass"
+        assert found["irq-routed-to-target"]["status"] in ("pass", "warn")  # some leave with their next interrupt
+        allowed = plain.do("noisewatch run --calibration 0 -- grep Cpus_allowed_list /proc/self/status")
+        assert allowed.split()[1] in ("2-3", "2-3,6-7")
+    finally:
+        for _ in range(2):
+            plain.do("sh back.sh")
+    assert (settings(plain), plain.show()["cpus"]) == before
