@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -30,17 +28,23 @@ _DRAWN_WITH_RICH = ("tui/draw/line_view", "tui/draw/text_row")
 FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither makes anything spin
 
 
+@cache
+def _nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
 def _named(path: Path) -> Iterator[tuple[str, str]]:
     """The modules that a file imports, with the name that it takes of each."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield from ((node.module, name.name) for name in node.names)
         elif isinstance(node, ast.Import):
             yield from ((name.name, "") for name in node.names)
 
 
-def _imports(path: Path) -> set[str]:
-    return {module for module, _ in _named(path)}
+@cache
+def _imports(path: Path) -> frozenset[str]:
+    return frozenset(module for module, _ in _named(path))
 
 
 def _modules_of(root: Path, room: str = ".") -> dict[str, Path]:
@@ -72,7 +76,7 @@ def _measuring_surfaces(root: Path) -> set[str]:
     """Surfaces that would pin, sleep or spin by themselves."""
     found = set()
     for name, path in _modules_of(root, "surfaces").items():
-        calls = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+        calls = {node.attr for node in _nodes_of(path) if isinstance(node, ast.Attribute)}
         taken = {f"{module}.{what}" for module, what in _named(path) if "machine.spinning" in module}
         taken = {each for each in taken if each.rpartition(".")[2] not in FROM_SPINNING}
         found |= {f"{name}: {what}" for what in (calls & (MEASURING - {"sleep"})) | taken}
@@ -113,7 +117,7 @@ def _shared_class_names(root: Path) -> set[str]:
     names = Counter(
         node.name
         for path in _modules_of(root).values()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in _nodes_of(path)
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     return {name for name, count in names.items() if count > 1}
@@ -124,7 +128,7 @@ def _broad_handlers(root: Path) -> set[str]:
     return {
         f"{name}:{node.lineno}"
         for name, path in _modules_of(root).items()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in _nodes_of(path)
         if isinstance(node, ast.ExceptHandler)
         if node.type is None or "Exception" in {each.id for each in ast.walk(node.type) if isinstance(each, ast.Name)}
     }
@@ -242,6 +246,7 @@ def test_what_breaks_a_rule_is_found(
         ("prometheus_client", {"surfaces/reports/verdict/prometheus.py"}),
         ("psutil", {"kernel/tasks/sessions.py"}),
         ("cronsim", {"judgement/checks/tasks/scheduled.py"}),
+        ("markdown_it", {"surfaces/reports/topics/parsed.py"}),
     ],
 )
 def test_a_library_has_its_place(package: str, only: set[str]) -> None:
@@ -253,47 +258,3 @@ def test_the_pure_rooms_touch_nothing_outside(room: str) -> None:
     outside = {"os", "sys", "time", "pathlib", "subprocess", "socket", "io", "threading"}
     users = {name: _imports(path) & outside for name, path in _modules_of(ROOT, room).items()}
     assert {path: names for path, names in users.items() if names} == {}
-
-
-@pytest.mark.parametrize(
-    "command",
-    [["show"], ["preflight", "--sample", "0", "--no-calibration"], ["--version"], ["explain"]],
-    ids=lambda command: command[0],
-)
-def test_a_command_for_scripts_loads_no_library_that_it_does_not_need(command: list[str]) -> None:
-    program = (
-        "import sys\n"
-        "from noisewatch.surfaces.cli import main\n"
-        "try:\n"
-        f"    main({command!r})\n"
-        "except SystemExit:\n"
-        "    pass\n"
-        "loaded = {name.split('.')[0] for name in sys.modules}\n"
-        "print(sorted(loaded & {'textual', 'plotext', 'rich', 'hashlib', 'difflib'}), file=sys.stderr)\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout != ""
-    assert ran.stderr.splitlines()[-1] == "[]"
-
-
-_MEASURING = ("kernel.trace.collector", "kernel.frequency.clock_readings", "model.trace", "operations.calibrate")
-_FLOORS = ("judgement.noise.floor", "model.calibration")
-_LIGHT = [
-    ("import noisewatch.operations.frame.frame", ("judgement.checks", "kernel", "surfaces")),
-    ("import noisewatch.surfaces.cli.commands.show", ("judgement.checks", "judgement.verdict")),
-    (
-        "import noisewatch.surfaces.cli.commands.preflight, noisewatch.surfaces.reports.verdict.text",
-        _MEASURING + _FLOORS,
-    ),
-    ("import noisewatch.surfaces.cli.commands.monitor", ("judgement.checks", "kernel.reader", "machine.live", "model")),
-    ("import noisewatch.surfaces.tui.first_picture", ("judgement.checks", "kernel.snapshot", "surfaces.tui.app")),
-    ("import noisewatch.operations.sampler, noisewatch.kernel.snapshot.snapshot", ("judgement", "operations.frame")),
-]
-
-
-@pytest.mark.parametrize(("program", "rooms"), _LIGHT, ids=lambda value: str(value).rpartition(".")[2])
-def test_what_comes_first_is_imported_without_what_comes_later(program: str, rooms: tuple[str, ...]) -> None:
-    loaded = f"{program}, sys; print(*(name for name in sys.modules if name.startswith('noisewatch.')))"
-    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
-    heavy = tuple(f"noisewatch.{room}" for room in rooms)
-    assert [name for name in ran.stdout.split() if name.startswith(heavy)] == []

@@ -14,6 +14,7 @@ from noisewatch.surfaces.cli.options.compare import fill_compare
 from noisewatch.surfaces.cli.options.history import fill_history
 from noisewatch.surfaces.cli.options.plan import fill_plan
 from noisewatch.surfaces.cli.options.preflight import fill_preflight
+from noisewatch.surfaces.cli.options.recordings import fill_record, fill_screenshot
 from noisewatch.surfaces.cli.options.run import fill_run
 from noisewatch.surfaces.cli.options.shared import (
     SHORTEST_SAMPLE_S,
@@ -23,9 +24,9 @@ from noisewatch.surfaces.cli.options.shared import (
     add_output,
     add_record,
     add_tracer,
-    calibration_seconds,
     seconds,
 )
+from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
 
 MONITOR, PREFLIGHT, RUN = "monitor", "preflight", "run"
 
@@ -35,7 +36,7 @@ _COMMANDS = {
     "run": "run a command, and say of each repetition whether it was disturbed, and by whom",
     "calibrate": "measure the noise that the machine adds to a benchmark's samples",
     "show": "print topology, clocks and IRQs, without a verdict",
-    "explain": "explain one check, or list them all",
+    "explain": "explain a check or a topic of benchmarking, or list them all",
     "history": "show how this machine's speed and noise developed, and what changed when they did",
     "compare": "show what differs between two verdicts, calibrations, recordings or receipts",
     "trace": "trace the target CPUs and name the culprits",
@@ -145,7 +146,13 @@ def _fill_trace(parser: ArgumentParser) -> None:
 
 def _fill_explain(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target, or an area")
+    what.add_argument(
+        "id",
+        metavar="ID",
+        nargs="?",
+        help=f"a check, such as tasks-on-target; an area; a topic ({', '.join(TOPICS)}); or {ALL_TOPICS}, which lists "
+        "these (default: a list of all checks and topics; as JSON of the checks alone)",
+    )
     what.add_argument(
         "--schema",
         nargs="?",
@@ -154,61 +161,13 @@ def _fill_explain(parser: ArgumentParser) -> None:
         help="print the JSON Schema of `--format json` of preflight, plan or compare, or of what `run` writes (json, "
         "jsonl)",
     )
-    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+    parser.add_argument(
+        "--format", choices=("text", "markdown", "json"), default="text", help="output format (default text)"
+    )
 
 
 def _fill_completion(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
-
-
-def _fill_record(parser: ArgumentParser) -> None:
-    add_machine_options(parser, SUPPRESS)
-    add_interval(parser, SUPPRESS)
-    parser.add_argument(
-        "file", metavar="FILE", help="recording to write; an older recording is overwritten, no other file is"
-    )
-    parser.add_argument(
-        "--duration",
-        metavar="SECONDS",
-        type=seconds(0),
-        default=60.0,
-        help="duration (default 60; Ctrl-C ends it sooner)",
-    )
-    parser.add_argument(
-        "--calibration",
-        metavar="SECONDS",
-        type=calibration_seconds,
-        default=0.0,
-        help="length of a microbenchmark at the end (default 0: none)",
-    )
-    parser.add_argument("--identify", action="store_true", help="include host name and full kernel command line")
-
-
-def _fill_screenshot(parser: ArgumentParser) -> None:
-    add_machine_options(parser, SUPPRESS)
-    add_interval(parser, SUPPRESS)
-    parser.add_argument(
-        "files", metavar="FILE", nargs="+", help="picture to write: .svg, or .png (needs resvg-py); or both"
-    )
-    parser.add_argument("--size", metavar="COLUMNSxLINES", default="100x30", help="terminal size (default 100x30)")
-    parser.add_argument("--keys", metavar="KEYS", default="", help="keys to press first, such as s or question_mark,j")
-    parser.add_argument(
-        "--at",
-        metavar="SECONDS",
-        type=seconds(0.0),
-        help="snapshot to show, in seconds from the start of the recording (default: the last)",
-    )
-    parser.add_argument(
-        "--from",
-        dest="begin_s",
-        metavar="SECONDS",
-        type=seconds(0.0),
-        help="draw an animated SVG of the recording from there on",
-    )
-    parser.add_argument(
-        "--to", dest="end_s", metavar="SECONDS", type=seconds(0.0), help="end of the animation (default: the end)"
-    )
-    parser.add_argument("--theme", choices=("dark", "light"), default="dark", help="colours (default dark)")
 
 
 _FILL = {
@@ -221,9 +180,9 @@ _FILL = {
     "history": fill_history,
     "compare": fill_compare,
     "trace": _fill_trace,
-    "record": _fill_record,
+    "record": fill_record,
     "completion": _fill_completion,
-    "screenshot": _fill_screenshot,
+    "screenshot": fill_screenshot,
 }
 
 

@@ -14,13 +14,22 @@ from noisewatch.judgement.checks.tasks.jobs import machine_locked
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity
 from noisewatch.operations.wanted import read_description
+from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
 
 T = TypeVar("T")
 
 _MOST_NEAR = 4
-_AREA_BY_WORD = {  # as the kernel's files, or other tools, call what the area is about
+_NAME_BY_WORD = {  # as the kernel's files, or other tools and guides, call what the area or the topic is about
     **dict.fromkeys(("irq", "irqs", "softirq", "interrupt", "nmi", "ipi"), "interrupts"),
     **dict.fromkeys(("freq", "frequency", "cpufreq"), "clock"),
+    **dict.fromkeys(("smt", "ht", "hyperthreads", "hyperthreading", "hyper-threading", "siblings"), "hyper-threads"),
+    **dict.fromkeys(("aslr", "alignment", "pgo", "link-order"), "layout"),
+    **dict.fromkeys(("mean", "minimum", "variance", "deviation", "significance", "samples"), "statistics"),
+    **dict.fromkeys(("isolcpus", "nohz", "nohz_full", "cpuset", "affinity", "pinning"), "isolation"),
+    **dict.fromkeys(("vm", "vms", "cloud", "hypervisor", "guest"), "virtual-machines"),
+    **dict.fromkeys(("github", "gitlab", "runner", "runners"), "ci"),
+    **dict.fromkeys(("boost", "p-states"), "turbo"),
+    **dict.fromkeys(("nodes", "membind", "numactl"), "numa"),
 }
 
 
@@ -52,9 +61,9 @@ def check_named(name: str, option: str = "") -> Check:
     """The check. Raises UsageError, with what may have been meant."""
     found = {each.id: each for each in CATALOGUE}.get(name)
     if found is None:
-        listed = areas() if not option else []  # `explain` takes either
-        kind = "check or area" if listed else "check"
-        raise UsageError(_unknown(option, name, kind, [*listed, *(each.id for each in CATALOGUE)]))
+        listed = [] if option else [*areas(), *TOPICS, ALL_TOPICS]  # `explain` takes either
+        kind = "check, area or topic" if listed else "check"
+        raise UsageError(_unknown(option, name, kind, dict.fromkeys([*listed, *(each.id for each in CATALOGUE)])))
     return found
 
 
@@ -133,10 +142,10 @@ def _unknown(option: str, name: str, kind: str, known: Iterable[str]) -> str:
 
 
 def _near(name: str, known: list[str]) -> list[str]:
-    """Those that may have been meant: the area that is called otherwise, names that hold it, and similar ones."""
+    """Those that may have been meant: what is called otherwise, names that hold it, and similar ones."""
     from difflib import get_close_matches  # for names that are written wrongly
 
     word = name.lower()
-    meant = [_AREA_BY_WORD[word]] if _AREA_BY_WORD.get(word) in known else []
+    meant = [_NAME_BY_WORD[word]] if _NAME_BY_WORD.get(word) in known else []
     holding = [each for each in known if word and word in each]
     return list(dict.fromkeys([*meant, *holding, *get_close_matches(word, known, n=3, cutoff=0.5)]))[:_MOST_NEAR]

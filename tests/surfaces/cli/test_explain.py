@@ -13,25 +13,27 @@ from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
+from noisewatch.program import started_by
 from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
 from noisewatch.surfaces.reports.explain import differences
+from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
 from tests import CHECKOUT
 from tests.surfaces.running import Run
 
 _IDS = [each.id for each in CATALOGUE]
-_KNOWN = {*_IDS, *(each.area for each in CATALOGUE)}
+_KNOWN = {*_IDS, *(each.area for each in CATALOGUE), *TOPICS, ALL_TOPICS}
 
 
 def test_the_list_has_one_row_for_each_check(run: Run) -> None:
     ran = run("explain")
-    ids = [line.split()[0] for line in ran.out.splitlines()]
+    ids = [line.split()[0] for line in ran.out.partition("\n\n")[0].splitlines()]
     assert (ids[0], sorted(ids[1:])) == ("CHECK", sorted(_IDS))
     assert (ran.status, ran.err) == (0, "")
 
 
 @pytest.mark.parametrize("check", CATALOGUE, ids=lambda check: check.id)
 def test_a_row_tells_area_severity_and_question(run: Run, check: Check) -> None:
-    (row,) = [line for line in run("explain").out.splitlines() if line.split()[0] == check.id]
+    (row,) = [line for line in run("explain").out.splitlines() if line.startswith(f"{check.id} ")]
     assert row.split()[1:3] == [check.area, check.severity]
     assert row.endswith(check.question)
 
@@ -74,7 +76,7 @@ def test_prose_is_wrapped_to_the_terminal(run: Run, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_list_goes_from_area_to_area(run: Run) -> None:
-    areas = [line.split()[1] for line in run("explain").out.splitlines()[1:]]
+    areas = [line.split()[1] for line in run("explain").out.partition("\n\n")[0].splitlines()[1:]]
     changes = [area for area, before in zip(areas, ["", *areas], strict=False) if area != before]
     assert len(changes) == len(set(changes)) > 5
 
@@ -144,13 +146,13 @@ def test_a_shell_reads_the_completions(run: Run, shell: str, tmp_path: Path) -> 
 def test_a_word_that_is_no_check_has_the_area_and_near_names_suggested(run: Run, word: str, area: str) -> None:
     ran = run("explain", word)
     assert ran.status == 2
-    assert f"there is no such check or area; did you mean {area}" in ran.err
+    assert f"there is no such check, area or topic; did you mean {area}" in ran.err
 
 
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "screenshot"])
 def test_help_ends_with_examples_that_can_be_parsed(command: str) -> None:
     _, commands = build_parsers()
-    help_text = commands[command].format_help()
+    help_text = commands[command].format_help().replace(f"sudo {started_by()} ", "sudo noisewatch ")
     examples = help_text.partition("examples:\n")[2].partition("\n\n")[0].splitlines()
     assert len(examples) >= 3
     for line in examples:

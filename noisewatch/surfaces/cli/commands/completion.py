@@ -8,8 +8,19 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.surfaces.cli.arguments import build_parsers
 from noisewatch.surfaces.cli.rules import areas
 from noisewatch.surfaces.output import print_answer
+from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
 
-_FILES = ("--sysroot", "--replay", "--output", "--record", "--config", "--fix-script", "--undo-script", "file")
+_FILES = (
+    "--sysroot",
+    "--replay",
+    "--output",
+    "--record",
+    "--machine",
+    "--config",
+    "--fix-script",
+    "--undo-script",
+    "file",
+)
 
 
 def run(arguments: Namespace) -> int:
@@ -18,7 +29,7 @@ def run(arguments: Namespace) -> int:
 
     parser, commands = build_parsers()
     checks = [each.id for each in CATALOGUE]
-    _offer(commands["explain"], "id", checks)
+    _offer(commands["explain"], "id", list(dict.fromkeys([*TOPICS, ALL_TOPICS, *areas(), *checks])))
     for option in ("--select", "--ignore"):
         _offer(commands["preflight"], option, [*checks, *areas()])
     for each in (parser, *commands.values()):

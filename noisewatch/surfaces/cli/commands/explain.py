@@ -1,14 +1,16 @@
-"""`noisewatch explain [ID | --schema [COMMAND]]`"""
+"""`noisewatch explain [ID | TOPIC | --schema [COMMAND]]`"""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import Any
 
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.checks import check_with_id
-from noisewatch.surfaces.output import print_answer, width
+from noisewatch.judgement.terms import Area
+from noisewatch.surfaces.output import print_answer, takes_colour, width
 from noisewatch.surfaces.reports.explain import (
     describe_check,
     markdown_of_catalogue,
@@ -16,12 +18,14 @@ from noisewatch.surfaces.reports.explain import (
     text_of_catalogue,
     text_of_check,
 )
+from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics.pages import markdown_of_topics, text_of_topics
 
 _WIDEST = 100
 
 
 def run(arguments: Namespace) -> int:
-    """Prints one check's page, the list of all or of an area, or a schema."""
+    """Prints the page of a check or a topic, the list of all or of an area, or a schema."""
     print_answer(_asked(arguments))
     return 0
 
@@ -29,16 +33,19 @@ def run(arguments: Namespace) -> int:
 def _asked(arguments: Namespace) -> str:
     if arguments.schema:
         return _schema(arguments.schema)
+    if arguments.id in TOPICS:
+        return _topic(arguments.id, arguments.format)
+    if arguments.id == ALL_TOPICS:
+        return _topics(arguments.format)
     found = check_with_id(arguments.id) if arguments.id is not None else None
     if found is not None:
         return _page(found, arguments.format)
-    # Imported here, as these import all checks: the page of one does without the others.
-    from noisewatch.judgement.catalogue import CATALOGUE
+    # Imported here, as this imports all checks: the page of one does without the others.
     from noisewatch.surfaces.cli.rules import areas, check_named
 
     if arguments.id is not None and arguments.id not in areas():
         return _page(check_named(arguments.id), arguments.format)
-    return _listed([each for each in CATALOGUE if arguments.id in (None, each.area)], arguments.format)
+    return _listed(arguments.id, arguments.format)
 
 
 def _schema(command: str) -> str:
@@ -59,13 +66,47 @@ def _schema(command: str) -> str:
     return schema_of_verdict()
 
 
-def _listed(checks: Sequence[Check], form: str) -> str:
+def _listed(area: str | None, form: str) -> str:
+    """The checks of the area; without one all, and then the topics. As JSON they stay the array that they were."""
+    checks = _checks(area)
     if form == "json":
-        return json.dumps([describe_check(each) for each in checks], indent=1) + "\n"
-    return markdown_of_catalogue(checks) if form == "markdown" else text_of_catalogue(checks)
+        return _json([describe_check(each) for each in checks])
+    listed = markdown_of_catalogue(checks) if form == "markdown" else text_of_catalogue(checks)
+    return listed if area is not None else f"{listed}\n{_topics(form)}"
+
+
+def _checks(area: str | None = None) -> Sequence[Check]:
+    from noisewatch.judgement.catalogue import CATALOGUE
+
+    return [each for each in CATALOGUE if area in (None, each.area)]
 
 
 def _page(found: Check, form: str) -> str:
     if form == "json":
-        return json.dumps(describe_check(found), indent=1) + "\n"
+        return _json(describe_check(found))
     return markdown_of_check(found) if form == "markdown" else text_of_check(found, min(width(), _WIDEST))
+
+
+def _topics(form: str) -> str:
+    if form == "json":
+        from noisewatch.surfaces.reports.topics.report import describe_topic
+
+        return _json([describe_topic(topic, _checks()) for topic in TOPICS])
+    return markdown_of_topics() if form == "markdown" else text_of_topics()
+
+
+def _topic(topic: str, form: str) -> str:
+    """Its page; where an area has its name, the checks of that too."""
+    # Imported here, as the list of all does without the reader of Markdown.
+    from noisewatch.surfaces.reports.topics.report import describe_topic, markdown_of_topic, text_of_topic
+
+    if form == "json":
+        return _json(describe_topic(topic, _checks()))
+    of_area = _checks(topic) if topic in set(Area) else []
+    if form == "markdown":
+        return markdown_of_topic(topic, of_area)
+    return text_of_topic(topic, of_area, min(width(), _WIDEST), takes_colour(None))
+
+
+def _json(said: Any) -> str:
+    return json.dumps(said, indent=1) + "\n"

@@ -1,0 +1,29 @@
+"""The topics' pages, as they lie in the package: Markdown with a title, a summary, sections and sources."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.topics.names import TOPICS
+
+
+def read_page(topic: str) -> str:
+    """The Markdown of one of TOPICS."""
+    return files(__package__).joinpath(f"{topic}.md").read_text("utf-8")
+
+
+def text_of_topics() -> str:
+    """A row for each, with its title."""
+    return align([("TOPIC", "TITLE"), *((topic, _title(topic)) for topic in TOPICS)]) + "\n"
+
+
+def markdown_of_topics() -> str:
+    """A row for each, with its title."""
+    rows = [f"| `{topic}` | {_title(topic)} |" for topic in TOPICS]
+    return "\n".join(["| topic | title |", "| --- | --- |", *rows]) + "\n"
+
+
+def _title(topic: str) -> str:
+    """What the first line of its page says."""
+    return read_page(topic).partition("\n")[0].removeprefix("# ")

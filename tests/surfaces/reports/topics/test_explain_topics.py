@@ -1,0 +1,210 @@
+"""`explain TOPIC`: the page for a terminal, as Markdown and as JSON, beside checks and areas."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics.pages import read_page
+from noisewatch.surfaces.reports.topics.parsed import parse_page
+from noisewatch.surfaces.reports.topics.text import text_of_page
+from tests.surfaces.running import NOISEWATCH, Run
+
+_ISOLATION = [each for each in CATALOGUE if each.area == "isolation"]
+_each_topic = pytest.mark.parametrize("topic", TOPICS)
+
+
+@_each_topic
+def test_the_text_is_no_wider_than_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+    for columns in (100, 80, 300):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        prose = [line for line in run("explain", topic).out.splitlines() if not line.startswith("      http")]
+        code = [line for line in prose if line.startswith("    ") and line.strip() in read_page(topic)]
+        assert max(len(line) for line in prose if line not in code) <= min(columns, 100)
+        assert max(map(len, code)) <= 100
+
+
+@_each_topic
+def test_twenty_columns_are_enough_to_read_it(run: Run, monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+    wide = run("explain", topic)
+    monkeypatch.setenv("COLUMNS", "20")
+    narrow = run("explain", topic)
+    assert (narrow.status, narrow.words) == (0, wide.words)
+    assert len(narrow.out.splitlines()) > 2 * len(wide.out.splitlines())
+
+
+@_each_topic
+def test_code_stands_as_it_is_in_the_page(run: Run, topic: str) -> None:
+    code = re.findall(r"```sh\n(.*?)```", read_page(topic), flags=re.DOTALL)
+    printed = run("explain", topic).out
+    assert code
+    assert all("".join(f"    {line}\n" for line in each.splitlines()) in printed for each in code)
+
+
+@_each_topic
+def test_nothing_but_text_goes_to_a_file(run: Run, topic: str) -> None:
+    printed = run("explain", topic).out
+    assert printed.replace("\n", "").isprintable()
+    assert "](" not in printed
+
+
+def test_headings_are_bold_where_colours_are_taken() -> None:
+    page = parse_page(read_page("layout"))
+    lines = text_of_page(page, 80, in_colour=True).splitlines()
+    bold = [line for line in lines if "\x1b" in line]
+    plain = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in lines]
+    assert bold == [f"\x1b[1m{line}\x1b[0m" for line in plain if line and not line.startswith(" ")]
+    assert plain == text_of_page(page, 80, in_colour=False).splitlines()
+
+
+def test_a_terminal_takes_colours() -> None:
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    environment.pop("NO_COLOR", None)
+    with subprocess.Popen([*NOISEWATCH, "explain", "ci"], stdout=terminal, env=environment) as started:
+        os.close(terminal)
+        first = os.read(controller, 1024)
+        while _read(controller):
+            pass
+    os.close(controller)
+    assert (started.returncode, first[:4]) == (0, b"\x1b[1m")
+
+
+def _read(controller: int) -> bytes:
+    """Nothing once the terminal is closed on the other side."""
+    try:
+        return os.read(controller, 65536)
+    except OSError:
+        return b""
+
+
+@_each_topic
+def test_links_lead_to_numbered_sources(run: Run, topic: str) -> None:
+    printed = run("explain", topic).out
+    page = parse_page(read_page(topic))
+    above, _, listed = printed.partition("\nSources\n")
+    numbers = {int(number) for number in re.findall(r"\[(\d+)\]", above)}
+    assert numbers
+    assert numbers <= set(range(1, len(page.sources) + 1))
+    assert [listed.index(source.url) for source in page.sources] == sorted(
+        listed.index(source.url) for source in page.sources
+    )
+
+
+@_each_topic
+def test_markdown_is_the_page_itself(run: Run, topic: str) -> None:
+    printed = run("explain", topic, "--format", "markdown").out
+    assert printed.startswith(read_page(topic))
+    kinds = [token.type for token in MarkdownIt("commonmark").enable("table").parse(printed)]
+    assert ("table_open" in kinds) == (topic == "isolation")
+
+
+@_each_topic
+def test_json_has_all_of_it(run: Run, topic: str) -> None:
+    described = run("explain", topic, "--format", "json").json
+    assert list(described) == ["topic", "title", "summary", "sections", "sources", "checks"]
+    page = read_page(topic)
+    texts = [described["summary"], *(each["text"] for each in described["sections"])]
+    assert described["topic"] == topic
+    assert page.startswith(
+        f"# {described['title']}\n\n{described['summary']}\n\n## {described['sections'][0]['heading']}"
+    )
+    assert all(text and text in page for text in texts)
+    assert {each["url"] for each in described["sources"]} == set(re.findall("<(https[^>]*)>", page))
+    assert set(described["checks"]) >= {each.id for each in CATALOGUE if f"`{each.id}`" in page}
+
+
+def test_a_topic_with_the_name_of_an_area_has_its_checks_too(run: Run) -> None:
+    printed = run("explain", "isolation")
+    above, _, below = printed.out.partition("\nChecks of this area\n")
+    assert above.startswith("CPU isolation: ")
+    assert [line.split("`")[1] for line in below.splitlines() if "- `" in line] == [each.id for each in _ISOLATION]
+    assert all(each.question in " ".join(below.split()) for each in _ISOLATION)
+    in_markdown = run("explain", "isolation", "--format", "markdown").out.partition("\n## Checks of this area\n")[2]
+    assert all(f"| `{each.id}` |" in in_markdown for each in _ISOLATION)
+    assert set(run("explain", "isolation", "--format", "json").json["checks"]) >= {each.id for each in _ISOLATION}
+
+
+def test_topics_are_listed_after_the_checks_and_alone(run: Run) -> None:
+    everything, alone = run("explain").out, run("explain", ALL_TOPICS).out
+    assert everything.endswith(f"\n\n{alone}")
+    assert [line.split()[0] for line in alone.splitlines()] == ["TOPIC", *TOPICS]
+    assert max(map(len, alone.splitlines())) <= 100
+    in_markdown = run("explain", "--format", "markdown").out
+    assert in_markdown.endswith(f"\n\n{run('explain', ALL_TOPICS, '--format', 'markdown').out}")
+    listed = run("explain", ALL_TOPICS, "--format", "json").json
+    assert [each["topic"] for each in listed] == list(TOPICS)
+    assert listed[0] == run("explain", TOPICS[0], "--format", "json").json
+
+
+@pytest.mark.parametrize(
+    ("word", "topic"),
+    {
+        "numma": "numa",
+        "layouts": "layout",
+        "Turbo": "turbo",
+        "statistic": "statistics",
+        "topic": "topics",
+        "smt": "hyper-threads",
+        "aslr": "layout",
+        "minimum": "statistics",
+        "github": "ci",
+        "cloud": "virtual-machines",
+    }.items(),
+)
+def test_a_word_that_is_no_topic_has_near_ones_suggested(run: Run, word: str, topic: str) -> None:
+    ran = run("explain", word)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "there is no such check, area or topic; did you mean " in ran.err
+    assert topic in re.split(r", | or |\?", ran.err.partition("did you mean ")[2])
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../../etc/passwd", "layout.md", "\x1b[31mlayout", "\u202eturbo", "ci\x00", "x" * 5000, " "]
+)
+def test_a_hostile_name_is_refused_in_one_line(run: Run, name: str) -> None:
+    ran = run("explain", name)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("option", ["--ignore", "--select"])
+def test_an_option_for_checks_takes_no_topic(run: Run, option: str, unchanged_tree: Path) -> None:
+    ran = run("preflight", option, "numa", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
+    assert ran.status == 2
+    assert "there is no such check or area" in ran.err
+
+
+@pytest.mark.parametrize("arguments", [("explain",), ("explain", "cpu-quota"), ("explain", ALL_TOPICS)])
+def test_only_a_page_needs_the_reader_of_markdown(arguments: tuple[str, ...]) -> None:
+    assert _loaded(*arguments) == []
+    assert _loaded("explain", "layout") == ["markdown_it"]
+
+
+def _loaded(*arguments: str) -> list[str]:
+    program = (
+        "import json, sys; from noisewatch.surfaces.cli import main\n"
+        f"main({list(arguments)!r})\n"
+        "loaded = {name.split('.')[0] for name in sys.modules}\n"
+        "print(json.dumps(sorted(loaded & {'markdown_it', 'rich', 'textual'})), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded: list[str] = json.loads(ran.stderr)
+    return loaded
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_shell_is_offered_topics_and_areas(run: Run, shell: str) -> None:
+    script = run("completion", shell).out
+    (offered,) = [line for line in script.splitlines() if "tasks-on-target" in line and "hyper-threads" in line]
+    assert all(re.search(rf"\b{name}\b", offered) for name in (*TOPICS, ALL_TOPICS, "interrupts"))

@@ -1,0 +1,134 @@
+"""What the pages say is true of this noisewatch: its checks, its commands and its options are there, and named."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.terms import Area
+from noisewatch.kinds import Work
+from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
+from noisewatch.surfaces.reports.topics import pages
+from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics.pages import read_page
+from noisewatch.surfaces.reports.topics.parsed import BlockKind, TopicPage, parse_page
+
+_IDS = {each.id for each in CATALOGUE}
+_PAGES = {topic: parse_page(read_page(topic)) for topic in TOPICS}
+_LONGEST, _WIDEST = 62, 100  # lines of a page; columns of its code in a terminal
+_SECTIONS = ("What to do", "What noisewatch does", "What it cannot see")
+_each_page = pytest.mark.parametrize(("topic", "page"), _PAGES.items(), ids=_PAGES)
+
+
+def _commands(page: TopicPage) -> list[str]:
+    """All that is to be typed, from the name of our program on: lines of code, and code in prose."""
+    blocks = [block for section in page.sections for block in section.blocks if block.kind == BlockKind.CODE]
+    lines = [line for block in blocks for line in block.text.splitlines()]
+    return [found[0] for text in (*lines, *page.code) if (found := re.search(r"\bnoisewatch .*", text))]
+
+
+def _options() -> set[str]:
+    parser, commands = build_parsers()
+    return {
+        option for each in (parser, *commands.values()) for action in each._actions for option in action.option_strings
+    }
+
+
+def test_the_folder_has_a_page_for_each_topic_and_no_other() -> None:
+    assert {path.stem for path in Path(pages.__file__).parent.glob("*.md")} == set(TOPICS)
+
+
+def test_only_an_area_may_have_the_name_of_a_topic() -> None:
+    names = {*TOPICS, ALL_TOPICS}
+    assert names & _IDS == set()
+    assert names & set(Area) == {"isolation"}
+    assert len(names) == len(TOPICS) + 1
+
+
+@_each_page
+def test_a_page_has_its_sections_and_is_a_page(topic: str, page: TopicPage) -> None:
+    headings = [section.heading for section in page.sections]
+    assert [heading for heading in headings if heading in _SECTIONS] == list(_SECTIONS)
+    assert [block.kind for block in page.summary.blocks] == [BlockKind.PARAGRAPH]
+    assert all(section.blocks for section in page.sections)
+    assert len(read_page(topic).splitlines()) <= _LONGEST
+
+
+@_each_page
+def test_what_a_page_calls_by_name_is_a_check_or_a_topic(topic: str, page: TopicPage) -> None:
+    named = {code for code in page.code if re.fullmatch(r"[a-z]+(-[a-z]+)+", code)}
+    assert named - _IDS - set(TOPICS) == set()
+
+
+@_each_page
+def test_a_page_names_checks_and_says_what_noisewatch_does(topic: str, page: TopicPage) -> None:
+    assert _IDS.intersection(page.code)
+    assert _commands(page)
+
+
+@_each_page
+def test_a_command_of_a_page_can_be_parsed(topic: str, page: TopicPage) -> None:
+    for command in _commands(page):
+        words = shlex.split(re.split(r" (?:&&|\|\|?) ", command)[0], comments=True)
+        assert parse_arguments(words[1:]).command == words[1]
+
+
+@_each_page
+def test_an_option_of_a_page_is_one_of_ours(topic: str, page: TopicPage) -> None:
+    options = {code.split()[0] for code in page.code if code.startswith("--")}
+    assert options - _options() == set()
+
+
+def test_the_examples_would_not_pass_with_a_wrong_option() -> None:
+    with pytest.raises(UsageError, match="--no-such-option"):
+        parse_arguments(["run", "--no-such-option", "--", "true"])
+    assert {"--aa", "--gate", "--profile"} <= _options()
+
+
+@_each_page
+def test_each_source_has_its_address_and_no_two_the_same(topic: str, page: TopicPage) -> None:
+    addresses = [source.url for source in page.sources]
+    assert len(addresses) >= 3
+    assert len(set(addresses)) == len(addresses)
+    assert [url for url in addresses if not re.fullmatch(r"https://[a-z0-9.-]+/\S+", url)] == []
+    assert [
+        url for url in addresses if "doi" in url and not re.fullmatch(r"https://doi\.org/10\.\d{4,}/\S+", url)
+    ] == []
+    assert all(re.search(r"[A-Za-z]{3}.*[.?!]$", source.text) for source in page.sources)
+
+
+@_each_page
+def test_a_figure_of_the_summary_has_a_source(topic: str, page: TopicPage) -> None:
+    said = page.summary.blocks[0].text
+    assert re.search(r"\d", re.sub(r"\[\d+\]", "", said))
+    assert re.search(r"\[1\]", said)
+
+
+@_each_page
+def test_code_fits_beside_its_indent(topic: str, page: TopicPage) -> None:
+    lines = [
+        line
+        for section in page.sections
+        for block in section.blocks
+        if block.kind == BlockKind.CODE
+        for line in block.text.splitlines()
+    ]
+    assert max(map(len, lines)) <= _WIDEST - 4
+
+
+def test_kinds_of_work_that_a_page_names_exist() -> None:
+    kinds = set(_PAGES["hyper-threads"].code) & set(Work)
+    assert kinds == {"throughput", "interpreter", "latency"}
+
+
+def test_the_same_work_has_one_title_on_all_pages() -> None:
+    texts: dict[str, set[str]] = {}
+    for page in _PAGES.values():
+        for source in page.sources:
+            texts.setdefault(source.url, set()).add(source.text)
+    assert {url: told for url, told in texts.items() if len(told) > 1} == {}
