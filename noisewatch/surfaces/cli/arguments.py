@@ -11,6 +11,7 @@ from noisewatch import __version__
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli.options.calibrate import fill_calibrate
 from noisewatch.surfaces.cli.options.compare import fill_compare
+from noisewatch.surfaces.cli.options.fleet import fill_fleet
 from noisewatch.surfaces.cli.options.history import fill_history
 from noisewatch.surfaces.cli.options.plan import fill_plan
 from noisewatch.surfaces.cli.options.preflight import fill_preflight
@@ -39,6 +40,7 @@ _COMMANDS = {
     "explain": "explain a check or a topic of benchmarking, or list them all",
     "history": "show how this machine's speed and noise developed, and what changed when they did",
     "compare": "show what differs between two verdicts, calibrations, recordings or receipts",
+    "fleet": "make one table of the verdicts of many machines, the worst first",
     "trace": "trace the target CPUs and name the culprits",
     "record": "record the machine into a file that replays anywhere",
     "completion": "print a shell completion script",
@@ -52,6 +54,7 @@ exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unk
 (--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
 of run: that of its command; 125 for all errors of its own (noisewatch run --help);
 of compare: 0 no difference in what blocks, 1 they differ there, 2 usage or input error, 3 unknown;
+of fleet: that of the worst host: 1 unstable, 3 unknown (also: broken, missing or old reports), 0 stable;
 of all other commands: 0 done, 2 usage or input error, 3 could not measure
 """
 
@@ -101,6 +104,15 @@ Of each set of CPUs up to 200 entries count: the newest 40, and older ones evenl
 
 exit status: 0 shown, also where the machine is not as usual (`preflight --history` judges that); 2 usage
 or input error
+""",
+    "fleet": """\
+examples:
+  noisewatch fleet verdicts/ --expect hosts.txt --max-age 24h
+  noisewatch fleet today/ --baseline yesterday/ --format markdown --output fleet.md
+  pdsh -w 'web[1-40]' 'noisewatch preflight --format json --output /shared/$(hostname).json'
+
+exit status: that of the worst host: 1 unstable, 3 unknown, 0 stable. Reports that are broken, missing,
+too old or from the future count as unknown; 2 is a usage or input error.
 """,
     "screenshot": """\
 examples:
@@ -179,6 +191,7 @@ _FILL = {
     "explain": _fill_explain,
     "history": fill_history,
     "compare": fill_compare,
+    "fleet": fill_fleet,
     "trace": _fill_trace,
     "record": fill_record,
     "completion": _fill_completion,

@@ -1,0 +1,1 @@
+"""How each machine of a fleet stands, and all of them together."""

@@ -1,0 +1,283 @@
+"""How each host stands by its newest report, and the fleet by its worst host.
+
+A report that is broken, missing, too old or from the future counts as unknown, never as stable.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+from noisewatch.judgement.fleet.reports import MachineKind, Report, changes_between, lasting_difference, rank_of
+from noisewatch.judgement.terms import Outcome
+from noisewatch.model.fleet.outliers import LEAST_MACHINES, OutOfLine, out_of_line
+from noisewatch.model.history.figures import TRAITS
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+from noisewatch.units import long_duration
+
+FUTURE_S = 300.0  # how far clocks may differ: machines that keep time are within a second, those that do not, hours
+_TOGETHER_S = 300.0  # reports that lie closer may have been collected together, from several places
+_MOST_NAMESAKES = 2
+_STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
+
+
+class Standing(StrEnum):
+    """Whether the report of a host can be gone by."""
+
+    REPORTED = "reported"
+    MISSING = "missing"
+    BROKEN = "broken"
+    STALE = "stale"
+    FUTURE = "future"
+    UNDATED = "undated"
+    AMBIGUOUS = "ambiguous"  # several machines have the name, or may have it
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What came of each host: the newest, the one before it, and how many there were.
+
+    `others` has the newest of each other machine that reports under the name of a host, where there are any.
+    """
+
+    newest: Mapping[str, Report]
+    earlier: Mapping[str, Report]
+    counts: Mapping[str, int]
+    others: Mapping[str, Sequence[Report]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetHost:
+    """A host's line. `changes` is None where there is nothing to compare with; `why` says what is wrong in words."""
+
+    name: str
+    standing: Standing
+    outcome: Outcome
+    why: str | None
+    report: Report | None
+    earlier: Report | None
+    changes: tuple[str, ...] | None
+    outliers: tuple[OutOfLine, ...]
+
+
+class _Judged(NamedTuple):
+    """How a report stands, what its host counts as, and why in words where that is not what it said."""
+
+    standing: Standing
+    outcome: Outcome
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """All hosts, the worst first. `unexpected` are those that reported, and that nobody expected.
+
+    `perhaps_two` are stable by a report that has outweighed one in another folder, which was not: of the same machine
+    as far as is known.
+    """
+
+    hosts: tuple[FleetHost, ...]
+    unexpected: tuple[str, ...]
+    perhaps_two: tuple[str, ...]
+    passed_over: int  # older reports of the same hosts
+    compared: int  # hosts with enough others of their kind
+
+    @property
+    def counts(self) -> dict[Outcome, int]:
+        """Hosts by outcome, the worst first."""
+        outcomes = [host.outcome for host in self.hosts]
+        return {outcome: outcomes.count(outcome) for outcome in sorted(Outcome, key=rank_of)}
+
+    @property
+    def exit_status(self) -> int:
+        """That of the worst host."""
+        return _STATUS[next(outcome for outcome, count in self.counts.items() if count)]
+
+
+def fleet_of(
+    reports: Reports,
+    baseline: Mapping[str, Report] | None,
+    expected: Collection[str] | None,
+    max_age_s: float | None,
+    now_s: float,
+) -> Fleet:
+    """The standing of all hosts that reported, or were expected to; what `baseline` says, if given, is earlier.
+
+    Where nobody says who is expected, that is who is in the baseline.
+    """
+    before = reports.earlier if baseline is None else baseline
+    sound = {name: report for name, report in reports.newest.items() if report.trouble is None}
+    kinds = {name: report.kind for name, report in sound.items()}
+    outliers = _outliers(kinds, sound)
+    hosts = [
+        _host(
+            report,
+            _judged(report, reports, max_age_s, now_s),
+            before.get(name),
+            outliers.get(name, ()),
+        )
+        for name, report in reports.newest.items()
+    ]
+    awaited = set((baseline or ()) if expected is None else expected)
+    missing = [_missing(name, (baseline or {}).get(name)) for name in sorted(awaited - set(reports.newest))]
+    return Fleet(
+        hosts=tuple(sorted([*hosts, *missing], key=_order)),
+        unexpected=tuple(sorted(set(reports.newest) - set(expected))) if expected is not None else (),
+        perhaps_two=tuple(sorted(host.name for host in hosts if _may_hide(host, reports.earlier))),
+        passed_over=sum(reports.counts.values()) - len(reports.newest),
+        compared=_compared(kinds.values()),
+    )
+
+
+def _outliers(kinds: Mapping[str, MachineKind | None], reports: Mapping[str, Report]) -> dict[str, list[OutOfLine]]:
+    """Of each host its own, and those of its slowest CPU that are further out of line than the host is."""
+    found = out_of_line(kinds, {name: report.figures for name, report in reports.items()})
+    of_cpus = {
+        name: {figure: slowest.value for figure, slowest in report.slowest.items()} for name, report in reports.items()
+    }
+    for name, outliers in out_of_line(kinds, of_cpus).items():
+        own = {each.figure: each.distance for each in found.get(name, ())}
+        for each in outliers:
+            if each.distance > own.get(each.figure, 0.0) + TRAITS[each.figure].least_change:
+                cpu = reports[name].slowest[each.figure].cpu
+                found.setdefault(name, []).append(replace(each, cpu=cpu))
+    return found
+
+
+def _may_hide(host: FleetHost, earlier: Mapping[str, Report]) -> bool:
+    before = earlier.get(host.name)
+    if host.standing is not Standing.REPORTED or host.report is None or before is None:
+        return False
+    return _may_be_of_two(host.report, before)
+
+
+def _order(host: FleetHost) -> tuple[int, bool, float, str]:
+    """The worst first: by outcome, then who is out of line, then by noise."""
+    floor = host.report.floor if host.report is not None else None
+    noise = floor.expected if floor is not None else 0.0
+    return rank_of(host.outcome), not host.outliers, -noise, host.name
+
+
+def _compared(kinds: Collection[object]) -> int:
+    counts = Counter(kind for kind in kinds if kind is not None)
+    return sum(count for count in counts.values() if count >= LEAST_MACHINES)
+
+
+def _missing(name: str, before: Report | None) -> FleetHost:
+    return FleetHost(
+        name=name,
+        standing=Standing.MISSING,
+        outcome=Outcome.UNKNOWN,
+        why="has not reported" + ("" if before is None else f", said {before.outcome} in the baseline"),
+        report=None,
+        earlier=before,
+        changes=None,
+        outliers=(),
+    )
+
+
+def _host(
+    report: Report,
+    judged: _Judged,
+    before: Report | None,
+    outliers: Collection[OutOfLine],
+) -> FleetHost:
+    standing, outcome, why = judged
+    is_comparable = report.trouble is None and standing is not Standing.AMBIGUOUS
+    return FleetHost(
+        name=report.host,
+        standing=standing,
+        outcome=outcome,
+        why=why or (None if report.reason is None else str(report.reason)),
+        report=report,
+        earlier=before,
+        changes=tuple(changes_between(before, report)) if before is not None and is_comparable else None,
+        outliers=tuple(outliers),
+    )
+
+
+def _judged(report: Report, reports: Reports, max_age_s: float | None, now_s: float) -> _Judged:
+    """By the newest report of a host; where several machines have its name, by the worst of theirs."""
+    before, others = reports.earlier.get(report.host), reports.others.get(report.host, ())
+    own = _by_itself(report, before, max_age_s, now_s)
+    if others:
+        return _of_several([(report, own), *((other, _by_itself(other, None, max_age_s, now_s)) for other in others)])
+    if before is not None and _may_be_of_two(report, before) and report.latest_s - before.latest_s < _TOGETHER_S:
+        said = ", ".join(_said(each, Standing.REPORTED) for each in (before, report))
+        apart = long_duration(_TOGETHER_S)
+        why = f"reports from two folders within {apart}, of one machine or of two with this name: {said}"
+        return _Judged(Standing.AMBIGUOUS, Outcome.UNKNOWN, why)
+    return own
+
+
+def _by_itself(report: Report, before: Report | None, max_age_s: float | None, now_s: float) -> _Judged:
+    standing, why = _standing(report, before, max_age_s, now_s)
+    return _Judged(standing, report.outcome if standing is Standing.REPORTED else Outcome.UNKNOWN, why)
+
+
+def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
+    """The newest report of each machine that has the name, the newest of all first."""
+    worst_first = sorted(judged, key=lambda each: rank_of(each[1].outcome))
+    facts = _told_apart_by([report for report, _ in judged])
+    said = [_said(report, own.standing) for report, own in worst_first]
+    more = f" and {len(said) - _MOST_NAMESAKES} more" if len(said) > _MOST_NAMESAKES else ""
+    why = f"{len(said)} machines have this name ({facts}): {', '.join(said[:_MOST_NAMESAKES])}{more}"
+    return _Judged(Standing.AMBIGUOUS, worst_first[0][1].outcome, why)
+
+
+def _told_apart_by(reports: Sequence[Report]) -> str:
+    """`board Dell R640 or HP DL380`."""
+    names = {name: None for one, other in pairwise(reports) if (name := lasting_difference(one, other)) is not None}
+    return ", ".join(f"{name} {_either(report.facts[name] for report in reports)}" for name in names)
+
+
+def _either(facts: Iterable[str | None]) -> str:
+    return " or ".join(sorted({fact for fact in facts if fact is not None})[:_MOST_NAMESAKES])
+
+
+def _said(report: Report, standing: Standing) -> str:
+    """`a/web1.json said stable`."""
+    told = f"said {report.outcome}" if standing is Standing.REPORTED else f"is {standing}"
+    return f"{clean(report.source)} {told}"
+
+
+def _may_be_of_two(report: Report, before: Report) -> bool:
+    """Whether the newest report of a host is stable, and would hide one of another machine that is not."""
+    if report.is_identified or before.is_identified or report.folder == before.folder:
+        return False
+    return report.outcome is Outcome.STABLE and before.outcome is not Outcome.STABLE
+
+
+def _standing(
+    report: Report, before: Report | None, max_age_s: float | None, now_s: float
+) -> tuple[Standing, str | None]:
+    """And why it is not as reported."""
+    age_s = now_s - report.latest_s
+    if report.trouble is not None:
+        return Standing.BROKEN, f"broken report {clean(report.source)}: {report.trouble}"
+    if report.at_s is not None and age_s < -FUTURE_S:
+        return Standing.FUTURE, f"reported {long_duration(-age_s)} in the future: its clock or this one is wrong"
+    if max_age_s is not None and age_s > max_age_s:
+        return Standing.STALE, f"reported {long_duration(age_s)} ago, said {report.outcome}"
+    if report.at_s is None and max_age_s is not None:
+        return Standing.UNDATED, f"no time in the report, so its age is unknown; said {report.outcome}"
+    if report.at_s is None and before is not None and before.outcome != report.outcome:
+        return Standing.UNDATED, "no time in the report, so which of this host's is the newest is unknown"
+    return Standing.REPORTED, None
+
+
+def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
+    """The checks that are the worst reason of hosts that are not stable, and of how many; the most first."""
+    counts = Counter(
+        host.report.reason.check
+        if host.standing is Standing.REPORTED and host.report and host.report.reason
+        else host.standing
+        for host in fleet.hosts
+        if host.outcome is not Outcome.STABLE
+    )
+    yield from counts.most_common()

@@ -1,0 +1,71 @@
+"""Figures that are out of line with those of machines of the same kind.
+
+A figure is out of line where it is more than 3.5 standard deviations from the median, these estimated by the median
+absolute deviation, so that outliers do not hide themselves (Iglewicz and Hoaglin, How to Detect and Handle Outliers,
+1993). All is done in logarithms, as figures of machines differ by factors.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from statistics import median
+
+from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
+from noisewatch.records import dataclass
+
+LEAST_MACHINES = 8  # of fewer, normally distributed, one in 18 or more would be out of line (simulated: of 5)
+MOST_DEVIATIONS = 3.5
+_DEVIATION_PER_MAD = 1.4826  # of a normal distribution
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfLine:
+    """A figure that few machines of this kind have; `median` is that of `machines` that have the figure.
+
+    It is the machine's; or, with a `cpu`, that of its slowest CPU, among the slowest ones of all.
+    """
+
+    figure: Figure
+    value: float
+    median: float
+    machines: int
+    cpu: int | None = None
+
+    @property
+    def distance(self) -> float:
+        """From the median, as the natural logarithm of their ratio."""
+        return abs(logarithm(self.figure, self.value) - logarithm(self.figure, self.median))
+
+
+Figures = Mapping[Figure, float]
+
+
+def out_of_line(kinds: Mapping[str, Hashable], figures: Mapping[str, Figures]) -> dict[str, list[OutOfLine]]:
+    """Those of each machine that has any; all maps are by machine, and a kind of None is compared with no other."""
+    members: dict[Hashable, list[str]] = defaultdict(list)
+    for machine, kind in kinds.items():
+        if kind is not None:
+            members[kind].append(machine)
+    found: dict[str, list[OutOfLine]] = defaultdict(list)
+    for machines in members.values():
+        for figure in Figure:
+            known = [(machine, figures[machine][figure]) for machine in machines if figure in figures[machine]]
+            for machine, outlier in _outliers(figure, known):
+                found[machine].append(outlier)
+    return dict(found)
+
+
+def _outliers(figure: Figure, known: Sequence[tuple[str, float]]) -> Iterator[tuple[str, OutOfLine]]:
+    """Less noise than elsewhere is no fault; more speed is as strange as less."""
+    if len(known) < LEAST_MACHINES:
+        return
+    logs = [logarithm(figure, value) for _, value in known]
+    middle, traits = median(logs), TRAITS[figure]
+    deviation = _DEVIATION_PER_MAD * median(abs(log - middle) for log in logs)
+    usual = max(MOST_DEVIATIONS * deviation, traits.least_change)
+    middle_value = median(value for _, value in known)
+    for (machine, value), log in zip(known, logs, strict=True):
+        distance = log - middle if traits.nature is Nature.NOISE else abs(log - middle)
+        if distance > usual:
+            yield machine, OutOfLine(figure, value, middle_value, len(known))

@@ -1,0 +1,1 @@
+"""Reads the verdicts of many machines, one after the other."""

@@ -1,0 +1,121 @@
+"""The newest report of each host, of any number of files: one file is in memory at a time."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.fleet.reports import Report, lasting_difference
+from noisewatch.judgement.fleet.standing import Fleet, Reports, fleet_of
+from noisewatch.operations.fleet.places import report_files
+from noisewatch.operations.fleet.verdict_file import broken_report, report_in
+from noisewatch.records import dataclass
+
+_MOST_HOSTS_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetOptions:
+    """Where the reports are, which hosts should have some, and how old those may be."""
+
+    places: Sequence[str]
+    baseline: str | None = None
+    expected: Collection[str] | None = None
+    max_age_s: float | None = None
+
+
+def gather(options: FleetOptions) -> Fleet:
+    """The fleet as its reports show it. Raises UsageError where there is none, and nobody is missed."""
+    reports = _reports(options.places)
+    baseline = None
+    if options.baseline is not None:
+        baseline = _sound(_reports([options.baseline]))
+    if not reports.newest and not options.expected:
+        raise UsageError(f"{', '.join(options.places)}: no report (*.json, *.jsonl) there")
+    return fleet_of(reports, baseline, options.expected, options.max_age_s, time.time())
+
+
+def expected_hosts(text: str) -> tuple[str, ...]:
+    """The hosts that a file names, one a line, or a list that is parted by commas. Raises UsageError."""
+    path = Path(text)
+    if os.path.exists(text) or "/" in text:  # which takes a list that is too long for a path
+        names = [line.partition("#")[0].strip() for line in _text_of(path).splitlines()]
+    else:
+        names = [name.strip() for name in text.split(",")]
+    hosts = tuple(name for name in names if name)
+    if not hosts:
+        raise UsageError(f"--expect {text}: no host is named")
+    for host in hosts:
+        if len(host.split()) > 1 or "[" in host:
+            raise UsageError(f"--expect: wanted one host a line, or parted by commas, found {host[:80]!r}")
+    return hosts
+
+
+def _text_of(path: Path) -> str:
+    try:
+        if not path.is_file():
+            raise UsageError(f"--expect {path}: no such file" if not path.exists() else f"--expect {path}: no file")
+        with path.open("rb") as file:
+            return file.read(_MOST_HOSTS_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"--expect {path}: {(error.strerror or str(error)).lower()}") from error
+
+
+def _reports(places: Sequence[str]) -> Reports:
+    newest: dict[str, Report] = {}
+    machines: dict[str, list[Report]] = {}
+    earlier: dict[str, Report] = {}
+    counts: Counter[str] = Counter()
+    for report in _read_all(places):
+        counts[report.host] += 1
+        if report.trouble is None:
+            _sort_in(report, machines.setdefault(report.host, []))
+        older, first = report, newest.get(report.host)
+        if first is None or report.counts_before(first):
+            newest[report.host] = report
+            older = first or report
+        if first is not None and older.trouble is None:
+            second = earlier.get(report.host)
+            if second is None or older.counts_before(second):
+                earlier[report.host] = older
+    others = {name: _others(newest[name], of_name) for name, of_name in machines.items() if len(of_name) > 1}
+    return Reports(newest, earlier, counts, others)
+
+
+def _sort_in(report: Report, machines: list[Report]) -> None:
+    """The newest report of each machine that has the name, as far as lasting facts tell them apart."""
+    for place, known in enumerate(machines):
+        if lasting_difference(known, report) is None:
+            machines[place] = report if report.counts_before(known) else known
+            return
+    machines.append(report)
+
+
+def _others(newest: Report, machines: Sequence[Report]) -> tuple[Report, ...]:
+    """Those of other machines than the newest is of; where that is broken, of all."""
+    return tuple(report for report in machines if report is not newest)
+
+
+def _read_all(places: Sequence[str]) -> Iterator[Report]:
+    """A file that is named twice, or also in a folder, counts once."""
+    seen = set()
+    for file in report_files(places):
+        if file.path not in seen:
+            seen.add(file.path)
+            if file.trouble is not None:
+                yield broken_report(file.path, file.host, file.trouble, time.time())
+            else:
+                yield report_in(file.path, file.host)
+
+
+def _sound(reports: Reports) -> dict[str, Report]:
+    """The newest that is not broken, of each host."""
+    return {
+        name: sound
+        for name, report in reports.newest.items()
+        if (sound := report if report.trouble is None else reports.earlier.get(name)) is not None
+    }

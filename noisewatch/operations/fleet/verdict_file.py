@@ -1,0 +1,279 @@
+"""A file with a verdict, as `preflight --format json` and `jsonl` write it: what a fleet's table needs, and no more.
+
+The rest is checked for being JSON, and skipped: with `json`, which makes objects of all, twenty thousand verdicts take
+half a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from operator import itemgetter
+
+import msgspec
+
+from noisewatch.errors import Unreadable
+from noisewatch.judgement.fleet.reports import BOARD, FLOOR_NS, Floor, Reason, Report, SlowestCpu
+from noisewatch.judgement.terms import Gravity, Outcome
+from noisewatch.model.history.figures import TRAITS, Figure, Nature
+from noisewatch.text import clean
+
+_SCHEMA = 1
+_MOST_BYTES = 64 * 1024 * 1024  # a verdict takes 0.1 MB, and 30 kB more for each CPU that was calibrated
+_LONGEST_HOST = 253  # https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_FACTS = (("kernel", "kernel"), ("cpu_model", "cpu model"), ("virtual", "virtual"))
+_DECIDING = (Gravity.FAILED, Gravity.UNANSWERED)
+
+
+class _Culprit(msgspec.Struct):
+    name: str
+    pid: int | None = None
+
+
+class _Finding(msgspec.Struct):
+    id: str
+    said: str | None = None
+    reason: str | None = None
+    culprits: list[_Culprit] = []  # copied for each
+
+
+class _Cause(msgspec.Struct):
+    gravity: Gravity
+    findings: list[str]
+
+
+class _Work(msgspec.Struct):
+    """Of blocks, which have fewer pieces on a slower CPU."""
+
+    median_ns: float | None = None
+    pieces: int | None = None
+
+    @property
+    def piece_ns(self) -> float | None:
+        """The median time of a piece; None where it is not known."""
+        if self.median_ns is None or self.pieces is None or self.pieces <= 0:
+            return None
+        return self.median_ns / self.pieces
+
+
+class _Cpu(msgspec.Struct):
+    cpu: int
+    effective_khz: float | None = None
+    latency_work: _Work | None = None
+
+
+_SPEEDS: Sequence[tuple[Figure, Callable[[_Cpu], float | None]]] = (
+    (Figure.LATENCY, lambda cpu: None if cpu.latency_work is None else cpu.latency_work.piece_ns),
+    (Figure.CLOCK, lambda cpu: cpu.effective_khz),
+)
+
+
+class _Calibration(msgspec.Struct):
+    cpus: list[_Cpu]
+    core: str | None = None
+
+
+class _FloorAt(msgspec.Struct):
+    sample_ns: int
+    cv_low: float
+    cv_expected: float
+    cv_high: float
+
+
+class _Identity(msgspec.Struct):
+    board: str | None = None
+
+
+class _ByClass(msgspec.Struct):
+    identity: _Identity | None = None
+
+
+class _Machine(msgspec.Struct):
+    kernel: str | None = None
+    cpu_model: str | None = None
+    virtual: str | None = None
+
+
+class _Verdict(msgspec.Struct):
+    schema: int
+    verdict: Outcome
+    machine: _Machine
+    causes: list[_Cause]
+    noisewatch: str | None = None
+    profile: str | None = None
+    target: list[int] = []
+    at: float | None = None
+    host: str | None = None
+    facts: _ByClass | None = None
+    findings: list[_Finding] = []
+    calibration: _Calibration | None = None
+    noise_floor: list[_FloorAt] | None = None
+
+
+class _Version(msgspec.Struct):
+    schema: int
+    verdict: msgspec.Raw
+
+
+_VERSIONS, _VERDICTS = msgspec.json.Decoder(_Version), msgspec.json.Decoder(_Verdict)
+_FINDINGS = msgspec.json.Decoder(_Finding)
+
+
+def report_in(path: str, host: str) -> Report:
+    """What the file says of its host, which is `host` unless it says so itself; a broken one says what is wrong."""
+    try:
+        text, written_s = _read(path)
+        return parsed_report(path, host, text, written_s)
+    except Unreadable as error:
+        return broken_report(path, host, clean(error.reason), _written_at_the_latest(path))
+
+
+def _written_at_the_latest(path: str) -> float:
+    """When a file was that says nothing: by the link to it, or by what that leads to; now, where neither is known."""
+    times: list[float] = []
+    for look in (os.lstat, os.stat):
+        with suppress(OSError, ValueError):  # a NUL in the name
+            times.append(look(path).st_mtime)
+    return max(times, default=time.time())
+
+
+def broken_report(path: str, host: str, trouble: str, written_s: float) -> Report:
+    """Of a file that says nothing."""
+    return Report(host=_shown(host), source=path, written_s=written_s, trouble=trouble, facts={}, figures={})
+
+
+def _read(path: str) -> tuple[bytes, float]:
+    """The file, and when it was written. Nobody waits for a pipe. Raises Unreadable."""
+    try:
+        descriptor = os.open(path, _OPEN)
+        with open(descriptor, "rb", buffering=0) as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise Unreadable(path, "not a regular file")
+            if status.st_size > _MOST_BYTES:
+                raise Unreadable(path, f"larger than {_MOST_BYTES >> 20} MB, so no verdict")
+            return file.read(status.st_size) or b"", status.st_mtime
+    except OSError as error:
+        raise Unreadable(path, (error.strerror or str(error)).lower()) from error
+    except ValueError as error:  # a NUL in the name
+        raise Unreadable(path, str(error)) from error
+
+
+def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report:
+    """What the text of the file says. Raises Unreadable."""
+    verdict, findings = _parsed(path, text)
+    if verdict.host is not None and not 0 < len(verdict.host.strip()) <= _LONGEST_HOST:
+        raise Unreadable(path, f"names a host with {len(verdict.host)} characters, wanted 1 to {_LONGEST_HOST}")
+    floor = next((each for each in verdict.noise_floor or () if each.sample_ns == FLOOR_NS), None)
+    return Report(
+        host=_shown((verdict.host or host).strip()),
+        is_identified=verdict.host is not None,
+        source=path,
+        written_s=written_s,
+        outcome=verdict.verdict,
+        at_s=verdict.at,
+        reason=_reason(verdict, findings),
+        open_checks=tuple(clean(id) for cause in verdict.causes if cause.gravity in _DECIDING for id in cause.findings),
+        floor=None if floor is None else Floor(floor.cv_low, floor.cv_expected, floor.cv_high),
+        facts=_facts(verdict),
+        figures=_figures(verdict.calibration, floor),
+        slowest=_slowest(verdict.calibration),
+    )
+
+
+def _shown(host: str) -> str:
+    """A name that can be shown, and that no other host has: what is unprintable in it is escaped."""
+    return host if host.isprintable() else host.encode("unicode_escape").decode()
+
+
+def _parsed(path: str, text: bytes) -> tuple[_Verdict, Sequence[_Finding]]:
+    """Of JSON Lines, the first is the verdict and the others its findings. Raises Unreadable."""
+    first, _, rest = text.partition(b"\n")
+    is_lines = first.rstrip().endswith(b"}")
+    try:
+        head = first if is_lines else text
+        verdict = _decoded(path, head)
+        return verdict, [*verdict.findings, *_FINDINGS.decode_lines(rest)] if is_lines else verdict.findings
+    except RecursionError as error:
+        raise Unreadable(path, "nested too deep for a verdict") from error
+    except msgspec.ValidationError as error:  # JSON of something else
+        raise Unreadable(path, f"not a verdict of noisewatch: {_words_of(error)}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreadable(path, f"not JSON: {_words_of(error)}") from error
+
+
+def _decoded(path: str, text: bytes) -> _Verdict:
+    """Another version is told as that, whatever else it has. Raises Unreadable and msgspec's errors."""
+    try:
+        verdict = _VERDICTS.decode(text)
+    except msgspec.ValidationError:
+        _refuse_other_schema(path, _VERSIONS.decode(text).schema)
+        raise
+    _refuse_other_schema(path, verdict.schema)
+    return verdict
+
+
+def _refuse_other_schema(path: str, version: int) -> None:
+    if version != _SCHEMA:
+        raise Unreadable(path, f"schema {version}: this noisewatch reads schema {_SCHEMA}")
+
+
+def _words_of(error: Exception) -> str:
+    words = str(error).removeprefix("JSON is malformed: ")
+    return words[:1].lower() + words[1:]
+
+
+def _reason(verdict: _Verdict, findings: Sequence[_Finding]) -> Reason | None:
+    """The first cause: they are in order, the worst first."""
+    if not verdict.causes or not verdict.causes[0].findings:
+        return None
+    check = verdict.causes[0].findings[0]
+    finding = next((each for each in findings if each.id == check), _Finding(check))
+    said = (finding.said if finding.reason is None else finding.reason) or "no more is said of it"
+    return Reason(clean(check), clean(said), _culprit(finding.culprits))
+
+
+def _culprit(culprits: Sequence[_Culprit]) -> str | None:
+    if not culprits:
+        return None
+    worst = culprits[0]
+    return clean(worst.name) + ("" if worst.pid is None else f" (pid {worst.pid})")
+
+
+def _facts(verdict: _Verdict) -> dict[str, str | None]:
+    told = {name: getattr(verdict.machine, key) for key, name in _FACTS}
+    identity = None if verdict.facts is None else verdict.facts.identity
+    told[BOARD] = None if identity is None else identity.board
+    told["loops"] = None if verdict.calibration is None else verdict.calibration.core
+    told["profile"], told["noisewatch"] = verdict.profile, verdict.noisewatch
+    return {name: None if fact is None else clean(fact) for name, fact in told.items()}
+
+
+def _figures(calibration: _Calibration | None, floor: _FloorAt | None) -> dict[Figure, float]:
+    """Speeds are the mean of the CPUs."""
+    noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}
+    speeds = _speeds_by_cpu(calibration)
+    return noise | {figure: sum(value_by_cpu.values()) / len(value_by_cpu) for figure, value_by_cpu in speeds.items()}
+
+
+def _slowest(calibration: _Calibration | None) -> dict[Figure, SlowestCpu]:
+    slowest = {}
+    for figure, value_by_cpu in _speeds_by_cpu(calibration).items():
+        pick = min if TRAITS[figure].nature is Nature.RATE else max
+        slowest[figure] = SlowestCpu(*pick(value_by_cpu.items(), key=itemgetter(1)))
+    return slowest
+
+
+def _speeds_by_cpu(calibration: _Calibration | None) -> dict[Figure, dict[int, float]]:
+    """Those that each CPU knows."""
+    cpus = () if calibration is None else calibration.cpus
+    speeds = {}
+    for figure, speed_of in _SPEEDS:
+        known = {cpu.cpu: speed for cpu in cpus if (speed := speed_of(cpu)) is not None}
+        if known and len(known) == len(cpus):
+            speeds[figure] = known
+    return speeds

@@ -1,0 +1,46 @@
+"""The fleet as Markdown, for an issue or a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noisewatch.judgement.fleet.standing import Fleet
+from noisewatch.surfaces.reports.fleet.rows import (
+    HEADING,
+    RULE,
+    FleetRendering,
+    answer_of,
+    changes_told,
+    left_out,
+    nothing_out_of_line,
+    outliers_told,
+    remarks_on,
+    row_of,
+    shown_hosts,
+)
+from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
+from noisewatch.surfaces.reports.parts.tables import cell, prose, table
+
+
+def render(fleet: Fleet, rendering: FleetRendering) -> str:
+    """No longer than an issue may be, unless all hosts are wanted."""
+    parts = list(_parts(fleet, rendering))
+    return "\n".join(parts) if rendering.is_verbose else fitting(parts, MOST_BYTES)
+
+
+def _parts(fleet: Fleet, rendering: FleetRendering) -> Iterator[str]:
+    yield f"## noisewatch fleet\n\n{prose(answer_of(fleet))}\n"
+    for remark in remarks_on(fleet):
+        yield f"{prose(remark)}\n"
+    rows = (list(map(cell, row_of(host))) for host in shown_hosts(fleet, rendering))
+    yield table(HEADING, rows)
+    rest, nothing = left_out(fleet, rendering), nothing_out_of_line(fleet)
+    if rest is not None:
+        yield f"{rest}\n"
+    most = len(shown_hosts(fleet, rendering))
+    for heading, told in (("Changed", changes_told(fleet)), (RULE.capitalize(), outliers_told(fleet))):
+        if told:
+            items = "".join(f"- {prose(line)}\n" for line in told[:most])
+            yield f"{heading}:\n\n{items}" + (f"- and {len(told) - most} more\n" if len(told) > most else "")
+    if nothing is not None:
+        yield f"{nothing}\n"

@@ -1,0 +1,88 @@
+"""The fleet as gauges in Prometheus' text format, by host.
+
+What is not known has no sample. Times are seconds, shares ratios from 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from noisewatch.judgement.fleet.standing import Fleet, Standing
+from noisewatch.judgement.terms import Outcome
+from noisewatch.surfaces.reports.fleet.rows import FleetRendering
+from noisewatch.text import printable
+
+
+def render(fleet: Fleet, _: FleetRendering) -> str:
+    """All hosts."""
+    registry = CollectorRegistry()
+    registry.register(_Gauges(fleet))
+    return generate_latest(registry).decode()
+
+
+class _Gauges(Collector):
+    """Made on demand: a client's own gauges take a kilobyte for each sample."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+
+    def collect(self) -> Iterable[Metric]:
+        yield self._counts()
+        yield GaugeMetricFamily(
+            "noisewatch_fleet_exit_status", "Exit status of the worst host.", self.fleet.exit_status
+        )
+        yield self._verdicts()
+        yield self._standings()
+        yield self._times()
+        yield self._floors()
+        yield self._outliers()
+
+    def _counts(self) -> Metric:
+        gauge = GaugeMetricFamily("noisewatch_fleet_hosts", "Hosts by verdict.", labels=["verdict"])
+        for outcome, count in self.fleet.counts.items():
+            gauge.add_metric([outcome], count)
+        return gauge
+
+    def _verdicts(self) -> Metric:
+        gauge = GaugeMetricFamily("noisewatch_fleet_verdict", "1 for the host's verdict.", labels=["host", "verdict"])
+        for host in self.fleet.hosts:
+            for outcome in Outcome:
+                gauge.add_metric([printable(host.name), outcome], float(host.outcome is outcome))
+        return gauge
+
+    def _standings(self) -> Metric:
+        told = "1 for hosts whose report cannot be gone by, and why."
+        gauge = GaugeMetricFamily("noisewatch_fleet_no_report", told, labels=["host", "standing"])
+        for host in self.fleet.hosts:
+            if host.standing is not Standing.REPORTED:
+                gauge.add_metric([printable(host.name), host.standing], 1.0)
+        return gauge
+
+    def _times(self) -> Metric:
+        told = "When the host's verdict was reached."
+        gauge = GaugeMetricFamily("noisewatch_fleet_report_timestamp_seconds", told, labels=["host"])
+        for host in self.fleet.hosts:
+            if host.report is not None and host.report.at_s is not None:
+                gauge.add_metric([printable(host.name)], host.report.at_s)
+        return gauge
+
+    def _floors(self) -> Metric:
+        told = "Relative standard deviation that samples of 100 ms will show of the machine alone."
+        gauge = GaugeMetricFamily("noisewatch_fleet_noise_floor_cv_ratio", told, labels=["host"])
+        for host in self.fleet.hosts:
+            if host.report is not None and host.report.floor is not None:
+                gauge.add_metric([printable(host.name)], host.report.floor.expected)
+        return gauge
+
+    def _outliers(self) -> Metric:
+        told = "1 for figures that are out of line with those of machines of the same kind; with a CPU, the slowest."
+        gauge = GaugeMetricFamily("noisewatch_fleet_out_of_line", told, labels=["host", "figure", "cpu"])
+        for host in self.fleet.hosts:
+            for outlier in host.outliers:
+                cpu = "" if outlier.cpu is None else str(outlier.cpu)
+                gauge.add_metric([printable(host.name), outlier.figure, cpu], 1.0)
+        return gauge

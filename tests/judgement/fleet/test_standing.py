@@ -1,0 +1,250 @@
+"""How each host stands by its reports, and the fleet by its worst."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noisewatch.judgement.fleet.reports import Floor, Reason, Report, SlowestCpu, changes_between, lasting_difference
+from noisewatch.judgement.fleet.standing import Fleet, Reports, Standing, fleet_of, named_reasons
+from noisewatch.judgement.terms import Outcome
+from noisewatch.model.history.figures import Figure
+
+_NOW_S = 1_800_000_000.0
+
+
+def _report(host: str = "web1", **changes: Any) -> Report:
+    fields: dict[str, Any] = {
+        "host": host,
+        "source": f"{host}.json",
+        "written_s": _NOW_S,
+        "outcome": Outcome.STABLE,
+        "at_s": _NOW_S - 60,
+        "facts": {},
+        "figures": {},
+    }
+    return Report(**{**fields, **changes})
+
+
+def _fleet(*reports: Report, earlier: Report | None = None, **options: Any) -> Fleet:
+    newest = {report.host: report for report in reports}
+    before = {earlier.host: earlier} if earlier is not None else {}
+    wanted: dict[str, Any] = {"baseline": None, "expected": None, "max_age_s": None, "now_s": _NOW_S}
+    return fleet_of(Reports(newest, before, dict.fromkeys(newest, 1)), **{**wanted, **options})
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status"),
+    [
+        ([Outcome.STABLE], 0),
+        ([Outcome.STABLE, Outcome.UNKNOWN], 3),
+        ([Outcome.STABLE, Outcome.UNKNOWN, Outcome.UNSTABLE], 1),
+    ],
+)
+def test_the_exit_status_is_that_of_the_worst_host(outcomes: list[Outcome], status: int) -> None:
+    fleet = _fleet(*(_report(f"web{number}", outcome=outcome) for number, outcome in enumerate(outcomes)))
+    assert fleet.exit_status == status
+    assert [host.outcome for host in fleet.hosts] == outcomes[::-1]
+
+
+def test_a_host_that_was_expected_and_has_not_reported_is_unknown() -> None:
+    fleet = _fleet(_report("web1"), expected=("web1", "web2"))
+    assert [(host.name, host.standing, host.outcome) for host in fleet.hosts] == [
+        ("web2", Standing.MISSING, Outcome.UNKNOWN),
+        ("web1", Standing.REPORTED, Outcome.STABLE),
+    ]
+    assert fleet.exit_status == 3
+
+
+def test_a_host_of_the_baseline_that_has_not_reported_is_unknown() -> None:
+    fleet = _fleet(_report("web1"), baseline={"web2": _report("web2", outcome=Outcome.UNSTABLE)})
+    assert [(host.name, host.standing, host.outcome) for host in fleet.hosts] == [
+        ("web2", Standing.MISSING, Outcome.UNKNOWN),
+        ("web1", Standing.REPORTED, Outcome.STABLE),
+    ]
+    assert fleet.hosts[0].why == "has not reported, said unstable in the baseline"
+    assert (fleet.exit_status, fleet.unexpected) == (3, ())
+
+
+def test_who_is_expected_outweighs_who_is_in_the_baseline() -> None:
+    fleet = _fleet(_report("web1"), baseline={"web2": _report("web2")}, expected=("web1",))
+    assert ([host.name for host in fleet.hosts], fleet.exit_status) == (["web1"], 0)
+
+
+def _of_one_name(*reports: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
+    """By the newest, and one of another machine of that name, of its own folder."""
+    other = _report(source="b/web1.json", outcome=Outcome.UNSTABLE, at_s=at_s, facts=facts)
+    newest = {report.host: report for report in reports}
+    return fleet_of(Reports(newest, {"web1": other}, {"web1": 2}, {"web1": (other,)}), None, None, 3600.0, _NOW_S)
+
+
+def test_of_two_machines_with_one_name_the_worse_counts_and_both_are_named() -> None:
+    fleet = _of_one_name(_report(source="a/web1.json", facts={"board": "one"}), board="two")
+    (host,) = fleet.hosts
+    assert (host.standing, host.outcome, fleet.exit_status) == (Standing.AMBIGUOUS, Outcome.UNSTABLE, 1)
+    assert (
+        host.why == "2 machines have this name (board one or two): b/web1.json said unstable, a/web1.json said stable"
+    )
+    assert (host.changes, fleet.perhaps_two) == (None, ())
+
+
+def test_of_two_machines_with_one_name_the_one_that_no_longer_reports_is_unknown() -> None:
+    (host,) = _of_one_name(_report(facts={"board": "one"}), at_s=_NOW_S - 7200, board="two").hosts
+    assert (host.standing, host.outcome) == (Standing.AMBIGUOUS, Outcome.UNKNOWN)
+    assert "b/web1.json is stale" in (host.why or "")
+
+
+@pytest.mark.parametrize(("one", "other", "name"), [
+    ({"board": "a"}, {"board": "b"}, "board"),
+    ({"board": "a", "cpu model": "x"}, {"board": "a", "cpu model": "y"}, "cpu model"),
+    ({"board": "a"}, {"board": None}, None),
+    ({"board": "a"}, {}, None),
+    ({"board": "a", "kernel": "6.1"}, {"board": "a", "kernel": "6.18"}, None),
+])  # fmt: skip
+def test_machines_are_told_apart_by_what_both_know_and_one_never_changes(
+    one: dict[str, str | None], other: dict[str, str | None], name: str | None
+) -> None:
+    assert lasting_difference(_report(facts=one), _report(facts=other)) == name
+
+
+@pytest.mark.parametrize(("earlier", "standing", "perhaps"), [
+    ({"source": "b/web1.json", "at_s": _NOW_S - 100}, Standing.AMBIGUOUS, ()),
+    ({"source": "b/web1.json", "at_s": _NOW_S - 3600}, Standing.REPORTED, ("web1",)),
+    ({"source": "a/web1.jsonl", "at_s": _NOW_S - 100}, Standing.REPORTED, ()),
+    ({"source": "b/web1.json", "at_s": _NOW_S - 100, "is_identified": True}, Standing.REPORTED, ()),
+    ({"source": "b/web1.json", "at_s": _NOW_S - 100, "outcome": Outcome.STABLE}, Standing.REPORTED, ()),
+])  # fmt: skip
+def test_a_report_that_is_not_stable_in_another_folder_may_be_of_another_machine(
+    earlier: dict[str, Any], standing: Standing, perhaps: tuple[str, ...]
+) -> None:
+    before = _report(**{"outcome": Outcome.UNSTABLE, **earlier})
+    fleet = _fleet(_report(source="a/web1.json"), earlier=before)
+    (host,) = fleet.hosts
+    assert (host.standing, fleet.perhaps_two) == (standing, perhaps)
+    assert (host.outcome is Outcome.STABLE) == (standing is Standing.REPORTED)
+
+
+def test_a_host_that_nobody_expected_is_named() -> None:
+    assert _fleet(_report("web1"), _report("web9"), expected=("web1",)).unexpected == ("web9",)
+
+
+@pytest.mark.parametrize(
+    ("report", "standing", "words"),
+    [
+        (_report(at_s=_NOW_S - 7201), Standing.STALE, "reported 2 h ago, said stable"),
+        (_report(at_s=_NOW_S + 7200), Standing.FUTURE, "reported 2 h in the future"),
+        (_report(at_s=None, written_s=_NOW_S - 10), Standing.UNDATED, "its age is unknown"),
+        (_report(at_s=None, written_s=_NOW_S - 7201), Standing.STALE, "2 h ago"),
+        (_report(trouble="not JSON", outcome=Outcome.UNKNOWN), Standing.BROKEN, "web1.json: not JSON"),
+    ],
+)
+def test_a_report_that_cannot_be_gone_by_counts_as_unknown(report: Report, standing: Standing, words: str) -> None:
+    (host,) = _fleet(report, max_age_s=3600.0).hosts
+    assert (host.standing, host.outcome) == (standing, Outcome.UNKNOWN)
+    assert words in (host.why or "")
+
+
+def test_clocks_that_differ_a_little_do_no_harm() -> None:
+    assert _fleet(_report(at_s=_NOW_S + 200), max_age_s=3600.0).exit_status == 0
+
+
+def test_a_report_from_the_future_is_unknown_though_no_age_was_asked_for() -> None:
+    assert _fleet(_report(at_s=_NOW_S + 1e6)).exit_status == 3
+
+
+def test_a_report_without_a_time_counts_where_it_is_the_only_one() -> None:
+    assert _fleet(_report(at_s=None)).exit_status == 0
+
+
+def test_which_of_two_reports_is_newer_is_unknown_where_the_newer_file_has_no_time() -> None:
+    earlier = _report(at_s=_NOW_S - 90, outcome=Outcome.UNSTABLE)
+    (host,) = _fleet(_report(at_s=None), earlier=earlier).hosts
+    assert (host.standing, host.outcome) == (Standing.UNDATED, Outcome.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        (_report(at_s=2.0), _report(at_s=1.0, outcome=Outcome.UNSTABLE)),
+        (_report(at_s=2.0, outcome=Outcome.UNSTABLE), _report(at_s=2.0)),
+        (_report(at_s=2.0, outcome=Outcome.UNKNOWN), _report(at_s=2.0)),
+        (_report(at_s=2.0), _report(at_s=None, written_s=1.0, trouble="cut")),
+        (_report(at_s=None, written_s=3.0, trouble="cut"), _report(at_s=2.0)),
+        (_report(at_s=2.0, written_s=1.0), _report(at_s=1.0, written_s=5.0)),
+    ],
+)
+def test_the_newest_by_its_own_time_counts_and_of_one_moment_the_worse(newer: Report, older: Report) -> None:
+    assert newer.counts_before(older)
+    assert not older.counts_before(newer)
+
+
+def test_changes_are_told_with_the_gravest_first() -> None:
+    before = _report(
+        open_checks=("throttled",), floor=Floor(0.001, 0.002, 0.003), facts={"kernel": "6.1", "virtual": None}
+    )
+    after = _report(
+        outcome=Outcome.UNSTABLE,
+        open_checks=("tasks-on-target",),
+        floor=Floor(0.01, 0.02, 0.03),
+        facts={"kernel": "6.18", "virtual": "kvm"},
+    )
+    assert list(changes_between(before, after)) == [
+        "was stable",
+        "new: tasks-on-target",
+        "settled: throttled",
+        "noise floor 0.2% → 2%",
+        "kernel 6.1 → 6.18",
+    ]
+
+
+def test_noise_floors_with_intervals_that_overlap_are_no_change() -> None:
+    before, after = (_report(floor=Floor(low, 2 * low, 4 * low)) for low in (0.01, 0.03))
+    assert list(changes_between(before, after)) == []
+
+
+def _speeds(mean: float, slowest: float) -> dict[str, Any]:
+    facts = {"cpu model": "x", "kernel": "6.1", "virtual": "none", "loops": "native"}
+    return {
+        "facts": facts,
+        "figures": {Figure.LATENCY: mean},
+        "slowest": {Figure.LATENCY: SlowestCpu(5, slowest)},
+    }
+
+
+@pytest.mark.parametrize(("mean", "slowest", "told"), [
+    (100.0, 100.0, []),
+    (100.5, 160.0, [5]),  # one of very many CPUs
+    (115.0, 160.0, [None, 5]),
+    (125.0, 125.5, [None]),  # the whole machine
+    (80.0, 80.0, [None]),
+])  # fmt: skip
+def test_a_cpu_is_told_where_it_is_further_out_of_line_than_its_machine(
+    mean: float, slowest: float, told: list[int | None]
+) -> None:
+    others = [_report(f"web{number}", **_speeds(100.0, 100.0)) for number in range(9)]
+    fleet = _fleet(*others, _report("odd", **_speeds(mean, slowest)))
+    assert {host.name: [each.cpu for each in host.outliers] for host in fleet.hosts if host.outliers} == (
+        {"odd": told} if told else {}
+    )
+
+
+def test_a_baseline_stands_in_for_the_report_before() -> None:
+    earlier, baseline = _report(at_s=1.0), _report(at_s=0.0, outcome=Outcome.UNSTABLE)
+    (host,) = _fleet(_report(), earlier=earlier, baseline={"web1": baseline}).hosts
+    assert (host.earlier, host.changes) == (baseline, ("was unstable",))
+
+
+def test_reasons_are_counted_over_hosts_that_are_not_stable() -> None:
+    hog = Reason("tasks-on-target", "hog (pid 9): 50% of CPU 2", "hog (pid 9)")
+    reports = [_report(f"web{each}", outcome=Outcome.UNSTABLE, reason=hog) for each in range(2)]
+    fleet = _fleet(*reports, _report("web7", reason=hog), expected=("web0", "web1", "web7", "web8"))
+    assert list(named_reasons(fleet)) == [("tasks-on-target", 2), ("missing", 1)]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [("hog (pid 9): 50%", "x: hog (pid 9): 50%"), ("CPU 2 is busy", "x: CPU 2 is busy (hog (pid 9))")],
+)
+def test_a_reason_names_its_culprit_once(said: str, words: str) -> None:
+    assert str(Reason("x", said, "hog (pid 9)")) == words

@@ -1,0 +1,66 @@
+"""Files with the verdicts of many machines."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from noisewatch.judgement.fleet.standing import Fleet, FleetHost
+from noisewatch.operations.fleet.gathering import FleetOptions, gather
+from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict
+
+NOW_S = 1_800_000_000.0
+
+
+@cache
+def _written(outcome: str, wanted: str) -> str:
+    verdict = {"stable": quiet_verdict, "unstable": failed_verdict, "unknown": unknown_verdict}[outcome]()
+    return rendered(wanted, verdict)
+
+
+def verdict(outcome: str = "stable", **changes: Any) -> dict[str, Any]:
+    """As `preflight --format json` writes it, with some keys changed."""
+    return {**json.loads(_written(outcome, "json")), **changes}
+
+
+def verdict_lines(outcome: str) -> str:
+    """As `preflight --format jsonl` writes it."""
+    return _written(outcome, "jsonl")
+
+
+def write(path: Path, outcome: str = "stable", **changes: Any) -> Path:
+    """A report at the path; its folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(verdict(outcome, **changes)))
+    return path
+
+
+def floor(expected: float) -> list[dict[str, Any]]:
+    """The noise floor of a verdict at 100 ms."""
+    return [{"sample_ns": 100_000_000, "cv_low": expected * 0.8, "cv_expected": expected, "cv_high": expected * 1.25}]
+
+
+def calibration(*piece_ns: float, khz: float = 3e6) -> dict[str, Any]:
+    """As much of one as a fleet reads, by the time of a piece of latency work on each CPU; blocks take about 1 ms."""
+    cpus = [{"cpu": cpu, "effective_khz": khz, "latency_work": _block(ns)} for cpu, ns in enumerate(piece_ns)]
+    return {"core": "native", "cpus": cpus}
+
+
+def _block(piece_ns: float) -> dict[str, Any]:
+    pieces = round(1e6 / piece_ns)
+    return {"median_ns": piece_ns * pieces, "pieces": pieces}
+
+
+def gathered(*places: Path, baseline: Path | None = None) -> Fleet:
+    """What the reports in these places come to."""
+    return gather(
+        FleetOptions(places=[str(place) for place in places], baseline=None if baseline is None else str(baseline))
+    )
+
+
+def only(*places: Path) -> FleetHost:
+    """The one host of these places."""
+    (host,) = gathered(*places).hosts
+    return host

@@ -1,0 +1,119 @@
+"""Files that hold no report that can be gone by: what is wrong with each, and that none is passed over."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.errors import Unreadable
+from noisewatch.judgement.fleet.standing import Standing
+from noisewatch.judgement.terms import Outcome
+from noisewatch.operations.fleet.verdict_file import parsed_report
+from tests.operations.fleet.reporting import gathered, only, verdict, write
+
+_STABLE = json.dumps(verdict())
+_BROKEN: list[tuple[Callable[[Path], object], str]] = [
+    (lambda path: path.write_text("hello"), "not JSON"),
+    (lambda path: path.write_text(""), "not JSON"),
+    (lambda path: path.write_text(_STABLE[:-20]), "not JSON"),
+    (lambda path: path.write_text(_STABLE.replace('"schema": 1', '"schema": 1, "x": NaN')), "not JSON"),
+    (lambda path: path.write_text(_STABLE.replace('"at": ', '"at": 1e999, "x": ')), "not"),
+    (lambda path: path.write_text(_STABLE + _STABLE), "not"),
+    (lambda path: path.write_bytes(b"\xff\xfe" + _STABLE.encode("utf-16le")), "not JSON"),
+    (lambda path: path.write_bytes(_STABLE.encode().replace(b'"micro"', b'"\xff"')), "not"),
+    (lambda path: path.write_text(_STABLE[:-1] + ', "x": ' + "[" * 100_000), "nested too deep"),
+    (lambda path: path.write_text('{"schema": 1}'), "not a verdict of noisewatch"),
+    (lambda path: path.write_text("[]"), "not a verdict of noisewatch"),
+    (lambda path: path.write_text(_STABLE.replace('"verdict": "stable"', '"verdict": "fine"')), "not a verdict"),
+    (lambda path: path.write_text(json.dumps({"schema": 2, "verdict": {}})), "schema 2"),
+    (lambda path: path.write_text(json.dumps(verdict(schema=2))), "schema 2"),
+    (lambda path: path.write_text(json.dumps(verdict(host="x" * 300))), "300 characters"),
+    (lambda path: path.write_text(json.dumps(verdict(host=" "))), "1 characters"),
+    (lambda path: os.truncate(path, 1 << 30) if path.write_text("{") else None, "larger than 64 MB"),
+    (os.mkfifo, "not a regular file"),
+    (lambda path: path.symlink_to("nowhere"), "no such file"),
+    (lambda path: path.symlink_to(path), "too many levels"),
+    (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
+    (lambda path: path.symlink_to("/proc/self/mem"), ""),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), _BROKEN)
+def test_a_broken_report_is_named_counts_as_unknown_and_the_rest_is_told(
+    tmp_path: Path, make: Callable[[Path], object], words: str
+) -> None:
+    make(tmp_path / "web1.json")
+    write(tmp_path / "web2.json")
+    broken, sound = gathered(tmp_path).hosts
+    assert (broken.name, broken.standing, broken.outcome) == ("web1", Standing.BROKEN, Outcome.UNKNOWN)
+    assert f"{tmp_path}/web1.json: " in (broken.why or "")
+    assert words in (broken.why or "")
+    assert (sound.name, sound.outcome) == ("web2", Outcome.STABLE)
+
+
+def test_a_file_that_has_vanished_is_broken(tmp_path: Path) -> None:
+    assert only(tmp_path / "web1.json").standing is Standing.BROKEN
+
+
+def test_a_broken_file_that_may_be_newer_outweighs_a_stableparsed_report(tmp_path: Path) -> None:
+    write(tmp_path / "1/web1.json", at=time.time() - 60)
+    broken = tmp_path / "2/web1.json"
+    broken.parent.mkdir()
+    broken.write_text("{")
+    assert only(tmp_path).standing is Standing.BROKEN
+    os.utime(broken, (0, time.time() - 3600))
+    assert only(tmp_path).outcome is Outcome.STABLE
+
+
+_UNREADABLE: list[Callable[[Path], object]] = [
+    lambda path: path.symlink_to("nowhere"),
+    lambda path: path.symlink_to(path),
+    lambda path: os.truncate(path, 1 << 30) if path.write_text("{") else None,
+    os.mkfifo,
+]
+
+
+@pytest.mark.parametrize("make", _UNREADABLE)
+def test_a_file_that_cannot_be_read_outweighs_a_report_that_it_may_be_newer_than(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    write(tmp_path / "1/web1.json", at=time.time() - 3 * 86400)
+    unread = tmp_path / "2/web1.json"
+    unread.parent.mkdir()
+    make(unread)
+    assert only(tmp_path).standing is Standing.BROKEN
+    os.utime(unread, (0, time.time() - 4 * 86400), follow_symlinks=False)
+    assert only(tmp_path).outcome is Outcome.STABLE
+
+
+def test_a_file_that_is_not_there_may_be_newer_than_any_other(tmp_path: Path) -> None:
+    old = write(tmp_path / "1/web1.json", at=time.time() - 60)
+    assert only(old, tmp_path / "2/web1.json").standing is Standing.BROKEN
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace")))
+def test_any_bytes_that_are_no_verdict_are_refused(text: bytes) -> None:
+    with pytest.raises(Unreadable, match=r"^x\.json: not "):
+        parsed_report("x.json", "x", text, 0.0)
+
+
+@given(st.data())
+def test_a_verdict_with_a_value_of_another_type_is_a_report_or_refused(data: st.DataObject) -> None:
+    said = verdict("unstable")
+    key = data.draw(st.sampled_from(sorted(said)))
+    value: object = data.draw(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just([]) | st.just({})
+    )
+    text = json.dumps({**said, key: value}).encode()
+    outcome = None
+    with suppress(Unreadable):
+        outcome = parsed_report("x.json", "x", text, 0.0).outcome
+    assert outcome in (None, Outcome.UNSTABLE)

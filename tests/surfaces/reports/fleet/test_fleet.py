@@ -1,0 +1,204 @@
+"""`noisewatch fleet`: the answer first, the worst host first, and the same in each format."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.operations.fleet.reporting import calibration, floor, write
+from tests.surfaces.reports.verdicts import HOSTILE_NAMES
+from tests.surfaces.running import Run
+
+_FORMATS = ("text", "markdown", "json", "prometheus")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Four hosts: one unstable, one unknown, one that was unstable yesterday, and one that always was stable."""
+    now_s = time.time()
+    write(tmp_path / "db3.json", "unstable", at=now_s - 10, noise_floor=floor(0.2))
+    write(tmp_path / "web1.json", at=now_s - 20, noise_floor=floor(0.001))
+    write(tmp_path / "web2.json", "unknown", at=now_s - 20, noise_floor=[])
+    write(tmp_path / "web4.json", at=now_s - 30, noise_floor=floor(0.002))
+    write(tmp_path / "yesterday/web4.json", "unstable", at=now_s - 86_400)
+    return tmp_path
+
+
+def test_the_answer_comes_first_and_names_who_is_not_stable(run: Run, fleet: Path) -> None:
+    ran = run("fleet", fleet)
+    assert ran.out.splitlines()[0] == "2 of 4 hosts not stable: 1 unstable (db3), 1 unknown (web2)"
+    assert ran.status == 1
+
+
+def test_the_worst_host_comes_first_with_its_reason_and_its_culprit(
+    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    lines = run("fleet", fleet).out.splitlines()
+    rows = lines[lines.index(next(line for line in lines if line.startswith("host "))) + 1 :][:4]
+    assert [row.split()[:2] for row in rows] == [
+        ["db3", "UNSTABLE"],
+        ["web2", "UNKNOWN"],
+        ["web4", "stable"],
+        ["web1", "stable"],
+    ]
+    assert "tasks-on-target: hog" in rows[0]
+    assert "was unstable" in rows[2]
+
+
+@pytest.mark.parametrize("columns", [20, 80, 140])
+def test_no_line_is_wider_than_the_terminal(
+    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    write(fleet / f"{'long' * 40}.json", "unstable")
+    lines = run("fleet", fleet, "--expect", "web1,web9").out.splitlines()
+    assert len(lines) > 10
+    assert max(map(len, lines)) <= columns
+
+
+def test_what_changed_is_told_with_since_when(run: Run, fleet: Path) -> None:
+    words = run("fleet", fleet).words
+    assert "web4 since" in words
+    assert "was unstable; settled: tasks-on-target" in words
+
+
+def test_a_host_that_is_only_in_the_baseline_is_told_with_when_it_last_reported(run: Run, fleet: Path) -> None:
+    write(fleet / "before/db9.json", at=1_700_000_000.0)
+    words = run("fleet", fleet / "yesterday", "--baseline", fleet / "before").words
+    assert "has not reported, said stable in the baseline" in words
+    assert "db9 UNKNOWN ? - 2023-11-14" in words
+
+
+def test_hosts_whose_older_report_may_be_another_machines_are_named(run: Run, fleet: Path) -> None:
+    told = "not stable by an older report in another folder: web4; if that is another machine, rename its file"
+    assert told in run("fleet", fleet).words
+    assert told in run("fleet", fleet, "--format", "markdown").words
+    assert run("fleet", fleet, "--format", "json").json["perhaps_two_machines"] == ["web4"]
+
+
+def test_stable_hosts_alone_are_told_in_one_line_with_status_0(run: Run, tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path / f"web{number}.json")
+    ran = run("fleet", tmp_path, "--max-age", "1h")
+    assert (ran.status, ran.out.splitlines()[0]) == (3, "3 of 3 hosts not stable: 3 unknown (web0, web1, web2)")
+    ran = run("fleet", tmp_path)
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "all 3 hosts stable")
+
+
+def test_who_is_out_of_line_is_told_with_the_rule(run: Run, tmp_path: Path) -> None:
+    for number in range(9):
+        write(tmp_path / f"web{number}.json", calibration=calibration(2e5 * (1.5 if number == 7 else 1.0)))
+    words = run("fleet", tmp_path).words
+    assert "more than 3.5 standard deviations, by MAD, from the median of at least 8" in words
+    assert words.index("web7 stable") < words.index("web0 stable")
+    assert "out of line: latency work 300 µs (median of 9: 200 µs)" in words
+    assert "web7: latency work 300 µs (median of 9: 200 µs)" in words
+
+
+def test_a_slow_cpu_is_named_in_each_format(run: Run, tmp_path: Path) -> None:
+    for number in range(9):
+        of_cpus = [2e5, 2e5, 2e5, 3e5 if number == 7 else 2e5]
+        write(tmp_path / f"web{number}.json", calibration=calibration(*of_cpus))
+    told = "web7: latency work 225 µs (median of 9: 200 µs), latency work of CPU 3, its slowest, 300 µs"
+    for wanted in ("text", "markdown"):
+        assert f"{told} (median of the slowest of 9: 200 µs)" in run("fleet", tmp_path, "--format", wanted).words
+    (web7,) = (each for each in run("fleet", tmp_path, "--format", "json").json["hosts"] if each["host"] == "web7")
+    assert [(each["cpu"], each["value"]) for each in web7["out_of_line"]] == [(None, 225_000.0), (3, 300_000.0)]
+    families = text_string_to_metric_families(run("fleet", tmp_path, "--format", "prometheus").out)
+    (samples,) = (each.samples for each in families if each.name == "noisewatch_fleet_out_of_line")
+    assert [(each.labels["figure"], each.labels["cpu"]) for each in samples] == [
+        ("latency work", ""),
+        ("latency work", "3"),
+    ]
+
+
+def test_too_few_machines_of_a_kind_are_said_not_to_be_compared(run: Run, fleet: Path) -> None:
+    assert "figures not compared: fewer than 8 machines of one kind" in run("fleet", fleet).words
+
+
+def test_many_hosts_are_cut_and_how_many_more_is_told(run: Run, tmp_path: Path) -> None:
+    for number in range(45):
+        write(tmp_path / f"web{number}.json", "unstable" if number < 42 else "stable")
+    for wanted in ("text", "markdown"):
+        assert "and 5 more, 2 of them not stable" in run("fleet", tmp_path, "--format", wanted).words
+        assert "more, " not in run("fleet", tmp_path, "--format", wanted, "--verbose").words
+
+
+def test_json_tells_all_of_each_host(run: Run, fleet: Path) -> None:
+    ran = run("fleet", fleet, "--format", "json", "--expect", "db3,web9")
+    said = ran.json
+    assert (said["exit_status"], said["counts"]) == (1, {"unstable": 1, "unknown": 2, "stable": 2})
+    assert said["not_expected"] == ["web1", "web2", "web4"]
+    by_name: dict[str, Any] = {host["host"]: host for host in said["hosts"]}
+    assert next(iter(by_name)) == "db3"
+    assert (by_name["db3"]["check"], by_name["db3"]["culprit"]) == ("tasks-on-target", "hog (pid 900)")
+    assert by_name["db3"]["noise_floor"]["cv_expected"] == 0.2
+    assert by_name["web4"]["changes"][0] == "was unstable"
+    assert (by_name["web9"]["standing"], by_name["web9"]["verdict"]) == ("missing", "unknown")
+
+
+def test_prometheus_has_the_verdict_of_each_host(run: Run, fleet: Path) -> None:
+    report = run("fleet", fleet, "--format", "prometheus", "--expect", "web9").out
+    samples = [each for family in text_string_to_metric_families(report) for each in family.samples]
+    verdicts = {
+        each.labels["host"]: each.labels["verdict"]
+        for each in samples
+        if each.name == "noisewatch_fleet_verdict" and each.value
+    }
+    assert verdicts == {"db3": "unstable", "web1": "stable", "web2": "unknown", "web4": "stable", "web9": "unknown"}
+    floors = {each.labels["host"]: each.value for each in samples if each.name.endswith("noise_floor_cv_ratio")}
+    assert floors == {"db3": 0.2, "web1": 0.001, "web4": 0.002}
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE_NAMES if name.strip()])
+def test_a_hostile_name_is_text_in_every_format(run: Run, tmp_path: Path, name: str) -> None:
+    write(tmp_path / "web1.json", "unstable", host=name, machine={"kernel": name, "cpu_model": name})
+    said = {wanted: run("fleet", tmp_path, "--format", wanted).out for wanted in _FORMATS}
+    for report in said.values():
+        assert "\x1b" not in report
+        assert all(character.isprintable() or character == "\n" for character in report)
+    assert len(json.loads(said["json"])["hosts"]) == 1
+    assert len(list(text_string_to_metric_families(said["prometheus"]))) == 7
+    _assert_one_row(said["markdown"])
+
+
+def _assert_one_row(report: str) -> None:
+    """A table of one row with its six cells, and no markup that a name brought."""
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(report)
+    assert [token.type for token in tokens].count("td_open") == 6
+    kinds = {child.type for token in tokens for child in token.children or ()}
+    assert kinds <= {"text", "code_inline", "softbreak"}
+
+
+def test_a_file_gets_the_report(run: Run, fleet: Path, tmp_path: Path) -> None:
+    ran = run("fleet", fleet, "--format", "markdown", "--output", tmp_path / "fleet.md")
+    assert (ran.status, ran.out) == (1, "")
+    assert (tmp_path / "fleet.md").read_text().startswith("## noisewatch fleet\n\n2 of 4 hosts not stable")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("none", "none"),
+        (". --max-age soon", "--max-age"),
+        (". --max-age 0h", "--max-age"),
+        (". --expect /none/hosts", "--expect"),
+        (". --baseline none", "none"),
+        (". --format xml", "xml"),
+        ("", "FILE|DIR"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_line(
+    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, words: str, named: str
+) -> None:
+    monkeypatch.chdir(fleet)
+    ran = run("fleet", *words.split())
+    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert named in ran.err
