@@ -4,8 +4,9 @@ import atexit
 import gc
 import signal
 import sys
-from types import FrameType, ModuleType
+from types import FrameType, ModuleType, TracebackType
 
+_CANNOT_START, _RUN_CANNOT_START = 2, 125
 _YOUNG_OBJECTS = 50_000  # before cycles are looked for among them: importing makes many, and none that can go
 
 
@@ -17,6 +18,7 @@ def run() -> None:
         ended.append(number)
         raise KeyboardInterrupt(number)
 
+    sys.excepthook = _tell_that_it_cannot_start
     gc.set_threshold(_YOUNG_OBJECTS)
     command_line = _command_line()
     atexit.register(gc.freeze)  # what ends with the process is not looked through once more
@@ -25,6 +27,17 @@ def run() -> None:
         signal.signal(signal.SIGTERM, end)
     status = command_line.main()
     sys.exit(128 + ended[0] if ended else status)
+
+
+def _tell_that_it_cannot_start(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Of what it needs, such as a library that is gone. Python itself would exit with 1, as an unstable machine has it.
+
+    Raises SystemExit, with the status that the command line gives its own faults.
+    """
+    is_run = sys.argv[1:2] == ["run"]
+    told = f"{kind.__name__}: {' '.join(str(error).split())}"
+    sys.stderr.write(f"noisewatch{' run' * is_run}: cannot start: {told}\n")
+    raise SystemExit(_RUN_CANNOT_START if is_run else _CANNOT_START)
 
 
 def _command_line() -> ModuleType:

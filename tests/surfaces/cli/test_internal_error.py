@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +33,17 @@ def test_it_is_told_in_one_line_with_the_status_of_an_error(form: str, status: i
 def test_it_is_told_apart_from_what_the_command_says() -> None:
     ran = subprocess.run([sys.executable, "-c", _PROGRAM, "run", "true"], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr[:31]) == (125, "noisewatch run: internal error:")
+
+
+@pytest.mark.parametrize(("words", "told", "status"), [
+    (("preflight",), "noisewatch", 2), (("run", "true"), "noisewatch run", 125),
+])  # fmt: skip
+def test_a_library_that_is_gone_is_no_verdict(tmp_path: Path, words: tuple[str, ...], told: str, status: int) -> None:
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    (tmp_path / "argparse.py").write_text("raise ImportError('no\\nlibrary')\n")
+    command = [sys.executable, "-m", "noisewatch", *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    assert (ran.returncode, ran.stdout, ran.stderr) == (status, "", f"{told}: cannot start: ImportError: no library\n")
 
 
 def _interrupt(arguments: Namespace) -> int:
