@@ -19,6 +19,7 @@ from tests.benchmark.run.work import FixedWork, series
 from tests.benchmark.shares import describe_trials
 from tests.truth.workloads import compiled
 
+UNDISTURBED = "difference"
 _LENGTH_NS = 20e6
 _TIMES = 2
 
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=30, help="of each series (default 30)")
     parser.add_argument("--all-pairs", action="store_true", help="judge all pairs, also those that were disturbed")
     asked = parser.parse_args()
-    key = "difference_of_all_pairs" if asked.all_pairs else "difference"
+    key = "difference_of_all_pairs" if asked.all_pairs else UNDISTURBED
     with compiled() as program:
         work = FixedWork.of(program)
         print(f"a loop takes {work.loop_ns / 1e3:.1f} µs, the start {work.start_ns / 1e6:.2f} ms")
@@ -48,23 +49,23 @@ def main() -> None:
         for number in range(1, asked.trials + 1):
             found.append(_trial(work, asked.pairs, key))
             print(f"{number:>4} {_described(found[-1])}", flush=True)
-    _print_shares(found)
+    print("\n".join(shares_of(found)))
 
 
 def _trial(work: FixedWork, pairs: int, key: str) -> PowerTrial:
     loops = work.loops_in(_LENGTH_NS - work.start_ns)
     command = work.of_loops(loops)
     footer = _footer(pairs, "--aa", command)
-    smallest = _of(footer[key], "smallest_shown")
+    smallest = answer_in(footer, key, "smallest_shown")
     if smallest is None:
         return PowerTrial(None)
     mean_ns = footer["commands"][0]["all"]["mean_s"] * 1e9
     more = work.loops_in(_TIMES * smallest * mean_ns)
     other = _footer(pairs, f"--against={shlex.join(work.of_loops(loops + more))}", command)
     same = _footer(pairs, f"--against={shlex.join(command)}", command)
-    interval = _of(other[key], "interval")
+    interval = answer_in(other, key, "interval")
     is_found = None if interval is None else interval[0] > 0
-    return PowerTrial(smallest, more * work.loop_ns / mean_ns, is_found, _of(same[key], "is_shown"))
+    return PowerTrial(smallest, more * work.loop_ns / mean_ns, is_found, answer_in(same, key, "is_shown"))
 
 
 def _footer(pairs: int, option: str, command: Sequence[str]) -> Mapping[str, Any]:
@@ -72,8 +73,11 @@ def _footer(pairs: int, option: str, command: Sequence[str]) -> Mapping[str, Any
     return footer
 
 
-def _of(difference: Mapping[str, Any] | None, key: str) -> Any:
-    return None if difference is None else difference[key]
+def answer_in(footer: Mapping[str, Any], key: str, name: str) -> Any:
+    """What noisewatch says of the difference; None where there is none, or it refuses that of undisturbed pairs."""
+    difference = footer[key]
+    is_refused = key == UNDISTURBED and footer["is_difference_refused"]
+    return None if difference is None or is_refused else difference[name]
 
 
 def _described(trial: PowerTrial) -> str:
@@ -87,14 +91,20 @@ def _described(trial: PowerTrial) -> str:
     )
 
 
-def _print_shares(trials: Sequence[PowerTrial]) -> None:
-    stated = [each.smallest for each in trials if each.smallest is not None]
-    found = [each.is_found for each in trials if each.is_found is not None]
-    alarms = [each.is_false_alarm for each in trials if each.is_false_alarm is not None]
-    median = f", median {statistics.median(stated):.2%}" if stated else ""
-    print(f"a smallest difference was stated {describe_trials(len(stated), len(trials))}{median}")
-    print(f"{_TIMES} times that was found {describe_trials(sum(found), len(found))} (aim: 80 % or more)")
-    print(f"false alarms {describe_trials(sum(alarms), len(alarms))} (aim: 5 % or less)")
+def shares_of(trials: Sequence[PowerTrial]) -> list[str]:
+    """In lines. A series without a result has not found what was there; no false alarm can come of it."""
+    stated = [each for each in trials if each.smallest is not None]
+    found = sum(each.is_found is True for each in stated)
+    told = [each.is_false_alarm for each in stated if each.is_false_alarm is not None]
+    smallest = [each.smallest for each in stated if each.smallest is not None]
+    median = f", median {statistics.median(smallest):.2%}" if smallest else ""
+    return [
+        f"a smallest difference was stated {describe_trials(len(stated), len(trials))}{median}",
+        f"{_TIMES} times that was found {describe_trials(found, len(stated))} (aim: 80 % or more); "
+        f"no result in {sum(each.is_found is None for each in stated)}",
+        f"false alarms {describe_trials(sum(told), len(told))} (aim: 5 % or less); "
+        f"no result in {len(stated) - len(told)}",
+    ]
 
 
 if __name__ == "__main__":
