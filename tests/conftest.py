@@ -1,4 +1,4 @@
-"""Tests that make noise on purpose, or boot machines, have this host for themselves."""
+"""Tests that make noise on purpose, boot machines, or start engines, have this host for themselves."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ settings.load_profile("untimed")  # what takes long under load is not wrong
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
-_ALONE = ("live", "slow", "lab", "lab_core")
+_ALONE = ("live", "slow", "lab", "lab_core", "fleet")
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """None where xdist may decide; no workers where one of those is asked for."""
-    return 0 if config.getoption("markexpr") in _ALONE else None
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are CPUs, as much waits for programs; no workers where one of those is asked for."""
+    return 0 if config.getoption("markexpr") in _ALONE else (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")

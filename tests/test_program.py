@@ -17,7 +17,10 @@ from noisewatch.kinds import Kind
 from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.program import as_root, started_by
+from noisewatch.surfaces.cli.arguments import build_parsers
 from noisewatch.surfaces.reports.parts.culprits import root_lines
+from tests.surfaces.conftest import run as run
+from tests.surfaces.running import Run
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import quiet_files
 
@@ -61,6 +64,25 @@ def test_what_python_runs_as_a_module_is_named_by_the_program_beside_it(
     assert started_by() == f"{tmp_path}/bin/python3 -m noisewatch"
 
 
+def test_one_file_that_pex_made_is_named_and_not_what_it_unpacked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    unpacked, file = _installed(tmp_path / "cache/bin"), _installed(tmp_path / "my tools").rename(tmp_path / "n.pex")
+    monkeypatch.setattr(sys, "executable", str(unpacked.with_name("python3")))
+    monkeypatch.setattr(sys, "argv", [str(file)])
+    monkeypatch.setenv("PEX", str(file))
+    assert started_by() == str(file)
+    file.chmod(0o644)
+    assert started_by() == str(unpacked)
+
+
+def test_a_program_that_a_pex_of_others_starts_is_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = _installed(tmp_path / "bin")
+    monkeypatch.setenv("PEX", str(_installed(tmp_path / "other")))
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert started_by() == str(program)
+
+
 def test_on_another_machine_it_is_wherever_it_is() -> None:
     assert as_root("trace", is_here=False) == "sudo noisewatch trace"
 
@@ -81,3 +103,10 @@ def test_a_trace_that_is_for_root_is_told_with_its_command_where_it_could_be_mad
     assert root_lines(reason, "trace --cpus 2", is_live=False) == []
     assert root_lines("no such file", "trace --cpus 2", is_live=True) == []
     assert root_lines(None, "trace --cpus 2", is_live=True) == []
+
+
+def test_help_and_pages_of_integrations_name_for_root_the_program_that_runs(run: Run) -> None:
+    _, commands = build_parsers()
+    for told in (commands["calibrate"].format_help(), run("integrations", "slurm", "--explain").out):
+        assert f"sudo {started_by()} " in told
+        assert "sudo noisewatch" not in told

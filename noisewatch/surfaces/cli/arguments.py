@@ -13,6 +13,7 @@ from noisewatch.surfaces.cli.options.calibrate import fill_calibrate
 from noisewatch.surfaces.cli.options.compare import fill_compare
 from noisewatch.surfaces.cli.options.fleet import fill_fleet
 from noisewatch.surfaces.cli.options.history import fill_history
+from noisewatch.surfaces.cli.options.integrations import fill_integrations
 from noisewatch.surfaces.cli.options.plan import fill_plan
 from noisewatch.surfaces.cli.options.preflight import fill_preflight
 from noisewatch.surfaces.cli.options.recordings import fill_record, fill_screenshot
@@ -43,6 +44,7 @@ _COMMANDS = {
     "fleet": "make one table of the verdicts of many machines, the worst first",
     "trace": "trace the target CPUs and name the culprits",
     "record": "record the machine into a file that replays anywhere",
+    "integrations": "write the files for engines that you already run, such as Slurm and Nagios",
     "completion": "print a shell completion script",
     "screenshot": "draw the monitor's screen to an SVG or PNG file",
 }
@@ -127,6 +129,12 @@ class _Parser(ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]  # raises instead of exiting, as all errors do
         raise UsageError(f"{message} (see {self.prog} --help)")
 
+    def format_help(self) -> str:
+        """With the path of the program that runs where it is for root."""
+        from noisewatch.program import named_for_root  # of all commands help alone needs it
+
+        return named_for_root(super().format_help())
+
 
 def _fill_show(parser: ArgumentParser) -> None:
     parser.add_argument(
@@ -194,6 +202,7 @@ _FILL = {
     "fleet": fill_fleet,
     "trace": _fill_trace,
     "record": fill_record,
+    "integrations": fill_integrations,
     "completion": _fill_completion,
     "screenshot": fill_screenshot,
 }

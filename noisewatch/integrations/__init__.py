@@ -1,0 +1,52 @@
+"""What ships for engines that people already run: a folder each, with a page and the files that it describes.
+
+`NAME/page.md` says what it does, where it goes, what happens on a noisy machine, and how to take it out again; its
+first paragraph is the summary in the list. All below `NAME/files/` is written out as it is, but for `@noisewatch@`,
+which becomes the shell's words that start the noisewatch that runs; what begins with `#!` becomes executable.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from noisewatch.records import dataclass
+
+_PAGE, _FILES = "page.md", "files"
+_PROGRAM = "@noisewatch@"
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """One engine. `texts` are those of its files by their path, with the placeholder in them."""
+
+    name: str
+    page: str
+    texts: dict[str, str]
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of its page, on one line."""
+        return " ".join(self.page.split("\n\n")[1].split())
+
+    def files_for(self, program: str) -> dict[str, str]:
+        """By path, each as it is written for a noisewatch that is started by these words."""
+        return {path: text.replace(_PROGRAM, program) for path, text in self.texts.items()}
+
+
+def integrations() -> tuple[Integration, ...]:
+    """All of them, by name."""
+    folders = [each for each in files(__name__).iterdir() if (each / _PAGE).is_file()]
+    return tuple(_read(folder) for folder in sorted(folders, key=lambda each: each.name))
+
+
+def _read(folder: Traversable) -> Integration:
+    return Integration(folder.name, (folder / _PAGE).read_text("utf-8"), dict(_texts_below(folder / _FILES, "")))
+
+
+def _texts_below(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        path = prefix + each.name
+        found += _texts_below(each, f"{path}/") if each.is_dir() else [(path, each.read_text("utf-8"))]
+    return found

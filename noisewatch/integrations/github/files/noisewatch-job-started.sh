@@ -1,0 +1,34 @@
+#!/bin/bash
+# GitHub's job-started hook, which the runner starts by `bash -e`. Any end but 0 fails the job before its first step.
+options="" jobs="*" on_unknown=fail at_most=600
+# shellcheck source=/dev/null
+. "${0%/*}/noisewatch-settings"
+set -f # options and patterns are words, and no names of files
+
+is_wanted() {
+    local pattern
+    for pattern in $jobs; do
+        # shellcheck disable=SC2254
+        case ${GITHUB_JOB:-} in $pattern) return 0 ;; esac
+    done
+    return 1
+}
+
+if ! is_wanted; then
+    echo "noisewatch: not judged, as '${GITHUB_JOB:-}' matches no pattern in jobs=\"$jobs\""
+    exit 0
+fi
+cd / # not the workspace: files of an earlier job there could pass for Python's modules
+status=0
+# shellcheck disable=SC2086 # options are words
+report=$(timeout -k 5 "$at_most" @noisewatch@ preflight --no-config --format github $options) || status=$?
+printf '%s\n' "$report"
+# 4: not stable within --wait. Whether it was unstable or unknown is in the first line.
+case $status,$report in 4,"::notice title=noisewatch%3A UNKNOWN::"*) status=3 ;; esac
+case $status,$on_unknown in
+    0,*) ;;
+    3,run) echo "noisewatch: unknown, and the job runs all the same (on_unknown=run)" ;;
+    1,* | 3,* | 4,*) echo "noisewatch: the job does not start, as the machine is not known to be quiet" && exit 1 ;;
+    124,*) echo "::error title=noisewatch::no verdict after $at_most s (at_most), so the job does not start" && exit 1 ;;
+    *) echo "::error title=noisewatch::noisewatch failed (status $status), so the job does not start" && exit 1 ;;
+esac

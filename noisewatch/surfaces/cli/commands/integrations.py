@@ -1,0 +1,79 @@
+"""`noisewatch integrations [NAME [DIR]]`"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+from noisewatch.errors import UsageError
+from noisewatch.integrations import Integration, integrations
+from noisewatch.program import named_for_root, started_by
+from noisewatch.surfaces.output import opened_output, print_answer
+from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.text import printable
+
+_SCRIPT, _EXECUTABLE = "#!", 0o111
+
+
+def run(arguments: Namespace) -> int:
+    """Lists the engines, explains one, or writes its files into a folder."""
+    if arguments.name is None:
+        if arguments.explain or arguments.force:
+            raise UsageError("of which engine? `noisewatch integrations` lists them")
+        print_answer(_listed())
+        return 0
+    chosen = _named(arguments.name)
+    if arguments.explain:
+        print_answer(named_for_root(chosen.page))
+        return 0
+    folder = Path(arguments.folder or f"noisewatch-{chosen.name}")
+    written = _write(folder, chosen.files_for(started_by()), arguments.force)
+    print_answer(
+        "".join(f"{path}\n" for path in written) + f"what next: noisewatch integrations {chosen.name} --explain\n"
+    )
+    return 0
+
+
+def _listed() -> str:
+    return align([("NAME", "WHAT IT DOES"), *((each.name, each.summary) for each in integrations())]) + "\n"
+
+
+def _named(name: str) -> Integration:
+    known = {each.name: each for each in integrations()}
+    if name not in known:
+        raise UsageError(f"no integration is called {printable(name)!r}; there are {', '.join(known)}")
+    return known[name]
+
+
+def _write(folder: Path, text_by_path: Mapping[str, str], is_forced: bool) -> list[str]:
+    """All files, or none where one would replace what somebody has changed. Raises UsageError."""
+    places = {folder / path: text for path, text in text_by_path.items()}
+    foreign = [] if is_forced else [place for place, text in places.items() if _is_other(place, text)]
+    if foreign:
+        raise UsageError(f"{foreign[0]}: is there with other content, so nothing was written; --force replaces it")
+    for place, text in places.items():
+        _write_one(place, text)
+    return [str(place) for place in places]
+
+
+def _is_other(place: Path, text: str) -> bool:
+    try:
+        return place.read_bytes() != text.encode()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UsageError(f"{place}: {(error.strerror or str(error)).lower()}") from error
+
+
+def _write_one(place: Path, text: str) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{place.parent}: {(error.strerror or str(error)).lower()}") from error
+    with opened_output(str(place)) as output:
+        output.write(text.encode())
+    if text.startswith(_SCRIPT):
+        mode = place.stat().st_mode
+        os.chmod(place, mode | (mode >> 2 & _EXECUTABLE))

@@ -1,0 +1,99 @@
+"""The files for Slurm, in a real cluster: who disturbs a node has it drained, and keeps jobs away, while it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.engines import ASKS_EVERY_S
+from tests.fleet.hog import hog
+from tests.fleet.slurm.cluster import EASY, WATCHED, Cluster, running_cluster
+from tests.live.noise import CPU
+from tests.plumbing.waiting import wait_until
+
+pytestmark = [pytest.mark.fleet, pytest.mark.usefixtures("aside")]
+
+_OURS = "noisewatch: "
+_WITHIN_S = 120.0  # half a minute where nobody else is at work
+_NEVER_S = 3600
+
+
+@pytest.fixture(scope="module")
+def checked(aside: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster whose nodes are checked again and again."""
+    with running_cluster(tmp_path_factory.mktemp("checked"), checks_every_s=4) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def unchecked(tmp_path: Path) -> Iterator[Cluster]:
+    """One in which only prologs look at nodes."""
+    with running_cluster(tmp_path, checks_every_s=_NEVER_S) as cluster:
+        yield cluster
+
+
+def _wait_for_checks(cluster: Cluster) -> None:
+    """Until one has begun, and ended, from now on."""
+    before = cluster.health_checks(WATCHED)
+    wait_until(lambda: cluster.health_checks(WATCHED) >= before + 2, _WITHIN_S, ASKS_EVERY_S)
+
+
+def test_a_node_is_drained_for_its_noise_and_comes_back_when_that_ends(checked: Cluster) -> None:
+    wait_until(lambda: checked.is_in_service(WATCHED), _WITHIN_S, ASKS_EVERY_S)
+    with hog() as process:
+        wait_until(lambda: f"(pid {process.pid})" in checked.reason(WATCHED), _WITHIN_S, ASKS_EVERY_S)
+        assert checked.state(WATCHED) == "IDLE+DRAIN"
+        assert checked.reason(WATCHED).startswith(f"{_OURS}CPU {CPU}: thread python")
+        assert checked.state(EASY) == "IDLE"
+    wait_until(lambda: checked.is_in_service(WATCHED), _WITHIN_S, ASKS_EVERY_S)
+    assert checked.reason(WATCHED) == ""
+
+
+def test_a_drain_of_somebody_else_is_left_alone(checked: Cluster) -> None:
+    checked.update(WATCHED, "State=DRAIN", "Reason=replace the fan")
+    with hog():
+        _wait_for_checks(checked)
+        assert checked.reason(WATCHED) == "replace the fan"
+    _wait_for_checks(checked)
+    assert (checked.state(WATCHED), checked.reason(WATCHED)) == ("IDLE+DRAIN", "replace the fan")
+    checked.update(WATCHED, "State=UNDRAIN")
+    wait_until(lambda: checked.is_in_service(WATCHED), _WITHIN_S, ASKS_EVERY_S)
+
+
+def test_a_job_that_needs_quiet_waits_for_the_node_that_it_wants(checked: Cluster) -> None:
+    with hog():
+        job = checked.submit("echo ran on $SLURMD_NODENAME", "--constraint=quiet", f"--nodelist={WATCHED}")
+        wait_until(lambda: checked.reason(WATCHED).startswith(_OURS), _WITHIN_S, ASKS_EVERY_S)
+        assert checked.printed_by(job) == ""
+    wait_until(lambda: f"ran on {WATCHED}" in checked.printed_by(job), _WITHIN_S, ASKS_EVERY_S)
+
+
+def test_a_node_comes_back_where_slurm_could_not_be_told_why_its_job_was_kept_away(checked: Cluster) -> None:
+    wait_until(lambda: checked.is_in_service(WATCHED), _WITHIN_S, ASKS_EVERY_S)
+    checked.takes_orders(of_ours=False)
+    with hog() as process:
+        job = checked.submit("echo ran on $SLURMD_NODENAME", "--constraint=quiet", f"--nodelist={WATCHED}")
+        wait_until(lambda: checked.reason(WATCHED) == "Prolog error", _WITHIN_S, ASKS_EVERY_S)
+        checked.takes_orders(of_ours=True)
+        wait_until(lambda: f"(pid {process.pid})" in checked.reason(WATCHED), _WITHIN_S, ASKS_EVERY_S)
+    wait_until(lambda: f"ran on {WATCHED}" in checked.printed_by(job), _WITHIN_S, ASKS_EVERY_S)
+
+
+def test_a_job_that_needs_quiet_does_not_start_on_a_noisy_node_but_on_another(unchecked: Cluster) -> None:
+    with hog() as process:
+        job = unchecked.submit("echo ran on $SLURMD_NODENAME", "--constraint=quiet", "--exclusive")
+        wait_until(lambda: f"(pid {process.pid})" in unchecked.reason(WATCHED), _WITHIN_S, ASKS_EVERY_S)
+        assert unchecked.reason(WATCHED).startswith(_OURS)
+        wait_until(lambda: unchecked.printed_by(job) != "", _WITHIN_S, ASKS_EVERY_S)
+    assert unchecked.printed_by(job) == f"ran on {EASY}\n"
+    assert (unchecked.job(job, "Restarts"), unchecked.job(job, "Requeue")) == ("1", "1")
+
+
+def test_a_job_that_does_not_ask_runs_beside_the_noise(unchecked: Cluster) -> None:
+    with hog():
+        job = unchecked.submit("echo ran on $SLURMD_NODENAME")
+        wait_until(lambda: unchecked.printed_by(job) != "", _WITHIN_S, ASKS_EVERY_S)
+    assert unchecked.printed_by(job) == f"ran on {WATCHED}\n"
+    assert unchecked.reason(WATCHED) == ""

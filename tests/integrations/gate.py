@@ -1,0 +1,66 @@
+"""What ships for an engine, with a noisewatch whose verdict the test decides."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fleet.shipped import write_shipped
+
+STABLE, UNSTABLE, WRONG, UNKNOWN, NOT_IN_TIME = 0, 1, 2, 3, 4  # what preflight ends with
+NOT_INSTALLED = 127
+_RAN_OUT = "hog (pid 900)\nnoisewatch: UNKNOWN - 0 block, 1 unknown (1 blocking) (CPUs 2-3, profile micro, exit 4)\n"
+# What noisewatch tells at the end of a `--wait` without quiet, `on_unknown` of the settings, and what that comes to.
+ENDS_OF_WAITS = [
+    (_RAN_OUT, "run", STABLE),
+    (_RAN_OUT, "fail", UNKNOWN),
+    (f"{_RAN_OUT}noisewatch: UNSTABLE - 1 block (exit 4)\n", "run", NOT_IN_TIME),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The folder of its files. `noisewatch` in it is the program that they start."""
+
+    folder: Path
+
+    @staticmethod
+    def of(name: str, folder: Path) -> Gate:
+        """Its files as they ship, and a noisewatch that finds the machine stable."""
+        gate = Gate(write_shipped(name, folder, program=str(folder / "noisewatch")))
+        gate.judged(STABLE)
+        return gate
+
+    def judged(self, status: int, told: str = "told\n") -> None:
+        """What noisewatch will say from now on."""
+        (self.folder / "told").write_text(told)
+        asked = f'printf "%s\\n" "$PWD" "$@" >{self.folder}/asked'
+        self.write("noisewatch", f"#!/bin/sh\n{asked}\ncat {self.folder}/told\nexit {status}\n")
+
+    def write(self, path: str, text: str) -> Path:
+        """A program in the folder."""
+        (self.folder / path).write_text(text)
+        (self.folder / path).chmod(0o755)
+        return self.folder / path
+
+    def set(self, line: str) -> None:
+        """A line of the settings, after those that ship."""
+        with (self.folder / "noisewatch-settings").open("a") as settings:
+            settings.write(f"{line}\n")
+
+    @property
+    def asked(self) -> list[str]:
+        """The folder in which noisewatch was started, and its options; none where it was not."""
+        asked = self.folder / "asked"
+        return asked.read_text().splitlines() if asked.exists() else []
+
+
+def run_as(
+    command: list[str | Path], variables: Mapping[str, str], folder: Path, path: str = "/usr/bin:/bin"
+) -> subprocess.CompletedProcess[str]:
+    """A command with these variables and a short search path alone, in this folder."""
+    return subprocess.run(
+        command, env={"PATH": path, **variables}, cwd=folder, capture_output=True, text=True, check=False
+    )
