@@ -1,3 +1,3 @@
 """Shows what disturbs the CPUs that a benchmark runs on, and says whether it may start."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

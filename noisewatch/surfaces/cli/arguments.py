@@ -52,8 +52,8 @@ _COMMANDS = {
 _EPILOG = """\
 Without a command noisewatch opens the monitor.
 
-exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown, 4 --wait ran out
-(--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
+exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown, 4 not stable
+within --wait (--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
 of run: that of its command; 125 for all errors of its own (noisewatch run --help);
 of compare: 0 no difference in what blocks, 1 they differ there, 2 usage or input error, 3 unknown;
 of fleet: that of the worst host: 1 unstable, 3 unknown (also: broken, missing or old reports), 0 stable;
@@ -78,8 +78,8 @@ examples:
   sudo noisewatch calibrate --tracer osnoise    name the culprits at a lower overhead
   noisewatch calibrate --against 0 --format svg --output noise.svg
 
-exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the load did not run all
-the time; a command that is interrupted ends its load
+exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the
+load did not run all the time; a command that is interrupted ends its load
 """,
     "plan": """\
 examples:

@@ -1,0 +1,46 @@
+"""Writes the manual page anew from the parser: `python -m tests.surfaces.cli.manual`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from argparse_manpage.manpage import Manpage
+
+import noisewatch
+from noisewatch.surfaces.cli.arguments import build_parsers
+
+ROOT = Path(noisewatch.__file__).parent
+PAGE, CHANGES = ROOT / "surfaces/cli/noisewatch.1", ROOT.parent / "CHANGELOG.md"
+_ABOUT = {
+    "prog": "noisewatch",
+    "project_name": "noisewatch",
+    "version": noisewatch.__version__,
+    "description": "show what disturbs the CPUs that a benchmark runs on, and whether it may start",
+    "manual_section": 1,
+    "manual_title": "User Commands",
+}
+
+
+def newest_release() -> tuple[str, str]:
+    """Its version and its day, by the list of changes."""
+    found = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", CHANGES.read_text(), re.MULTILINE)
+    assert found is not None
+    return found[1], found[2]
+
+
+def manual() -> str:
+    """The page in man(7), dated as the newest release; each usage is one line, which whoever shows it wraps."""
+    day = newest_release()[1]
+    columns = os.environ.get("COLUMNS", "")
+    os.environ["COLUMNS"] = "10000"
+    try:
+        page = str(Manpage(build_parsers()[0], _ABOUT | {"date": day}, "single-commands-section"))
+    finally:
+        os.environ["COLUMNS"] = columns
+    return page.replace(day.replace("-", "\\-"), day)  # a hyphen of a date is none to be escaped
+
+
+if __name__ == "__main__":
+    PAGE.write_text(manual())
