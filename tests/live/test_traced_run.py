@@ -15,6 +15,7 @@ import pytest
 from tests.live.hog_in_a_run import BUSY, IDLE, SEVENTH, run_with_a_hog
 from tests.live.noise import CPU, LOOP, noise
 from tests.live.tracing import instances_of
+from tests.plumbing.receipts import lines_of
 from tests.plumbing.waiting import children_of, wait_until
 
 pytestmark = pytest.mark.live
@@ -99,3 +100,18 @@ def test_a_wrapper_that_is_ended_leaves_no_trace_behind(tracefs: Path, number: s
     said = process.communicate()[1]
     assert "Traceback" not in said
     wait_until(lambda: instances_of(tracefs, process.pid) == [], 0.0 if number != signal.SIGKILL else 5.0)
+
+
+def test_a_thread_that_moves_between_two_looks_is_told_with_each_move(tracefs: Path, tmp_path: Path) -> None:
+    """For some 50 ms, in which one look comes at the most."""
+    cpus = sorted(os.sched_getaffinity(0))[-2:]
+    if len(cpus) < 2:
+        pytest.skip("takes two CPUs")
+    receipt = tmp_path / "receipt.jsonl"
+    run = [*_RUN, "--cpus", ",".join(map(str, cpus)), "--runs", "5", "--output", str(receipt)]
+    hops = f"import os\nfor hop in range(20):\n os.sched_setaffinity(0, [{cpus}[hop % 2]])\n sum(range(100_000))"
+    subprocess.run([*run, "--", sys.executable, "-S", "-c", hops], stdout=subprocess.DEVNULL, check=True)
+    placements = [each["placement"] for each in lines_of(receipt, "repetition")]
+    told = [each["threads"][0]["moves"] for each in placements if each["source"] == "trace"]
+    assert told, placements
+    assert all(moves >= 19 for moves in told)

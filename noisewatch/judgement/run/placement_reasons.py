@@ -79,11 +79,11 @@ def why_placement_unknown(placement: Placement) -> str | None:
         return "the kind of a target core is not known"
     if len(placement.nodes) < 2 and len(placement.kinds) < 2:
         return None
-    if not placement.looks:
+    if not placement.looks and not placement.is_traced:
         return _NOT_LOOKED
     seen, sure = placement.seen_share, placement.sure_share
     if seen is None or sure is None:
-        return "how much of its CPU time the looks at its threads saw is not known"
+        return "how much of its CPU time was seen is not known"
     if seen < _SEEN_SHARE:
         return f"where its threads ran is known for {describe_share(seen, 0)} of their CPU time only"
     if sure < _SEEN_SHARE:

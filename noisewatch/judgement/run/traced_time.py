@@ -11,19 +11,16 @@ from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
 from noisewatch.judgement.run.threads_seen import LEFT_RUNNING, time_elsewhere_ns
 from noisewatch.kernel.trace.window import TraceWindow
-from noisewatch.kinds import THREADS
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.run.traced import TracedCulprit, threads_in
 from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
 
-_USE_DOUBT_NS = 100_000  # what a process does before and after the kernel counts its time
 _EXACT_SHARE = 0.05  # less of a time in doubt is not worth a word
 _IN_DOUBT = "the trace has not seen all switches between threads"
 _NOT_ALL = "{} was not traced: it came online later"
 _WAITED = "the command waited {} for its CPU, of which the trace shows {}"
 _WAKE_NS = 100_000  # a CPU that is idle takes some time to begin
-_CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may run apart by half of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,8 @@ def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork)
     if not disturbing and _is_in_doubt(culprits, foreign, _hidden_ns(repetition, window), allowed_ns):
         return None
     slight = [each for each in foreign if each not in disturbing]
-    return TracedForeign(disturbing, slight, own, _elsewhere_ns(repetition, window))
+    elsewhere_ns = window.elsewhere_ns(repetition.use.cpu_ns, repetition.target)
+    return TracedForeign(disturbing, slight, own, max(elsewhere_ns, time_elsewhere_ns(repetition)))
 
 
 def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason] | None:
@@ -69,7 +67,7 @@ def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Al
     allowed_ns = allowance.ns(repetition.length_ns)
     online = repetition.span.after.online.online
     siblings = siblings if online is None else siblings & online
-    if isinstance(window, str) or not siblings <= window.own_ns_by_cpu.keys():
+    if isinstance(window, str) or not siblings <= window.traced:
         return None
     culprits = threads_in(window, siblings)
     reasons = _reasons(repetition, culprits, ReasonKind.SIBLING)
@@ -81,7 +79,7 @@ def _why_not_believed(repetition: Repetition, window: TraceWindow, allowance: Al
     """What else is known of the repetition contradicts the trace, or the trace is not of all of its CPUs."""
     online = [each.online.online for each in (repetition.span.before, repetition.span.after)]
     there = repetition.target if None in online else repetition.target & frozenset().union(*(o or () for o in online))
-    untraced = there - window.own_ns_by_cpu.keys()
+    untraced = there - window.traced
     if untraced:
         return _NOT_ALL.format(name_cpus(untraced))
     use = repetition.use
@@ -130,21 +128,6 @@ def _is_in_doubt(
 
 def _hidden_ns(repetition: Repetition, window: TraceWindow) -> int:
     """What others may have had of the time that is taken for the command's: no more than it did not use."""
-    there_ns = sum(window.own_ns_by_cpu.get(cpu, 0) for cpu in repetition.target)
-    unused_ns = there_ns + _interrupted_ns(repetition, window) - repetition.use.cpu_ns
+    target = repetition.target
+    unused_ns = window.own_ns(target) + window.interrupted_ns(target) - repetition.use.cpu_ns
     return min(window.doubt_ns, max(unused_ns, 0))
-
-
-def _interrupted_ns(repetition: Repetition, window: TraceWindow) -> int:
-    """The kernel may have counted it as the command's time."""
-    return sum(time.ns for time in window.times if time.source.kind not in THREADS and time.cpu in repetition.target)
-
-
-def _elsewhere_ns(repetition: Repetition, window: TraceWindow) -> int:
-    """What it used and did not have there; its time may hold interruptions."""
-    there_ns = sum(window.own_ns_by_cpu.get(cpu, 0) for cpu in repetition.target)
-    used_ns = repetition.use.cpu_ns
-    hidden_ns = (
-        used_ns - there_ns - _interrupted_ns(repetition, window) - _USE_DOUBT_NS - round(used_ns * _CLOCKS_SHARE)
-    )
-    return max(hidden_ns, time_elsewhere_ns(repetition), 0)

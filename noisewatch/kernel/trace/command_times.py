@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from noisewatch.kernel.trace.own_places import OwnPlaces
 from noisewatch.kernel.trace.own_threads import OwnThreads
 from noisewatch.kernel.trace.runs import Parent, Thread, TracedSource, parse_source, parse_thread
 from noisewatch.kernel.trace.sends import Sends
@@ -39,6 +40,7 @@ class CommandTimes:
 
     def __init__(self, own: OwnThreads, began_ns: int, functions: KernelFunctions) -> None:
         self.own = own
+        self.places = OwnPlaces()
         self.began_ns = began_ns
         self.cut_cpus: frozenset[int] = frozenset()  # of which more happened than could be kept
         self._functions = functions
@@ -72,6 +74,7 @@ class CommandTimes:
                     doubt_ns = max(min(sure_ns, stop_ns) - begin_ns, 0)
             if is_own and source.kind == Kind.THREAD:
                 self._own_ns[trace.cpu] += stop_ns - begin_ns
+                self.places.add(source.number, source.name, trace.cpu, begin_ns, stop_ns)
                 self._doubt_ns += doubt_ns
             else:
                 key = trace.cpu, replace(source, number=0) if is_own else source, is_own
@@ -79,6 +82,7 @@ class CommandTimes:
 
     def window(self, ended_ns: int, untold: tuple[str, ...]) -> TraceWindow:
         """All of it."""
+        self.places.settle(ended_ns)
         names = self._functions.names_of(addresses_in(source for _, source, _ in self._totals))
         return TraceWindow(
             begin_ns=self.began_ns,
@@ -99,6 +103,8 @@ class CommandTimes:
             ),
             untold=untold,
             doubt_ns=self._doubt_ns,
+            threads=self.places.threads,
+            other_threads_ns=self.places.other_ns,
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:

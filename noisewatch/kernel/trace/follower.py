@@ -50,6 +50,7 @@ class TraceFollower:
         self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
         self._births: list[Birth] = []
         self._times: CommandTimes | None = None
+        self._known_until_ns = 0  # what happened on all CPUs has been fetched
         self._read_ns = 0
 
     def __enter__(self) -> Self:
@@ -81,6 +82,7 @@ class TraceFollower:
 
         Who starts and calls comes after who is started and called, so that of what is fetched both are known.
         """
+        self._known_until_ns = time.monotonic_ns()
         for cpu, pages in self._pending.items():
             pages.extend(self._buffers.target.pages(cpu))
         self._read_ns = time.monotonic_ns()
@@ -148,6 +150,8 @@ class TraceFollower:
             if self._times is not None:
                 self._times.take_in(trace, self._sends, ended_ns)
             trace.forget()
+        if self._times is not None:
+            self._times.places.settle(self._known_until_ns)
         self._sends.forget(self._read_ns)
 
     def _births_until(self, until_ns: int) -> list[Birth]:

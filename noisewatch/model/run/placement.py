@@ -1,7 +1,8 @@
-"""Where the threads of a command ran: what looks at them, some ten times a second, come to.
+"""Where the threads of a command ran: what looks at them, some ten times a second, come to, or the trace tells.
 
-A thread's time between two looks is counted for the CPU on which both found it, or half for each of two: shares are
-estimates. It may have moved more often than the looks saw; the kernel counts that, but not whence and where to.
+Without a trace, a thread's time between two looks is counted for the CPU on which both found it, or half for each of
+two: shares are estimates. It may have moved more often than the looks saw; the kernel counts that, but not whence and
+where to.
 """
 
 from __future__ import annotations
@@ -22,15 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadPlacement:
-    """One thread. Times are those that the looks saw, and None is unknown.
+    """One thread. Times are those that the looks or the trace saw, and None is unknown.
 
     `moves` are changes of CPU from one look to the next, and `node_moves` and `kind_moves` those of them that led to
-    another memory node or kind of core: at least so many. `migrations` is the kernel's count, up to one of the last
-    looks. A core is known by its first CPU.
+    another memory node or kind of core: at least so many, and by a trace just as many. `migrations` is the kernel's
+    count, up to one of the last looks. A core is known by its first CPU.
     """
 
     tid: int
-    pid: int
     name: str
     ran_ns: int
     waited_ns: int | None
@@ -74,6 +74,9 @@ class Placement:
 
     In `hidden_ns` of the run time threads migrated more often than the looks can have seen, and in `uncounted_ns` the
     kernel did not tell how often: there they may have been on any CPU. Both only count where each look asks for that.
+
+    `traced_share`: the threads' times and moves are those of a trace, which is sure of that part of the CPU time; None
+    where they are those of the looks.
     """
 
     target: CpuSet
@@ -90,10 +93,16 @@ class Placement:
     uncounted_ns: int = 0
     reason: str | None = None  # why threads may be missing
     spread: SpreadThreads | None = None  # None where they were not to be
+    traced_share: float | None = None
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether a trace tells, which misses no move."""
+        return self.traced_share is not None
 
     @property
     def seen_ns(self) -> float:
-        """The run time that the looks saw."""
+        """The run time that was seen."""
         return sum(thread.ran_ns for thread in self.threads) + self.other_ns
 
     @property
@@ -103,12 +112,16 @@ class Placement:
 
     @property
     def seen_share(self) -> float | None:
-        """The part of the command's CPU time that the looks saw; None is unknown."""
+        """The part of the command's CPU time that was seen; None is unknown."""
+        if self.traced_share is not None:
+            return self.traced_share
         return min(self.seen_ns / self.used_ns, 1.0) if self.used_ns else None
 
     @property
     def sure_share(self) -> float | None:
-        """The part of it in which they also know where it was; None is unknown."""
+        """The part of it in which it is also known where it was; None is unknown."""
+        if self.traced_share is not None:
+            return self.traced_share
         sure_ns = self.seen_ns - self.hidden_ns - self.uncounted_ns
         return min(sure_ns / self.used_ns, 1.0) if self.used_ns else None
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import TypeVar
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
+from noisewatch.model.run.cpu_groups import CpuGroups, differ, grouped
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
 from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
 from noisewatch.records import dataclass
 
 MOST_ENDED = 1024  # threads that are kept after they have ended; of more, those that ran least are added up
 _BEFORE_FIRST_NS = 50_000_000  # of a stop that the first look finds: half of the time from one look to the next
-_Key = TypeVar("_Key")
 
 
 @dataclass(slots=True)
@@ -50,7 +49,7 @@ class PlacementTally:
     ) -> None:
         """`begun`: by thread, how often those had migrated that were there when the command began; if asked for."""
         self._target = target
-        self._topology = topology
+        self._groups = CpuGroups(topology)
         self._begun = begun or {}
         self._hidden_ns = self._uncounted_ns = 0
         self._looks = 0
@@ -65,7 +64,7 @@ class PlacementTally:
     @property
     def spans_places(self) -> bool:
         """Whether the target CPUs are of several memory nodes, or kinds of core: then each migration matters."""
-        return any(len(set(map(place, self._target))) > 1 for place in (self._node, self._kind))
+        return any(len(set(map(place, self._target))) > 1 for place in (self._groups.node, self._groups.kind))
 
     def add(self, look: CommandLook) -> None:
         """One more look."""
@@ -100,8 +99,8 @@ class PlacementTally:
         self._add_unsure(ns, last.migrations, now.migrations, seen=1)
         if last.cpu != now.cpu:
             thread.moves += 1
-            thread.node_moves += _differ(self._node(last.cpu), self._node(now.cpu))
-            thread.kind_moves += _differ(self._kind(last.cpu), self._kind(now.cpu))
+            thread.node_moves += differ(self._groups.node, last.cpu, now.cpu)
+            thread.kind_moves += differ(self._groups.kind, last.cpu, now.cpu)
 
     def _add_unsure(self, ns: int, before: int | None, after: int | None, seen: int = 0) -> None:
         """Time in which it may have been anywhere: the kernel counted more migrations than the looks can have seen."""
@@ -163,8 +162,8 @@ class PlacementTally:
             used_ns=used_ns,
             stacking=self._stacking(idle_share_by_cpu or {}),
             memory=memory,
-            nodes=frozenset(map(self._node, self._target)),
-            kinds=frozenset(map(self._kind, self._target)),
+            nodes=frozenset(map(self._groups.node, self._target)),
+            kinds=frozenset(map(self._groups.kind, self._target)),
             stopped_ns=self._stopped_ns,
             hidden_ns=self._hidden_ns,
             uncounted_ns=self._uncounted_ns,
@@ -176,14 +175,13 @@ class PlacementTally:
         before, counted = thread.migrations_before, last.migrations
         return ThreadPlacement(
             tid=last.tid,
-            pid=last.pid,
             name=last.name,
             ran_ns=round(sum(ns_by_cpu.values())),
             waited_ns=last.waited_ns,
             ns_by_cpu=ns_by_cpu,
-            ns_by_core=_grouped(ns_by_cpu, self._core),
-            ns_by_node=_grouped(ns_by_cpu, self._node),
-            ns_by_kind=_grouped(ns_by_cpu, self._kind),
+            ns_by_core=grouped(ns_by_cpu, self._groups.core),
+            ns_by_node=grouped(ns_by_cpu, self._groups.node),
+            ns_by_kind=grouped(ns_by_cpu, self._groups.kind),
             moves=thread.moves,
             node_moves=thread.node_moves,
             kind_moves=thread.kind_moves,
@@ -206,18 +204,6 @@ class PlacementTally:
             tids=frozenset(stacks.tids),
         )
 
-    def _core(self, cpu: int) -> int:
-        place = self._topology.get(cpu)
-        return min(place.siblings) if place is not None and place.siblings else cpu
-
-    def _node(self, cpu: int) -> int | None:
-        place = self._topology.get(cpu)
-        return place.node if place is not None else None
-
-    def _kind(self, cpu: int) -> str | None:
-        place = self._topology.get(cpu)
-        return place.kind if place is not None else None
-
 
 def placement_of(
     looks: Iterable[CommandLook], target: CpuSet, topology: Mapping[int, CpuPlace], memory: MemoryElsewhere
@@ -227,16 +213,3 @@ def placement_of(
     for look in looks:
         tally.add(look)
     return tally.placement(memory)
-
-
-def _differ(one: object, other: object) -> bool:
-    """Whether both are known, and are not the same."""
-    return None not in (one, other) and one != other
-
-
-def _grouped(ns_by_cpu: Mapping[int, float], group: Callable[[int], _Key]) -> Mapping[_Key, float]:
-    sums: dict[_Key, float] = {}
-    for cpu, ns in ns_by_cpu.items():
-        key = group(cpu)
-        sums[key] = sums.get(key, 0.0) + ns
-    return sums

@@ -76,7 +76,7 @@ class PendingRepetition:
         self.end, self.ended, self.trace = end, ended, trace
         self.use = _use_of(self.started, end, self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
-        self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
+        self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus), trace)
         if self.placement.stopped_ns > self.use.stopped_ns:  # nobody tells us when a process that it started is stopped
             self.use = replace(self.use, stopped_ns=self.placement.stopped_ns)
 
@@ -124,7 +124,7 @@ def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
     Looks and counters are all that a machine tells: 20 kB a repetition on a small one.
     """
     trace = judged.repetition.trace
-    told = trace if isinstance(trace, str) else replace(trace, times=())
+    told = trace if isinstance(trace, str) else replace(trace, times=(), threads=())
     return replace(judged, repetition=replace(judged.repetition, windows=(), span=span, trace=told))
 
 

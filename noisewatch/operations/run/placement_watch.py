@@ -14,9 +14,13 @@ from noisewatch.kernel.tasks.command_look import CommandLook
 from noisewatch.kernel.tasks.command_threads import CommandThreadReader
 from noisewatch.kernel.tasks.files import read_migrations
 from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.machine import Machine
+from noisewatch.model.run.cpu_groups import CpuGroups
 from noisewatch.model.run.memory_nodes import NOWHERE_ELSE, MemoryElsewhere, elsewhere_by_pages
 from noisewatch.model.run.placement import Placement
+from noisewatch.model.run.placement_by_trace import placed_by_trace
 from noisewatch.model.run.placement_tally import PlacementTally
 from noisewatch.operations.run.spreading import ThreadSpreader
 
@@ -78,13 +82,20 @@ class PlacementWatch:
             self._spreader.spread(look)
         return look
 
-    def end(self, used_ns: int | None = None, idle_share_by_cpu: Mapping[int, float] | None = None) -> Placement:
-        """The placement of the command, which has ended after `used_ns` of CPU time.
+    def end(
+        self,
+        used_ns: int | None = None,
+        idle_share_by_cpu: Mapping[int, float] | None = None,
+        trace: TraceWindow | str = NOT_TRACED,
+    ) -> Placement:
+        """The placement of the command, which has ended after `used_ns` of CPU time: by the trace where there is one.
 
         `idle_share_by_cpu`: for which part of the repetition nobody ran there.
         """
         self._threads = None
         found = self._tally.placement(self._memory(), used_ns, idle_share_by_cpu)
+        if not isinstance(trace, str):
+            found = placed_by_trace(found, trace, CpuGroups(self._topology))
         return found if self._spreader is None else replace(found, spread=self._spreader.outcome)
 
     @property

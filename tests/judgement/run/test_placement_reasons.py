@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -163,3 +164,9 @@ def test_what_was_known_and_unknown_before_stays_so() -> None:
     before = RepetitionVerdict(RunOutcome.UNKNOWN, unknowns=("steal",))
     after = with_placement(before, placed(used_ns=100, target=frozenset({2})), SECOND_NS)
     assert after == before
+
+
+def test_where_a_trace_tells_no_look_is_needed() -> None:
+    unseen = placed(used_ns=100)
+    assert why_placement_unknown(unseen) is not None
+    assert why_placement_unknown(replace(unseen, traced_share=1.0)) is None

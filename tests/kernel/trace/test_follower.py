@@ -121,6 +121,9 @@ def test_the_command_and_its_child_are_own_and_another_thread_is_not() -> None:
         followed.begin(100)
         window = followed.end(1000)
     assert (_own_us(window), _times(window)) == (120 + 100 + 500, {"hog": 80})
+    assert isinstance(window, TraceWindow)
+    told = {thread.name: (thread.tid, thread.ran_ns // _US, thread.moves) for thread in window.threads}
+    assert told == {"run": (_COMMAND, 620, {}), "child": (_CHILD, 100, {})}
 
 
 def test_what_was_before_and_what_comes_after_the_command_is_not_in_it() -> None:

@@ -19,6 +19,7 @@ _INSTANCES = "/sys/kernel/tracing/instances"
 _RUN = f"noisewatch run --cpus {CPU} --calibration 0 --output receipt.jsonl"
 _DISK_IO = "dd {} bs=4k count=300 2>/dev/null"
 _WRITES, _READS = _DISK_IO.format("if=/dev/zero of=/dev/sda oflag=direct"), _DISK_IO.format("if=/dev/sda of=/dev/null")
+_HOPS = "import os\nfor hop in range(20): os.sched_setaffinity(0, [3 + hop % 2])"  # between two memory nodes
 _FORKS = "import os\nfor _ in range(200):\n    if not os.fork(): os._exit(0)\nfor _ in range(200): os.wait()"
 
 
@@ -101,3 +102,12 @@ def test_the_command_is_moved_into_the_partition_that_has_its_target(plain: Lab)
         assert plain.read(f"{group}/cgroup.procs") == ""
     finally:
         plain.do(f"rmdir {group}; echo -cpuset > {_GROUPS}/cgroup.subtree_control")
+
+
+def test_each_move_between_memory_nodes_is_seen_in_the_trace_however_soon_it_came_back(plain: Lab) -> None:
+    (plain.scratch / "hops.py").write_text(_HOPS)
+    plain.do("noisewatch run --cpus 3-4 --calibration 0 --output receipt.jsonl -- python3 -S hops.py")
+    (line,) = lines_of(plain.scratch / "receipt.jsonl")
+    placement = line["placement"]
+    assert (placement["source"], placement["threads"][0]["node_moves"] >= 19) == ("trace", True), placement
+    assert "node-changed" in [each["kind"] for each in line["reasons"]]

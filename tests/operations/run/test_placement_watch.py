@@ -8,6 +8,8 @@ import pytest
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import NODES, read_topology
+from noisewatch.kernel.trace.own_places import TracedThread
+from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from tests.kernel.tasks.commands import thread_files
 from tests.model.run.places import ONE_NODE, TWO_NODES, UNKNOWN_NODES
@@ -158,3 +160,12 @@ def test_a_topology_that_was_read_will_do() -> None:
     topology = read_topology(reading(files), None)
     watch = PlacementWatch(WrittenMachine(files), frozenset({1, 2}), topology)
     assert watch.end().nodes == {0, 1}
+
+
+def test_a_trace_tells_where_threads_ran_that_no_look_saw() -> None:
+    watch, _ = _watched(_nodes(0))
+    watch.begin(9)
+    thread = TracedThread(9, "bench", {2: 50_000_000, 3: 30_000_000}, {(2, 3): 1})
+    window = TraceWindow(0, 100_000_000, {2: 50_000_000, 3: 30_000_000}, (), threads=(thread,))
+    placement = watch.end(80_000_000, None, window)
+    assert (placement.is_traced, placement.threads[0].moves, placement.threads[0].node_moves) == (True, 1, 0)

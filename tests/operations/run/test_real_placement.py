@@ -51,7 +51,6 @@ def test_all_threads_of_a_program_are_found_on_the_cpu_that_it_is_kept_on() -> N
     with _command(sys.executable, "-c", _THREADS, cpus=[cpu]) as watch:
         wait_until(lambda: len(_look(watch).threads) == 4)
         placement = watch.end()
-    assert len({thread.pid for thread in placement.threads}) == 1
     assert {each for thread in placement.threads for each in thread.ns_by_cpu} == {cpu}
     assert placement.seen_ns > 0
     assert placement.reason is None

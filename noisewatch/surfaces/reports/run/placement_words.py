@@ -47,14 +47,14 @@ def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool)
 
 
 def _summary(placement: Placement) -> str:
-    if not placement.looks:
+    if not placement.looks and not placement.is_traced:
         return "no look at its threads: it was too short"
     count = len(weighty_threads(placement)) or len(placement.threads)
     busy = f"{count} thread{'' if count == 1 else 's'} on {_cpus(placement.ns_by_cpu())}"
     looks = f"{placement.looks} look{'' if placement.looks == 1 else 's'}"
     seen = placement.seen_share
     of = "" if seen is None else f", which saw {describe_share(seen, 0)} of the CPU time"
-    return f"{busy}, by {looks}{of}"
+    return f"{busy}, by {'the trace' if placement.is_traced else looks}{of}"
 
 
 def _cpus(ns_by_cpu: Mapping[int, float]) -> str:
@@ -63,7 +63,7 @@ def _cpus(ns_by_cpu: Mapping[int, float]) -> str:
 
 def _of_thread(thread: ThreadPlacement, placement: Placement) -> str:
     """`worker (812): CPU 3 61%, CPU 2 39%; moved at least 12 times, 2 of them to another memory node`."""
-    told = [_shares(thread.ns_by_cpu, "CPU {}"), _moves(thread)]
+    told = [_shares(thread.ns_by_cpu, "CPU {}"), _moves(thread, placement.is_traced)]
     if len(placement.nodes) > 1:
         told.insert(1, _shares(thread.ns_by_node, "node {}"))
     if len(placement.kinds) > 1:
@@ -86,10 +86,10 @@ def _named(key: object) -> str:
     return "?" if key is None else str(key)
 
 
-def _moves(thread: ThreadPlacement) -> str:
+def _moves(thread: ThreadPlacement, is_traced: bool) -> str:
     if not thread.least_moves:
-        return "not seen to move"
-    told = [f"moved at least {_times(thread.least_moves)}"]
+        return "did not move" if is_traced else "not seen to move"
+    told = [f"moved {'' if is_traced else 'at least '}{_times(thread.least_moves)}"]
     if thread.node_moves:
         told.append(f"{_times(thread.node_moves)} to another memory node")
     if thread.kind_moves:

@@ -23,17 +23,18 @@ _Key = TypeVar("_Key", bound=int | str | None)
 
 
 def describe_placement(placement: Placement) -> dict[str, Any]:
-    """Shares are of the run time that the looks saw. What no look saw is null, and `reason` says why."""
-    if not placement.looks:
+    """Shares are of the run time that was seen. What nobody saw is null, and `reason` says why."""
+    if not placement.looks and not placement.is_traced:
         why = placement.reason or _NO_LOOK
         unseen = dict.fromkeys(("seen_share", "cpus", "cores", "nodes", "threads", "stacking"))
         told = {"memory_elsewhere": _memory(placement.memory), "spread": _spread(placement.spread)}
-        return {"looks": 0, **unseen, **told, "reason": printable(why)}
+        return {"source": "looks", "looks": 0, **unseen, **told, "reason": printable(why)}
     weighty = weighty_threads(placement)
     reason = placement.reason or (why_placement_unknown(placement) if placement.seen_ns else _NOT_SEEN)
     kinds = placement.ns_by_kind()
     has_kinds = len(placement.kinds | kinds.keys()) > 1
     return {
+        "source": "trace" if placement.is_traced else "looks",
         "looks": placement.looks,
         "seen_share": _rounded(placement.seen_share),
         "cpus": _shares(placement.ns_by_cpu()),
@@ -50,7 +51,7 @@ def describe_placement(placement: Placement) -> dict[str, Any]:
 
 
 def _thread(thread: ThreadPlacement, has_kinds: bool) -> dict[str, Any]:
-    """`migrations` is the kernel's count; `moves` are those that two looks saw."""
+    """`migrations` is the kernel's count, null where a trace tells; `moves` are those that two looks, or it, saw."""
     return {
         "tid": thread.tid,
         "name": printable(thread.name),

@@ -76,7 +76,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
 def _placement_sentences(command: CommandConclusion) -> list[str]:
     """Where its threads ran, if there was a choice."""
     placement = command.placement
-    has_choice = len(placement.target) > 1 and placement.looks > 0
+    has_choice = len(placement.target) > 1 and (placement.looks > 0 or placement.is_traced)
     most = min(len(weighty_threads(placement)), _MOST_THREADS)
     return placement_lines(placement, most) if has_choice else []
 

@@ -108,3 +108,13 @@ def test_advice_is_a_line_for_the_shell() -> None:
 def test_names_are_cleaned() -> None:
     placement = placed([thread_look(9, 1, 5, name="a\x1b[31m")], places=ONE_NODE, used_ns=5)
     assert "\x1b" not in "".join(placement_lines(placement))
+
+
+def test_what_a_trace_tells_is_exact() -> None:
+    placement = replace(placed([thread_look(9, 1, 20)], places=ONE_NODE, used_ns=20), traced_share=1.0)
+    assert placement_lines(placement) == [
+        "1 thread on CPU 1, by the trace, which saw 100% of the CPU time",
+        "bench (9): CPU 1 100%; did not move",
+    ]
+    moved = replace(placement, threads=tuple(replace(thread, moves=2) for thread in placement.threads))
+    assert placement_lines(moved)[1].endswith("moved twice")

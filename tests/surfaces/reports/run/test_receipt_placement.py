@@ -145,3 +145,10 @@ def test_the_footer_ranks_who_disturbed_the_series() -> None:
     assert [each["name"] for each in footer["culprits"]] == [f"hog{at}" for at in sorted(range(25), key=str)][:20]
     assert footer["culprits_left_out"] == 5
     assert (footer["culprits"][0]["repetitions"], footer["culprits"][0]["ns"]) == (2, 100_000_000)
+
+
+def test_who_tells_where_its_threads_ran_is_told() -> None:
+    looked = placed([thread_look(9, 1, 20)], places=ONE_NODE, used_ns=40)
+    traced = _told(replace(looked, traced_share=1.0, looks=0))
+    assert (_told(looked)["source"], _told(looked)["seen_share"]) == ("looks", 0.5)
+    assert (traced["source"], traced["looks"], traced["seen_share"], traced["cpus"]) == ("trace", 0, 1.0, [[1, 1.0]])

@@ -1,0 +1,89 @@
+"""On which CPUs each thread of a command ran, and from which to which it went, by the trace of the switches between
+threads.
+
+A thread that the scheduler puts elsewhere before it runs there has not moved: what counts is where it ran.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import field
+
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+MOST_THREADS = 1024  # that are told apart; of more, those that ran least are added up
+
+
+@dataclass(frozen=True, slots=True)
+class TracedThread:
+    """One thread: its time on each CPU in ns, and how often it went from one to another. Two that had the same number
+    one after the other are one."""
+
+    tid: int
+    name: str
+    ns_by_cpu: Mapping[int, int]
+    moves: Mapping[tuple[int, int], int]
+
+    @property
+    def ran_ns(self) -> int:
+        """On all CPUs."""
+        return sum(self.ns_by_cpu.values())
+
+
+@dataclass(slots=True)
+class _Thread:
+    name: str = ""
+    cpu: int | None = None  # where it ran last
+    ns_by_cpu: Counter[int] = field(default_factory=Counter)
+    moves: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+
+class OwnPlaces:
+    """Of one command. The CPUs are taken in one after the other, each in order of time."""
+
+    def __init__(self) -> None:
+        self.other_ns = 0  # of threads that are not told apart
+        self._threads: dict[int, _Thread] = {}
+        self._runs: list[tuple[int, int, int]] = []  # not in order yet: begin, thread, CPU
+
+    def add(self, tid: int, name: str, cpu: int, begin_ns: int, end_ns: int) -> None:
+        """The thread had the CPU."""
+        thread = self._threads.get(tid)
+        if thread is None:
+            thread = self._threads[tid] = _Thread()
+        thread.name = name or thread.name
+        thread.ns_by_cpu[cpu] += end_ns - begin_ns
+        self._runs.append((begin_ns, tid, cpu))
+
+    def settle(self, until_ns: int) -> None:
+        """All that began by then is known, of all CPUs."""
+        later = []
+        for run in sorted(self._runs):
+            begin_ns, tid, cpu = run
+            if begin_ns > until_ns:
+                later.append(run)
+                continue
+            thread = self._threads[tid]
+            if thread.cpu not in (None, cpu):
+                thread.moves[thread.cpu, cpu] += 1
+            thread.cpu = cpu
+        self._runs = later
+        if len(self._threads) > 2 * MOST_THREADS:
+            self._add_up_the_least()
+
+    def _add_up_the_least(self) -> None:
+        awaited = {tid for _, tid, _ in self._runs}
+        by_time = sorted(self._threads, key=lambda tid: -self._threads[tid].ns_by_cpu.total())
+        for tid in by_time[MOST_THREADS:]:
+            if tid not in awaited:
+                self.other_ns += self._threads.pop(tid).ns_by_cpu.total()
+
+    @property
+    def threads(self) -> tuple[TracedThread, ...]:
+        """Those that are told apart."""
+        return tuple(
+            TracedThread(tid, clean(each.name), dict(each.ns_by_cpu), dict(each.moves))
+            for tid, each in self._threads.items()
+        )
