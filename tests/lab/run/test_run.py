@@ -106,7 +106,7 @@ def test_the_command_is_moved_into_the_partition_that_has_its_target(plain: Lab)
 
 def test_each_move_between_memory_nodes_is_seen_in_the_trace_however_soon_it_came_back(plain: Lab) -> None:
     (plain.scratch / "hops.py").write_text(_HOPS)
-    plain.do("noisewatch run --cpus 3-4 --calibration 0 --output receipt.jsonl -- python3 -S hops.py")
+    plain.do("noisewatch run --cpus 3-4 --tracer events --calibration 0 --output receipt.jsonl -- python3 -S hops.py")
     (line,) = lines_of(plain.scratch / "receipt.jsonl")
     placement = line["placement"]
     assert (placement["source"], placement["threads"][0]["node_moves"] >= 19) == ("trace", True), placement
