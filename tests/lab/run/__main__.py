@@ -1,12 +1,13 @@
-"""Prints what `noisewatch run` finds in the lab: `python -m tests.lab.run [TRIALS [REPETITIONS]]`.
+"""Prints what `noisewatch run` finds in the lab: `python -m tests.lab.run [--trials N] [--quiet N] [LEVEL...]`.
 
 At each level of privilege a hog in one repetition of ten, so many times; then repetitions on an isolated CPU that
-nobody disturbs. Half a minute a trial. Emulation itself disturbs now and then, so figures, no limits.
+nobody disturbs. Half a minute a trial on a machine of its own. Emulation itself disturbs now and then, so figures, no
+limits.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,14 +21,23 @@ from tests.live.hog_in_a_run import SEVENTH, HogFound
 _AT_ONCE = 250  # as many end in the time that the lab grants a command
 
 
-def main(trials: int, repetitions: int) -> None:
+def main() -> None:
     """A line for each level, then the verdicts."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.run")
+    parser.add_argument("--trials", type=int, default=20, help="at each level (default 20)")
+    parser.add_argument("--quiet", type=int, default=500, help="repetitions that nobody disturbs (default 500)")
+    parser.add_argument("levels", nargs="*", default=[*PRIVILEGES], metavar="LEVEL", help=f"of {', '.join(PRIVILEGES)}")
+    asked = parser.parse_args()
+    unknown = set(asked.levels) - PRIVILEGES.keys()
+    if unknown:
+        parser.error(f"no such level: {', '.join(sorted(unknown))}")
     image = kernel_image(ISOLATED)
     assert image is not None, "no kernel: tests/lab/set_up"
     with Lab(ISOLATED, image) as lab:
-        for name in PRIVILEGES:
-            _print_trials(lab, name, trials)
-        _print_quiet(lab, repetitions)
+        for name in asked.levels if asked.trials else ():
+            _print_trials(lab, name, asked.trials)
+        if asked.quiet:
+            _print_quiet(lab, asked.quiet)
 
 
 def _print_trials(lab: Lab, name: str, trials: int) -> None:
@@ -61,4 +71,4 @@ def _why_others(found: Iterable[HogFound]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main(*(int(word) for word in [*sys.argv[1:], *["20", "500"][len(sys.argv) - 1 :]][:2]))
+    main()
