@@ -17,6 +17,7 @@ from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval, throttles_between, uncounted_between
 from noisewatch.model.interval.slowed import slowed_between
+from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import clean
 from noisewatch.units import describe_ns
@@ -35,6 +36,7 @@ _MAYBE_LATE = (
 )
 _QUOTA = "whether the CPU quota of {} stopped it is not known"
 _GROUPS = "whether a CPU quota stopped it is not known: {}"
+_FROZEN = "whether its control group was frozen is not known: {}"
 _SWAPPED = "whether pages were swapped is not known"
 _NO_LOOK = "the machine was not looked at before and after it"
 
@@ -54,6 +56,8 @@ def why_events_unknown(repetition: Repetition) -> str | None:
         return _HELD_UP.format(*_held_up_words(repetition))
     if _may_have_been_stopped_too(repetition):
         return _STOPPED_TOO.format(*_held_up_words(repetition))
+    if repetition.freezing.unknown is not None:
+        return _FROZEN.format(clean(repetition.freezing.unknown))
     if sum(repetition.within(window) for window in repetition.windows) < repetition.length_ns:
         return _NO_LOOK
     if None in [_paging(look) for window in repetition.windows for look in (window.before, window.after)]:
@@ -115,7 +119,7 @@ def _held_up_ns(repetition: Repetition) -> int:
     before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
     others = (before.keys() & after.keys()) - repetition.target
     steals = [(after[cpu].steal_ns or 0) - (before[cpu].steal_ns or 0) for cpu in others]
-    return repetition.held_up_ns - repetition.use.stopped_ns - max(steals, default=0)
+    return repetition.held_up_ns - repetition.use.stopped_ns - repetition.freezing.ns - max(steals, default=0)
 
 
 def _has_stood_still(repetition: Repetition) -> bool | None:
@@ -204,6 +208,19 @@ def _of_clocks(repetition: Repetition) -> Iterator[RunReason]:
             ns=stopped_ns,
             share=repetition.share_of(stopped_ns),
         )
+    if repetition.freezing.ns:
+        yield _frozen(repetition, repetition.freezing)
+
+
+def _frozen(repetition: Repetition, freezing: Freezing) -> RunReason:
+    """Whoever asked for it: a stop by the command itself is one too."""
+    return RunReason(
+        kind=ReasonKind.FROZEN,
+        name=f"its control group {clean(freezing.folder or '')} was frozen",
+        ns=freezing.ns,
+        share=repetition.share_of(freezing.ns),
+        is_estimate=freezing.is_estimate,
+    )
 
 
 def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:

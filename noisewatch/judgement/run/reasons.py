@@ -26,6 +26,7 @@ class ReasonKind(StrEnum):
     SUSPENDED = "suspended"
     PAUSED = "paused"  # the whole machine stood still
     STOPPED = "stopped"  # by a signal, as with Ctrl-Z
+    FROZEN = "frozen"  # with its control group
     NODE_CHANGED = "node-changed"  # a thread of the command moved to another memory node
     CORES_CHANGED = "cores-changed"  # and to another kind of core
     STACKED = "stacked"  # threads of the command shared a target CPU while another one was free

@@ -28,6 +28,7 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
     ReasonKind.PAUSED: "Ask whoever runs the virtual machine what pauses it: snapshots, backups, live migration.",
     ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",
+    ReasonKind.FROZEN: "Let nobody freeze its control group (cgroup.freeze, docker pause) meanwhile.",
     ReasonKind.NODE_CHANGED: "Keep it on one memory node (--cpus, or numactl).",
     ReasonKind.CORES_CHANGED: "Keep it on one kind of core (--cpus).",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Repetition:
     seen_late_ns: int | None = 0  # by so much, at most, its end was seen late; None is unknown
     earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
     trace: TraceWindow | str = NOT_TRACED
+    freezing: Freezing = NOT_FROZEN
     is_cut_short: bool = False  # the series was asked to end meanwhile
 
     @property

@@ -21,6 +21,7 @@ from noisewatch.machine.command.usage import ResourceUsage
 from noisewatch.model.interval.clock_shift import shift_between
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance
+from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.model.run.placement import Placement, idle_shares
 from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
@@ -65,6 +66,7 @@ class PendingRepetition:
     windows: list[Interval] = field(default_factory=list)
     left_ns: int = 0
     is_cut_short: bool = False
+    freezing: Freezing = NOT_FROZEN
     ended: Mark = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
@@ -102,6 +104,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         trace=pending.trace,
         held_up_ns=pending.wakeups.held_up_ns,
         is_cut_short=pending.is_cut_short,
+        freezing=pending.freezing,
         seen_late_ns=pending.wakeups.seen_late_ns,
     )
     allowance, siblings = allowance_for(repetition.length_ns, floors_of(opening)), Case(after).siblings

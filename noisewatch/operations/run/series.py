@@ -25,6 +25,7 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
+from noisewatch.operations.run.freeze_watch import FreezeWatch
 from noisewatch.operations.run.judging import (
     JudgedRepetition,
     PendingRepetition,
@@ -171,6 +172,7 @@ class _Series:
     _let_go_count: int = 0
     _failed: int | None = None
     _placement: PlacementWatch = field(init=False)
+    _freezes: FreezeWatch = field(init=False)
     _end: EndedCommand = field(init=False)
 
     def run(self) -> RunSeries:
@@ -178,6 +180,7 @@ class _Series:
         self.watch.begin()
         target, topology = self.watch.last.target.cpus, self.watch.last.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
+        self._freezes = FreezeWatch(self.watch.counting)
         first = self.watch.last
         begun = RunBeginning(
             options=self.options, seed=self.seed, machine=first, opening=self.opening, level=self.trace.level
@@ -224,6 +227,7 @@ class _Series:
         plan = command_plan(self.options, self.options.commands[command], self.watch.last)
         self.status.begin(number, command)
         self.trace.prepare()
+        self._freezes.prepare(plan.cgroup)
         wakeups = WakeUps()
         began = self.watch.mark()
         started = self.commands.start(plan)
@@ -234,6 +238,7 @@ class _Series:
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
         pending.finish(end, self.watch.mark(), self._placement, self.trace.end(end.ended_ns))
+        pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
         pending.is_cut_short = self.commands.asked_to_end is not None
         self._pending.append(pending)
         if status_of(end) != 0 and self.options.stops_at_failure and self.options.may_repeat:
@@ -245,11 +250,8 @@ class _Series:
         """Looks at the machine now and then, and at the command's threads more often."""
         began_ns, sampled_ns = pending.started.began_ns, pending.started.began_ns
         while True:
-            look_ns, sample_ns = (
-                self.watch.next_look_ns(began_ns, self.options.looks_often),
-                sampled_ns + SAMPLE_EVERY_NS,
-            )
-            end = pending.wakeups.wait(pending.started, min(look_ns, sample_ns))
+            look_ns = self.watch.next_look_ns(began_ns, self.options.looks_often)
+            end = pending.wakeups.wait(pending.started, min(look_ns, sampled_ns + SAMPLE_EVERY_NS))
             if end is not None:
                 return end
             sampled_ns = time.monotonic_ns()
@@ -257,23 +259,21 @@ class _Series:
                 self.trace.drain()
                 if sampled_ns >= look_ns:
                     self.trace.look()
-                    self._open_and_close(pending.windows)
+                    pending.windows.append(self._look())
                 self._placement.sample(self.watch.last.tasks)
+                self._freezes.sample(pending.started.pid)
 
-    def _open_and_close(self, windows: list[Interval]) -> None:
-        """A window that ends within a repetition; the first one also covers all that were pending."""
+    def _look(self) -> Interval:
+        """The window until now, which covers all that were pending."""
         window = self.watch.look()
-        windows.append(window)
         for each in self._pending:
             each.windows.append(window)
         self._judge_pending()
+        return window
 
     def _close_window(self) -> None:
         if self._pending:
-            window = self.watch.look()
-            for each in self._pending:
-                each.windows.append(window)
-            self._judge_pending()
+            self._look()
 
     def _judge_pending(self) -> None:
         for each in self._pending:

@@ -10,6 +10,7 @@ from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel, QuotaThrottling
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.clock_shift import ClockShift
+from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.repetition import Repetition
 from tests.written.quiet_machine import CPUS, quiet_files, stat_file
 from tests.written.repetitions import MS, judge, ran, repeat
@@ -54,6 +55,29 @@ def test_a_command_that_was_stopped() -> None:
     quiet = _quiet()
     (reason,) = judge(replace(quiet, use=replace(quiet.use, stopped_ns=500 * MS))).reasons
     assert (reason.kind, reason.ns, reason.share) == (ReasonKind.STOPPED, 500 * MS, 0.5)
+
+
+@pytest.mark.parametrize("is_estimate", [False, True])
+def test_a_command_whose_control_group_was_frozen(is_estimate: bool) -> None:
+    freezing = Freezing(ns=500 * MS, folder="/sys/fs/cgroup/a", is_estimate=is_estimate)
+    verdict = judge(replace(_quiet(), freezing=freezing))
+    (reason,) = verdict.reasons
+    assert (verdict.outcome, reason.kind, reason.ns, reason.share) == ("disturbed", ReasonKind.FROZEN, 500 * MS, 0.5)
+    assert (reason.name, reason.is_estimate) == ("its control group /sys/fs/cgroup/a was frozen", is_estimate)
+
+
+def test_a_control_group_that_cannot_be_seen_may_have_been_frozen() -> None:
+    verdict = judge(replace(_quiet(), freezing=Freezing(unknown="/sys/fs/cgroup/a/cgroup.events: permission denied")))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "whether its control group was frozen is not known: /sys/fs/cgroup/a/cgroup.events" in verdict.unknowns[0]
+
+
+def test_a_noisewatch_that_was_frozen_with_its_command_needs_no_other_explanation() -> None:
+    """A freeze is known, so nobody asks whether the machine stood still."""
+    held_up = replace(_quiet(), held_up_ns=500 * MS, freezing=Freezing(ns=450 * MS, folder="/a"))
+    verdict = judge(held_up)
+    assert ([each.kind for each in verdict.reasons], verdict.unknowns) == ([ReasonKind.FROZEN], ())
+    assert judge(replace(held_up, freezing=Freezing())).unknowns
 
 
 @pytest.mark.parametrize("name", ["pswpin", "pswpout"])

@@ -89,6 +89,28 @@ def test_a_noisewatch_that_is_killed_leaves_nothing_behind(isolated: Lab) -> Non
     assert header["kind"] == "header"
 
 
+@pytest.fixture
+def group(isolated: Lab) -> Iterator[str]:
+    """A control group of its own."""
+    folder = f"{_GROUPS}/frozen"
+    isolated.do(f"mkdir {folder}")
+    yield folder
+    isolated.do(f"while grep . {folder}/cgroup.procs; do sleep 0.2; done; rmdir {folder}")
+
+
+@pytest.mark.parametrize(("is_frozen", "kinds"), [(True, ["frozen"]), (False, [])])
+def test_a_command_whose_control_group_is_frozen_is_disturbed(
+    isolated: Lab, group: str, is_frozen: bool, kinds: list[str]
+) -> None:
+    freezer = f"sleep 1; echo {int(is_frozen)} > {group}/cgroup.freeze; sleep 1.5; echo 0 > {group}/cgroup.freeze"
+    (isolated.scratch / "freezer.sh").write_text(freezer)
+    (line,) = _ran(isolated, "", f"sh -c 'setsid sh freezer.sh & echo 0 > {group}/cgroup.procs; sleep 2; wait'")
+    found = [each for each in line["reasons"] if each["kind"] == "frozen"]
+    assert [each["kind"] for each in found] == kinds
+    assert (line["frozen_ns"] > 500_000_000) is is_frozen
+    assert all(group in each["name"] for each in found)
+
+
 def test_the_command_is_moved_into_the_partition_that_has_its_target(plain: Lab) -> None:
     group = f"{_GROUPS}/bench"
     plain.do(f"echo +cpuset > {_GROUPS}/cgroup.subtree_control; mkdir {group}; echo 4-5 > {group}/cpuset.cpus")

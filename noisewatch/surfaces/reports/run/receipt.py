@@ -22,6 +22,7 @@ from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
+from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.mean_difference import MeanDifference
 from noisewatch.model.run.selection import SelectedByCause
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
@@ -151,6 +152,7 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "allowance": asdict(judged.allowance),
         "waited_ns": use.waited_ns,
         "stopped_ns": use.stopped_ns,
+        "frozen_ns": _frozen_ns(repetition.freezing),
         "rusage": {
             "minor_faults": use.minor_faults,
             "major_faults": use.major_faults,
@@ -168,6 +170,10 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "left_processes": None if repetition.left_pids is None else sorted(repetition.left_pids),
         "left_names": [None if name is None else printable(name) for name in repetition.name_by_left_pid.values()],
     }
+
+
+def _frozen_ns(freezing: Freezing) -> int | None:
+    return None if freezing.unknown is not None and not freezing.ns else freezing.ns
 
 
 def utc(wall_ns: int) -> str:

@@ -6,15 +6,19 @@ import json
 import os
 import signal
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from noisewatch.machine.spinning.loops import CHOICE, PYTHON
+from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.surfaces.cli import main
+from noisewatch.surfaces.reports.run.receipt import repetition_of
 from tests.plumbing.waiting import children_of, wait_until
 from tests.surfaces.reports.run.running import CPU, lines_of, ran, read, schema, words
+from tests.surfaces.reports.run.written_series import UNDISTURBED, written_series
 
 
 def test_the_schema_is_one_of_draft_2020_12_that_allows_what_is_added_later() -> None:
@@ -53,6 +57,23 @@ def test_a_series_has_a_header_a_line_each_and_a_footer(tmp_path: Path) -> None:
     assert sum(footer["counts"].values()) == footer["commands"][0]["all"]["count"] == 3
     assert footer["ended"] == {"by": "done"}
     assert "3 runs" in said.stdout  # the summary is for the terminal
+
+
+@pytest.mark.parametrize(
+    ("freezing", "frozen_ns"),
+    [
+        (NOT_FROZEN, 0),
+        (Freezing(ns=7, folder="/a"), 7),
+        (Freezing(unknown="denied"), None),
+        (Freezing(ns=7, folder="/a", unknown="denied"), 7),
+    ],
+)
+def test_how_long_its_control_group_was_frozen_is_told_as_far_as_it_is_known(
+    freezing: Freezing, frozen_ns: int | None
+) -> None:
+    (judged,) = written_series(UNDISTURBED).repetitions
+    line = repetition_of(replace(judged, repetition=replace(judged.repetition, freezing=freezing)))
+    assert line["frozen_ns"] == frozen_ns
 
 
 def test_each_option_that_changes_what_is_measured_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,211 @@
+"""Whether the control groups of a process are frozen: nothing in them runs then, and no thread's state tells it.
+
+    /proc/4711/cgroup            0::/bench
+                                 6:freezer:/bench
+    v2  cgroup.events            populated 1
+                                 frozen 1            (also by an ancestor; the root, which cannot be, has no such file)
+        cgroup.stat.local        frozen_usec 313496  (Linux 6.18: since the group was made, also by an ancestor, and
+                                                      with the time from the request until all threads heeded it)
+    v1  freezer.state            THAWED              (FREEZING, FROZEN: also by an ancestor)
+
+https://docs.kernel.org/admin-guide/cgroup-v2.html (core interface files),
+https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from noisewatch.errors import Absent, Malformed, NoisewatchError, Unreadable
+from noisewatch.kernel.cgroup.bandwidth import NS_PER_US
+from noisewatch.kernel.cgroup.mounts import (
+    MEMBERSHIP,
+    CgroupMount,
+    find_hierarchy,
+    is_true_root,
+    parse_membership,
+    read_cgroup_mounts,
+    why_outside,
+)
+from noisewatch.kernel.numbers import is_count, lines_of
+from noisewatch.kernel.reader import Reader, content_of
+from noisewatch.kernel.system.mounts import MOUNTS
+from noisewatch.machine import Machine
+from noisewatch.records import dataclass
+
+_V1, _V2 = "freezer", ""  # as /proc/PID/cgroup names the hierarchies
+_IN_STATES = {"THAWED": False, "FREEZING": True, "FROZEN": True}
+_STATE = "freezer.state"
+_GONE = b" (deleted)\n"
+_MOST_FOUND = 64  # a command may have a group of its own each time
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFreeze:
+    """One group at one moment. `frozen_ns` is for how long it was frozen so far; None where nobody counts that."""
+
+    folder: str
+    is_frozen: bool
+    frozen_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeLook:
+    """The groups of a process that can be frozen; `reason` says why some may be missing."""
+
+    taken_at_ns: int
+    groups: tuple[GroupFreeze, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Freezer:
+    folder: str
+    file: str
+    parse: Callable[[str], bool | int]
+
+    def read(self, machine: Machine) -> GroupFreeze:
+        """Raises Unreadable and Malformed."""
+        told = _parsed(machine, f"{self.folder}/{self.file}", self.parse)
+        return GroupFreeze(self.folder, told) if isinstance(told, bool) else GroupFreeze(self.folder, False, told)
+
+
+class FreezeReader:
+    """Looks at the groups of one process, which may go from one to another.
+
+    A look reads the process's membership, and a file of each of its groups.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._found: dict[bytes, tuple[_Freezer, ...]] = {}  # by membership
+        self._freezers: tuple[_Freezer, ...] = ()
+
+    def look(self, membership: str = MEMBERSHIP) -> FreezeLook | None:
+        """Now; also once more at groups that it has left since the look before. None where the process has ended."""
+        taken_at_ns = self._machine.now_ns()
+        reason = None
+        for _ in range(2):  # it may leave a group, which is removed, between two reads
+            try:
+                return FreezeLook(taken_at_ns, tuple(self._read(membership)))
+            except Absent as error:
+                if error.path == membership:
+                    return None
+                reason = str(error)
+            except NoisewatchError as error:
+                reason = str(error)
+            self._found.clear()
+        return FreezeLook(taken_at_ns, reason=reason)
+
+    def look_again(self) -> FreezeLook:
+        """At the groups that it was in at the last look, whether or not it still lives; without those that are gone."""
+        return FreezeLook(self._machine.now_ns(), tuple(self._last_of(self._freezers)))
+
+    def enter(self, folder: str) -> None:
+        """The process that is looked at next is to be in that group of cgroup v2, as this one is not."""
+        of_v1 = [each for each in self._freezers if each.file == _STATE]
+        self._freezers = (*of_v1, *_v2_freezers(Reader(self._machine), folder))
+
+    def _read(self, membership: str) -> Iterator[GroupFreeze]:
+        """Raises Unreadable and Malformed."""
+        content = self._machine.read_bytes(membership)
+        if _GONE in content:
+            raise Absent(membership, "the process is gone")  # none that lives is in a group that was removed
+        freezers = self._found.get(content)
+        if freezers is None:
+            freezers = self._find(membership, content)
+        before, self._freezers = self._freezers, freezers
+        yield from self._last_of(freezer for freezer in before if freezer not in freezers)
+        for freezer in freezers:
+            yield freezer.read(self._machine)
+
+    def _find(self, membership: str, content: bytes) -> tuple[_Freezer, ...]:
+        """Raises Unreadable and Malformed."""
+        paths = parse_membership(content.decode("utf-8", "surrogateescape"))
+        if len(self._found) >= _MOST_FOUND:
+            self._found.clear()
+        found = self._found[content] = tuple(_freezers_of(Reader(self._machine), membership, paths))
+        return found
+
+    def _last_of(self, freezers: Iterable[_Freezer]) -> Iterator[GroupFreeze]:
+        for freezer in freezers:
+            try:
+                yield freezer.read(self._machine)
+            except NoisewatchError:
+                continue
+
+
+def parse_is_frozen(text: str) -> bool:
+    """Of cgroup.events. Raises Malformed."""
+    return bool(_count_of("frozen", text))
+
+
+def parse_frozen_ns(text: str) -> int:
+    """Of cgroup.stat.local. Raises Malformed."""
+    return _count_of("frozen_usec", text) * NS_PER_US
+
+
+def parse_freezer_state(text: str) -> bool:
+    """Of freezer.state. Raises Malformed."""
+    state = _IN_STATES.get(text.strip())
+    if state is None:
+        raise Malformed("THAWED, FREEZING or FROZEN", text.strip())
+    return state
+
+
+def _count_of(name: str, text: str) -> int:
+    for line in lines_of(text):
+        found, _, count = line.partition(" ")
+        if found == name and is_count(count):
+            return int(count)
+    raise Malformed(f"a line `{name} 0`", text[-40:])
+
+
+def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
+    text = content_of(machine, path).decode("utf-8", "replace")
+    try:
+        return parse(text)
+    except Malformed as error:
+        raise Unreadable(path, error.reason) from error
+
+
+def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[_Freezer]:
+    """Raises Unreadable where a group is not to be seen."""
+    mounts = read_cgroup_mounts(reader)
+    for controller, version in ((_V2, 2), (_V1, 1)):
+        path = path_by_controller.get(controller)
+        if path is None:
+            continue
+        if mounts is None:
+            raise Unreadable(MOUNTS, reader.reason_by_path.get(MOUNTS, "not read"))
+        found = find_hierarchy(reader, mounts, {controller: path}, _V1)
+        if found is not None:
+            yield from _freezers_in(reader, *found)
+        elif path != "/":
+            raise Unreadable(membership, f"cgroup v{version} is not mounted")
+
+
+def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[_Freezer]:
+    reason = why_outside(mount, path)
+    if reason is not None:
+        raise Unreadable(mount.folder, reason)
+    folder = f"{mount.folder}{path}".rstrip("/")
+    if folder == mount.folder and is_true_root(mount, reader.names(folder)):
+        return
+    if mount.version == 1:
+        yield _Freezer(folder, _STATE, parse_freezer_state)
+    else:
+        yield from _v2_freezers(reader, folder)
+
+
+def _v2_freezers(reader: Reader, folder: str) -> Iterator[_Freezer]:
+    """None before Linux 5.2, which froze none. Raises Unreadable."""
+    if "cgroup.freeze" not in reader.names(folder):
+        return
+    is_counted = reader.parsed(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None
+    if is_counted:
+        yield _Freezer(folder, "cgroup.stat.local", parse_frozen_ns)
+    else:
+        yield _Freezer(folder, "cgroup.events", parse_is_frozen)

@@ -1,0 +1,87 @@
+"""For how long the control group of a command was frozen, by looks at it and by the kernel's count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisewatch.kernel.cgroup.freezing import FreezeLook, GroupFreeze
+from noisewatch.records import dataclass
+
+_ENTERED = "{}: it had been frozen when the first look found the command in it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freezing:
+    """Of one repetition. `ns` is what is known of, `folder` the group that had most of it.
+
+    `is_estimate`: by looks, which do not see what is shorter than the time between two. `unknown` says why there may
+    be more.
+    """
+
+    ns: int = 0
+    folder: str | None = None
+    is_estimate: bool = False
+    unknown: str | None = None
+
+
+NOT_FROZEN = Freezing()
+
+
+@dataclass(slots=True)
+class _Group:
+    last: GroupFreeze
+    seen_at_ns: int
+    ns: int = 0
+    is_estimate: bool = False
+
+    def add(self, now: GroupFreeze, taken_at_ns: int) -> None:
+        """Counted; else half of the time between two looks for each that found it frozen."""
+        counted, before = now.frozen_ns, self.last.frozen_ns
+        if counted is not None and before is not None:
+            self.ns += counted - before if counted >= before else counted  # another one by that name
+        elif now.is_frozen or self.last.is_frozen:
+            self.ns += (taken_at_ns - self.seen_at_ns) * (now.is_frozen + self.last.is_frozen) // 2
+            self.is_estimate = True
+        self.last, self.seen_at_ns = now, taken_at_ns
+
+
+class FreezeTally:
+    """The looks around one repetition and within it, in order."""
+
+    def __init__(self, first: FreezeLook) -> None:
+        """`first`: right before the command is started, at the groups that it will be in."""
+        self._groups = {each.folder: _Group(each, first.taken_at_ns) for each in first.groups}
+        self._last = first
+        self._unknown = first.reason
+
+    def add(self, look: FreezeLook) -> None:
+        """One more look; the last one is right behind the end of the command."""
+        for now in look.groups:
+            group = self._groups.get(now.folder)
+            if group is None:
+                group = self._entered(now)
+            group.add(now, look.taken_at_ns)
+        for gone in {each.folder for each in self._last.groups} - {each.folder for each in look.groups}:
+            group = self._groups[gone]
+            group.add(replace(group.last, is_frozen=False), look.taken_at_ns)
+        self._last = look
+        self._unknown = self._unknown or look.reason
+
+    def _entered(self, now: GroupFreeze) -> _Group:
+        """A group in which the look before has not found it."""
+        if now.frozen_ns:
+            self._unknown = self._unknown or _ENTERED.format(now.folder)
+        group = self._groups[now.folder] = _Group(replace(now, is_frozen=False), self._last.taken_at_ns)
+        return group
+
+    def freezing(self, length_ns: int) -> Freezing:
+        """What they come to, of a repetition that took so long."""
+        frozen = [group for group in self._groups.values() if group.ns > 0]
+        if not frozen:
+            return Freezing(unknown=self._unknown)
+        return Freezing(
+            ns=min(sum(group.ns for group in frozen), length_ns),
+            folder=max(frozen, key=lambda group: group.ns).last.folder,
+            is_estimate=any(group.is_estimate for group in frozen),
+            unknown=self._unknown,
+        )
