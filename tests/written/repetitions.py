@@ -111,6 +111,7 @@ def repeat(
         shift=ClockShift(0, 0),
         span=interval_between(before, after),
         books=balance(before, after, before.target.cpus, use.cpu_ns),
+        own_cpu_ns=MS,
         windows=tuple(
             window
             for window in windows

@@ -73,6 +73,7 @@ class Repetition:
     shift: ClockShift
     span: Interval
     books: Books
+    own_cpu_ns: int  # noisewatch itself used so much, from the counters before to those after
     windows: tuple[Interval, ...]
     allowed: CpuSet | None  # the CPUs that the command's first thread could run on in the end; None is unknown
     left_pids: frozenset[int] | None = None  # of its processes that live on; None is unknown

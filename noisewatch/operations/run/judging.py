@@ -105,6 +105,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         held_up_ns=pending.wakeups.held_up_ns,
         is_cut_short=pending.is_cut_short,
         freezing=pending.freezing,
+        own_cpu_ns=pending.ended.own_cpu_ns - pending.began.own_cpu_ns,
         seen_late_ns=pending.wakeups.seen_late_ns,
     )
     allowance, siblings = allowance_for(repetition.length_ns, floors_of(opening)), Case(after).siblings

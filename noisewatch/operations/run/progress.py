@@ -8,11 +8,21 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
     from noisewatch.judgement.case import Calibrated
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.options import RunOptions
     from noisewatch.operations.run.tracing import TraceLevel
+
+
+@dataclass(frozen=True, slots=True)
+class WatchingCost:
+    """What noisewatch itself used until the first repetition, without the processes that calibrate; and where it stays
+    from then on."""
+
+    cpu_s: float
+    cpus: CpuSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +34,7 @@ class RunBeginning:
     machine: Snapshot
     opening: Calibrated | None
     level: TraceLevel
+    own_cost: WatchingCost
 
 
 class RunListener(ProgressListener, Protocol):

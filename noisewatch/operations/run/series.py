@@ -24,7 +24,7 @@ from noisewatch.machine.status_files import StatusFile
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
-from noisewatch.operations.pinning import pin_to_housekeeping
+from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
 from noisewatch.operations.run.freeze_watch import FreezeWatch
 from noisewatch.operations.run.judging import (
     JudgedRepetition,
@@ -37,7 +37,7 @@ from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EVERY_NS
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.plan import command_plan
-from noisewatch.operations.run.progress import RunBeginning, RunListener
+from noisewatch.operations.run.progress import RunBeginning, RunListener, WatchingCost
 from noisewatch.operations.run.quiet import wait_for_quiet
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
@@ -63,7 +63,8 @@ class RunSeries:
     machine: Snapshot
     repetitions: tuple[JudgedRepetition, ...]
     end: EndedCommand  # of the last one
-    own_cpu_s: float
+    own_cost: WatchingCost
+    own_cpu_s: float  # between the calibrations
     opening: Calibrated | None = None  # before the first repetition, and after the last; None where none was wanted
     closing: Calibrated | None = None
     not_calibrated: str | None = None  # when, and why, where one was wanted
@@ -183,7 +184,12 @@ class _Series:
         self._freezes = FreezeWatch(self.watch.counting)
         first = self.watch.last
         begun = RunBeginning(
-            options=self.options, seed=self.seed, machine=first, opening=self.opening, level=self.trace.level
+            options=self.options,
+            seed=self.seed,
+            machine=first,
+            opening=self.opening,
+            level=self.trace.level,
+            own_cost=WatchingCost(time.process_time(), allowed_now()),
         )
         self.listener.on_begin(begun)
         for number, command in enumerate(turns(self.options, self.seed, self._all_judged), start=1):
@@ -202,6 +208,7 @@ class _Series:
             machine=first,
             repetitions=tuple(self._judged),
             end=self._end,
+            own_cost=begun.own_cost,
             own_cpu_s=time.process_time() - used_before_s,
             opening=self.opening,
             level=begun.level,

@@ -27,10 +27,11 @@ _LEAST_READ = 8  # processes in a look: the command and who disturbs it, however
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The counters at one instant, and how far the clocks are apart."""
+    """The counters at one instant, how far the clocks are apart, and the CPU time that noisewatch has used."""
 
     snapshot: Snapshot
     clocks: ClockOffsets
+    own_cpu_ns: int
 
 
 class RunWatch:
@@ -70,7 +71,7 @@ class RunWatch:
     def mark(self) -> Mark:
         """The counters now: right before a repetition, and right after it."""
         self._counters = read_counters(self.counting, self._counters)
-        return Mark(self._counters.within(self._snapshot), clock_offsets_now())
+        return Mark(self._counters.within(self._snapshot), clock_offsets_now(), time.process_time_ns())
 
     def look(self) -> Interval:
         """The window from the last look until now."""

@@ -64,6 +64,7 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, An
             "no_trace_reason": _or_none(begun.level.reason),
             "is_root": os.geteuid() == 0,
         },
+        "own_cost": {"cpu_s": begun.own_cost.cpu_s, "cpus": sorted(begun.own_cost.cpus)},
         "commands": [_command(name, argv, identifies) for name, argv in zip(COMMANDS, options.commands, strict=False)],
         "options": _options(options),
         "seed": begun.seed,
@@ -167,6 +168,7 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "placement": describe_placement(judged.placement),
         "attributed_by": "counters" if isinstance(repetition.trace, str) else "trace",
         "no_trace_reason": _or_none(repetition.trace if isinstance(repetition.trace, str) else None),
+        "own_cpu_ns": repetition.own_cpu_ns,
         "left_processes": None if repetition.left_pids is None else sorted(repetition.left_pids),
         "left_names": [None if name is None else printable(name) for name in repetition.name_by_left_pid.values()],
     }

@@ -75,7 +75,14 @@ def test_a_single_run_says_in_its_line_what_it_may_have_met_all_the_same(
 ) -> None:
     series, shown = written_series(verdict), OneRun()
     shown.on_begin(
-        RunBeginning(options=series.options, seed=1, machine=series.machine, opening=None, level=series.level)
+        RunBeginning(
+            options=series.options,
+            seed=1,
+            machine=series.machine,
+            opening=None,
+            level=series.level,
+            own_cost=series.own_cost,
+        )
     )
     shown.on_repetition(series.repetitions[0])
     said = " ".join(capsys.readouterr().err.split())

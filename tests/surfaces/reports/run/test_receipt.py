@@ -18,7 +18,7 @@ from noisewatch.surfaces.cli import main
 from noisewatch.surfaces.reports.run.receipt import repetition_of
 from tests.plumbing.waiting import children_of, wait_until
 from tests.surfaces.reports.run.running import CPU, lines_of, ran, read, schema, words
-from tests.surfaces.reports.run.written_series import UNDISTURBED, written_series
+from tests.surfaces.reports.run.written_series import UNDISTURBED, rendered, written_series
 
 
 def test_the_schema_is_one_of_draft_2020_12_that_allows_what_is_added_later() -> None:
@@ -57,6 +57,23 @@ def test_a_series_has_a_header_a_line_each_and_a_footer(tmp_path: Path) -> None:
     assert sum(footer["counts"].values()) == footer["commands"][0]["all"]["count"] == 3
     assert footer["ended"] == {"by": "done"}
     assert "3 runs" in said.stdout  # the summary is for the terminal
+
+
+def test_noisewatch_tells_what_it_cost_itself_and_where(tmp_path: Path) -> None:
+    receipt, others = tmp_path / "receipt.jsonl", os.sched_getaffinity(0) - {int(CPU)}
+    ran("--runs", "3", "--output", receipt, "--", "sh", "-c", "sleep 0.25")
+    header, *repetitions, footer = lines_of(receipt)
+    assert header["own_cost"]["cpu_s"] > 0.01  # to start Python alone takes more
+    assert set(header["own_cost"]["cpus"]) == (others or {int(CPU)})
+    costs = [each["own_cpu_ns"] for each in repetitions]
+    assert all(100_000 < ns < each["wall_ns"] for ns, each in zip(costs, repetitions, strict=True))
+    assert sum(costs) <= footer["own_cpu_s"] * 1e9
+
+
+def test_a_document_of_a_whole_series_tells_the_same_cost_as_its_receipt() -> None:
+    told = json.loads(rendered("json", written_series(UNDISTURBED)))
+    assert told["own_cost"] == {"cpu_s": 0.25, "cpus": [0, 1]}
+    assert (told["repetitions"][0]["own_cpu_ns"], told["footer"]["own_cpu_s"]) == (1_000_000, 0.1)
 
 
 @pytest.mark.parametrize(

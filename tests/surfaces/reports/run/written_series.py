@@ -15,6 +15,7 @@ from noisewatch.model.run.placement_tally import placement_of
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.progress import WatchingCost
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
 from tests.judgement.run.test_placement_reasons import placed
@@ -79,6 +80,7 @@ def written_series(
         machine=_second().span.before,
         repetitions=tuple(judged),
         end=_END,
+        own_cost=WatchingCost(0.25, frozenset({0, 1})),
         own_cpu_s=0.1,
         ended_by=ended_by,
         failed=failed,
