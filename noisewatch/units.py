@@ -152,9 +152,7 @@ def short_duration(ns: float | None) -> str:
 
 
 def short_noise(ns_per_s: float | None) -> str:
-    """The time that is taken in each second: `0 µs/s`, `3.2 ms/s`, `1 000 ms/s`."""
-    if ns_per_s is not None and ns_per_s >= 999.5e6:  # of several CPUs, or all of one
-        return f"{ns_per_s / 1e6:,.0f} ms/s".replace(",", " ")
+    """The time that is taken in each second, with the digits of `short_duration`: `0 µs/s`, `3.2 ms/s`, `1.0 s/s`."""
     return "0 µs/s" if ns_per_s is not None and ns_per_s < 1 else f"{short_duration(ns_per_s)}/s"
 
 

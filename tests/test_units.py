@@ -185,7 +185,7 @@ def test_a_value_is_told_with_so_many_digits_that_it_differs_from_its_limit(
 
 @pytest.mark.parametrize(
     ("ns_per_s", "said"),
-    [(None, "?/s"), (0.0, "0 µs/s"), (3.2e6, "3.2 ms/s"), (999.6e6, "1 000 ms/s"), (2.5e9, "2 500 ms/s")],
+    [(None, "?/s"), (0.0, "0 µs/s"), (3.2e6, "3.2 ms/s"), (999.6e6, "1.0 s/s"), (2.5e9, "2.5 s/s")],
 )
 def test_noise_has_a_unit_that_is_read_beside_others(ns_per_s: float | None, said: str) -> None:
     assert short_noise(ns_per_s) == said

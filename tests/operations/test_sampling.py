@@ -131,7 +131,7 @@ def test_what_runs_between_two_ticks_is_a_culprit_and_the_header_tells_its_size(
     (row,) = [line for line in last.cpus if line.cpu == 2]
     assert row.busy_share == pytest.approx(0.3)
     assert (last.culprits[0].kind, last.culprits[0].stolen_ns_per_s) == ("unexplained", 300_000_000)
-    assert "worst CPU 2 300 ms/s" in screen(model_of(last))[1]
+    assert "worst CPU 2: 300 ms/s" in screen(model_of(last))[1]
 
 
 def test_a_hog_on_a_target_cpu_is_the_first_culprit(tmp_path: Path) -> None:

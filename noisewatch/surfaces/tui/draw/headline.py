@@ -191,7 +191,7 @@ def _noise(line: CpuLine, glyphs: Glyphs, detail: int, *, is_worst: bool) -> Row
     noise_ns = line.stolen_ns_per_s or 0
     mark = glyphs.estimate if line.is_estimate else ""
     figure = f"{mark}{short_noise(line.stolen_ns_per_s)}"
-    row: Row = [(f"{'worst ' if is_worst else ''}CPU {line.cpu} ", "strong"), (figure, style_of(line.stolen_ns_per_s))]
+    row: Row = [(f"{'worst ' if is_worst else ''}CPU {line.cpu}: ", "strong"), (figure, style_of(line.stolen_ns_per_s))]
     if not detail or noise_ns < GRAVE_NS:
         return row
     return [*row, (f" ({short_share(noise_ns / 1e9)}{f', limit {_LIMIT}' if detail > 2 else ''})", "plain")]

@@ -137,7 +137,7 @@ def _on_cpus(row: IrqRow, uncounted: CpuSet) -> Row:
     if not row.rate_by_cpu:
         return [*_fact("rate", "interrupts no CPU"), *doubt]
     cpus = sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
-    said = ", ".join(f"CPU {cpu} {describe_rate(row.rate_by_cpu[cpu])}" for cpu in cpus[:_MOST_CPUS])
+    said = ", ".join(f"CPU {cpu}: {describe_rate(row.rate_by_cpu[cpu])}" for cpu in cpus[:_MOST_CPUS])
     rest = len(cpus) - _MOST_CPUS
     return [*_fact("rate", said + (f", and {rest} more CPU{'s' * (rest > 1)}" if rest > 0 else "")), *doubt]
 

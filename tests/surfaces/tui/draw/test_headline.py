@@ -26,12 +26,12 @@ def _noisy(verdict: str = "unstable") -> ScreenModel:
 
 
 def test_it_names_the_worst_cpu_its_noise_the_limit_and_the_culprit() -> None:
-    assert _said(_noisy()).startswith(" UNSTABLE  worst CPU 3 330 ms/s (33%, limit 0.5%)  ◂ irq 205 eth0: 41 200/s")
+    assert _said(_noisy()).startswith(" UNSTABLE  worst CPU 3: 330 ms/s (33%, limit 0.5%)  ◂ irq 205 eth0: 41 200/s")
 
 
 def test_beside_a_stable_verdict_it_says_which_cpus_are_over_their_limit_now() -> None:
     stable = _noisy("stable")
-    assert _said(stable).startswith(" STABLE over 5 s  CPU 3 over its limit now  worst CPU 3 330 ms/s")
+    assert _said(stable).startswith(" STABLE over 5 s  CPU 3 over its limit now  worst CPU 3: 330 ms/s")
     assert _said(stable).endswith(" f fix  p preflight ")
     assert headline_row(stable, 140, UNICODE)[0][1] != "good"
     assert "over its limit now" in _said(stable, 60)
@@ -46,7 +46,7 @@ def test_the_keys_that_help_stand_at_the_right_unless_all_is_well() -> None:
 
 def test_of_a_quiet_machine_it_tells_what_fails_first() -> None:
     said = _said(model_of(frame(4, verdict="unstable", failed=("cpu-quota",))))
-    assert said.startswith(" UNSTABLE  failing (5 s): cpu-quota  worst CPU 3 20 µs/s")
+    assert said.startswith(" UNSTABLE  failing (5 s): cpu-quota  worst CPU 3: 20 µs/s")
 
 
 def test_where_a_cpu_could_not_be_read_nothing_is_called_the_worst() -> None:
@@ -58,8 +58,8 @@ def test_where_a_cpu_could_not_be_read_nothing_is_called_the_worst() -> None:
 @pytest.mark.parametrize(
     ("loud_ns", "told"),
     [
-        (2e6, "  noise unknown on CPU 3  CPU 2 2.0 ms/s"),
-        (9e6, "worst CPU 2 9.0 ms/s (0.9%, limit 0.5%)  CPU 3 unknown"),
+        (2e6, "  noise unknown on CPU 3  CPU 2: 2.0 ms/s"),
+        (9e6, "worst CPU 2: 9.0 ms/s (0.9%, limit 0.5%)  CPU 3 unknown"),
     ],
 )
 def test_beside_the_noise_of_a_cpu_the_unknown_one_is_named(loud_ns: float, told: str) -> None:

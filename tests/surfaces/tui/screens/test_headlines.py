@@ -185,7 +185,7 @@ def test_where_the_target_is_noisy_each_screen_names_the_culprit_first_and_its_o
         Screen.PREFLIGHT: "1 check blocks",
     }[screen]
     said = _said(model_of(noisy), screen, 200)
-    assert 0 < said.index("worst CPU 3 300 ms/s") < said.index("◂ thread hog [4711]") < said.index(own)
+    assert 0 < said.index("worst CPU 3: 300 ms/s") < said.index("◂ thread hog [4711]") < said.index(own)
     narrow = _said(model_of(noisy), screen, 80)
     assert "◂ thread hog [4711]" in narrow
     passing = _said(model_of(replace(noisy, verdict="stable", findings=())), screen)

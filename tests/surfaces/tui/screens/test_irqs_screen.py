@@ -196,7 +196,7 @@ def test_the_panel_tells_all_of_the_selected_one() -> None:
     text = "\n".join(_rows(model_of(_frame(1, culprits=(noise,))), 120, 34))
     assert f"IRQ 205 · eth0-TxRx-5 · {_ETH}" in text
     assert "goes to   CPU 1   may go to CPU 1   it can be moved" in text
-    assert "rate      CPU 1 41 200/s" in text
+    assert "rate      CPU 1: 41 200/s" in text
     assert "costs     ~120 ms/s of CPU 1" in text
     assert "median 41 200/s, most 41 200/s in 1 interval" in text
 

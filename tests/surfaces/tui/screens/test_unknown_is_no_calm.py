@@ -41,7 +41,7 @@ def test_the_worst_is_unknown_where_one_that_was_not_read_may_be_worse() -> None
     model = model_of(frame(_UNREAD))
     assert "noise unknown on CPU 2" in screen(model)[1]
     grave = (*_UNREAD[:2], cpu_line(3, Role.TARGET, 50_000_000.0))
-    assert "worst CPU 3 50 ms/s" in screen(model_of(frame(grave)))[1]
+    assert "worst CPU 3: 50 ms/s" in screen(model_of(frame(grave)))[1]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_cpu_whose_interrupts_were_not_counted_has_no_blank_cells() -> None:
     at = next(line for line in shown if line.startswith("  IRQ ")).index(" 3 ")
     rows = [line for line in shown if line.startswith(("  204 ", "      all"))]
     assert [row[at : at + 2] for row in rows] == ["??", "??"]
-    assert any("rate      CPU 1 12/s, unknown on CPU 3" in line for line in shown)
+    assert any("rate      CPU 1: 12/s, unknown on CPU 3" in line for line in shown)
 
 
 def test_a_column_of_several_intervals_is_unknown_where_one_of_them_is_and_the_others_are_calm() -> None:

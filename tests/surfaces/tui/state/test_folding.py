@@ -38,7 +38,7 @@ def test_the_threads_of_a_process_on_one_cpu_have_their_noise_together() -> None
     ]
     assert model.culprit_noise.noise(model.listed()[0], range(2)) == [2.4e8, 2.4e8]
     rows = screen(model, 120, 40)
-    assert "worst CPU 3 340 ms/s" in rows[1]
+    assert "worst CPU 3: 340 ms/s" in rows[1]
     assert "thread worker [7]" in rows[1]
     assert any("costs     240 ms/s of CPU 3 (24%)" in row for row in rows)
     model.mark_baseline()
