@@ -40,14 +40,36 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
     frame = model.frame
     if frame is None:
         return cut([(f" {model.trouble or 'looking …'}", "doubt")], width)
-    row: Row = [_verdict(model), (" ", "plain")]
-    for state in _states(model):
+    row, sentences = _beginning(model), sentences_of(model, frame, glyphs, of_screen)
+    if (whole := _whole(model, frame, row, sentences, width)) is not None:
+        return whole
+    verdict, *rest = [*row, *sentences[-1]]
+    return cut([verdict, *cut_at_word(rest, width - length([verdict]))], width)
+
+
+def has_room(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs, of_screen: Headline | None = None) -> bool:
+    """Whether a wording of the headline finds room whole."""
+    return None is not _whole(model, frame, _beginning(model), sentences_of(model, frame, glyphs, of_screen), width)
+
+
+def _beginning(model: ScreenModel) -> Row:
+    """The verdict, and what holds for all that is said behind it."""
+    row: Row = [verdict_of(model), (" ", "plain")]
+    for state in states_of(model):
         row += [(state, "doubt"), ("  ", "plain")]
     if over := over_now(model):
         row += [(f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now", "grave"), ("  ", "plain")]
+    return row
+
+
+def sentences_of(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
+    """What is said behind the verdict, the longest wording first."""
     is_past = model.cursor is None and model.is_stale
     told = list(of_screen(model, frame, glyphs)) if of_screen is not None and frame.seconds > 0 and not is_past else []
-    sentences = _with_own(model, frame, _sentences(model, frame, glyphs), told)
+    return _with_own(model, frame, _sentences(model, frame, glyphs), told)
+
+
+def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row], width: int) -> Row | None:
     offered = () if _is_calm(row) else _helpful_keys(model, frame)
     keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
     for beside in (keys, []) if keys else ([],):
@@ -55,8 +77,7 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
             left = width - length(row) - length(sentence) - length(beside)
             if left >= (2 if beside else 0):
                 return [*row, *sentence, *([(" " * left, "plain"), *beside] if beside else [])]
-    verdict, *rest = [*row, *sentences[-1]]
-    return cut([verdict, *cut_at_word(rest, width - length([verdict]))], width)
+    return None
 
 
 def _is_calm(row: Row) -> bool:
@@ -108,7 +129,7 @@ def _selected(model: ScreenModel) -> CulpritLine | None:
     return model.listing().selected if model.screen in WITH_CULPRITS else None
 
 
-def _verdict(model: ScreenModel) -> Piece:
+def verdict_of(model: ScreenModel) -> Piece:
     verdict = model.frame.verdict if model.frame is not None else None
     if model.cursor is None and model.is_stale:
         return (" UNKNOWN ", "doubt")  # what was seen last is not what is
@@ -132,7 +153,7 @@ def over_now(model: ScreenModel) -> list[int]:
     return [line.cpu for line in targets if (line.stolen_ns_per_s or 0) >= GRAVE_NS]
 
 
-def _states(model: ScreenModel) -> list[str]:
+def states_of(model: ScreenModel) -> list[str]:
     """Which snapshot is shown, where it is not the newest of a running machine; and what went wrong."""
     states = [_snapshot(model)] if model.cursor is not None else []
     if model.trouble or model.silence:

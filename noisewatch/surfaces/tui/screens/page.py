@@ -8,10 +8,11 @@ from functools import lru_cache
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.header import status_row, tab_row
-from noisewatch.surfaces.tui.draw.headline import COPY, Headline, has_command, headline_row
+from noisewatch.surfaces.tui.draw.headline import COPY, Headline, has_command, has_room, headline_row
 from noisewatch.surfaces.tui.draw.panel import panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
+from noisewatch.surfaces.tui.screens.narrow_head import NARROW, narrow_head
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 
 _LOWEST_WITH_TIMELINE, _LOWEST_WITH_EVENTS = 16, 20
@@ -112,6 +113,9 @@ def _copies(model: ScreenModel) -> bool:
 
 def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
     """On the lowest screen the headline is all of it."""
+    frame = model.frame
+    if frame is not None and width < NARROW and not has_room(model, frame, width, glyphs, of_screen):
+        return narrow_head(model, frame, width, parts.head, glyphs, of_screen)
     headline = headline_row(model, width, glyphs, of_screen)
     if parts.head < 2:
         return [headline]
