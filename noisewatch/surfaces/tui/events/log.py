@@ -21,7 +21,7 @@ _MOST = 1000
 
 @dataclass(slots=True)
 class EventLog:
-    """The last events, the newest last."""
+    """The last events by their time, the newest last."""
 
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
     silence: str | None = None  # why nothing is heard of devices
@@ -34,8 +34,8 @@ class EventLog:
     _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
 
     def add(self, event: Event) -> None:
-        """Takes it in at its place, unless it has just been told: of a CPU that goes the kernel tells, and then the
-        next frame. That something has ended is known only after a while.
+        """Takes it in at its time, unless it has just been told: of a CPU that goes the kernel tells, and then the
+        next frame. That something has ended, or how a repetition was, is known only after a while.
         """
         for known in reversed(self.events):
             if known.number < event.number - 1:
@@ -43,7 +43,7 @@ class EventLog:
             if (known.kind, known.text) == (event.kind, event.text):
                 return
         later = []
-        while self.events and self.events[-1].number > event.number:
+        while self.events and _time_of(self.events[-1]) > _time_of(event):
             later.append(self.events.pop())
         self.events.append(event)
         self.events.extend(reversed(later))
@@ -102,6 +102,11 @@ class EventLog:
         listed = self.listed()
         if listed:
             self.chosen = listed[max(min(self.row() + rows, len(listed) - 1), 0)]
+
+
+def _time_of(event: Event) -> tuple[int, int]:
+    """Of one time are what was in an interval, and then what a device said while the next one went on."""
+    return event.at_ns, event.number
 
 
 def _has(event: Event, word: str) -> bool:

@@ -102,8 +102,8 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     noise = f"{short_noise(line.stolen_ns_per_s)}" if line.stolen_ns_per_s is not None else "noise unknown"
     rows: list[Row] = [
         [
-            (f" {'worst CPU':<{_NAME}}", "faint"),
-            (f"CPU {line.cpu}  ", "strong"),
+            (f" {'worst':<{_NAME}}", "faint"),
+            (f"CPU {line.cpu}: ", "strong"),
             (noise, style_of(line.stolen_ns_per_s)),
         ]
     ]

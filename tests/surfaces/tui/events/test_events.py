@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import (
@@ -129,6 +131,17 @@ def _logged(*frames: Frame) -> list[tuple[int, int, str]]:
 def test_an_end_has_the_time_of_the_last_frame_with_it_and_stands_there_in_the_log() -> None:
     frames = [_busy(s, *((980,) if 2 <= s <= 4 else ()), turbo="on" if s >= 7 else "off") for s in range(1, 12)]
     assert _logged(*frames) == [(2, 1, "busy"), (4, 3, "busy"), (7, 6, "clock")]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(EventKind), st.booleans()), max_size=60))
+def test_the_list_is_in_the_order_of_time_however_late_it_is_told(told: list[tuple[int, EventKind, bool]]) -> None:
+    log = EventLog()
+    for at, (tenths, kind, begins) in enumerate(told):
+        about = kind.value if begins else ""
+        log.add(Event(tenths * SECOND_NS // 10, kind, f"{at}", tenths // 3, about=about, begins=begins))
+    for log.folds in (True, False):
+        times = [event.at_ns for event in log.listed()]
+        assert times == sorted(times, reverse=True)
 
 
 def test_a_full_log_forgets_the_oldest_for_an_end_that_is_known_late() -> None:

@@ -123,7 +123,7 @@ def test_the_panel_tells_when_who_was_there_and_what_helps(size: tuple[int, int]
     assert "12:00:55, 12:00:45" in text
     if size[0] > 80:
         assert "verdict at 12:00:55, 4 s ago" in text
-        assert "worst CPU CPU 1" in text
+        assert "worst     CPU 1: " in text
         assert "sudo taskset -pc 1 4711" in text
         assert "x hot-plug  T target" in text
 

@@ -110,6 +110,17 @@ def test_what_is_not_undisturbed_is_an_event_when_it_began() -> None:
     assert any(f"r run       run 2 disturbed: {_WHY}" in line for line in lines)
 
 
+def test_a_repetition_stands_before_what_came_later_in_its_interval() -> None:
+    disturbed = _repetition(1, 1.2, 1.9, "disturbed")
+    frames = [frame(second=1), frame(second=2, failed=("tasks-on-target",), runs=(_run(disturbed),))]
+    model = model_of(*frames)
+    assert [event.kind for event in model.log.listed()] == ["run", "verdict", "run"]
+    at = [event.at_ns / SECOND_NS for event in model.log.listed()]
+    assert at == [2.0, 2.0, 1.2]
+    shown = "\n".join(screen_of(model, Screen.EVENTS, 140, 40))
+    assert -1 < shown.index("failing: tasks-on-target") < shown.index("run 1 disturbed")
+
+
 def test_what_more_is_told_of_short_ones_is_no_event_again() -> None:
     first = _repetition(1, 1.1, 1.2, "disturbed")
     model = _model(None, _run(), _run(first), _run(replace(first, last=9, ended_ns=3 * SECOND_NS)))
