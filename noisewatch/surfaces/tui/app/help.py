@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from noisewatch.surfaces.tui.app.keys import name_of_key
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
@@ -81,15 +82,22 @@ def _by_group(bindings: Sequence[tuple[str, str, str]], in_unicode: bool) -> lis
     for keys, action, doing in sorted(bindings, key=lambda each: not each[1].startswith("do('go_to")):
         keys_of[_group_of(action)].setdefault(doing, []).extend(keys.split(","))
     return [
-        [[(f"  {name}", "heading")], *(_key_row(keys, doing, in_unicode) for doing, keys in found.items())]
+        [
+            [(f"  {name}", "heading")],
+            *(row for doing, keys in found.items() for row in _key_rows(keys, doing, in_unicode)),
+        ]
         for name, found in keys_of.items()
         if found
     ]
 
 
-def _key_row(keys: Sequence[str], doing: str, in_unicode: bool) -> Row:
+def _key_rows(keys: Sequence[str], doing: str, in_unicode: bool) -> list[Row]:
+    """One for each of what they do, by the screen."""
     names = " ".join(name_of_key(key, in_unicode) for key in keys)
-    return [(f"  {names:<{_KEY}} ", "strong"), (doing, "plain")]
+    each = doing.split("; ")
+    return [
+        [(f"  {name:<{_KEY}} ", "strong"), (said, "plain")] for name, said in zip_longest([names], each, fillvalue="")
+    ]
 
 
 def _group_of(action: str) -> str:

@@ -7,6 +7,7 @@ from textual.keys import Keys, key_to_character
 
 from noisewatch.surfaces.tui.state.screen_model import SCREENS
 
+# What a key does elsewhere than on most screens follows behind `; `, with the screen's name.
 BINDINGS = [
     Binding("q", "quit", "quit, close", priority=True),
     Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
@@ -29,8 +30,8 @@ BINDINGS = [
     Binding("m", "do('mark_baseline')", "mark baseline"),
     Binding("M", "do('forget_baseline')", "clear baseline"),
     Binding("a", "do('toggle_all_cpus')", "all CPUs"),
-    Binding("g", "do('toggle_folding')", "group rows; clock graph"),
-    Binding("z", "toggle_hidden", "silent IRQs, map's rest"),
+    Binding("g", "do('toggle_folding')", "group rows; clock: next graph"),
+    Binding("z", "toggle_hidden", "irqs: show silent IRQs; map: one cache, or all"),
     Binding("v", "do('toggle_all_checks')", "all checks"),
     Binding("c", "ask('calibration')", "calibrate"),
     Binding("t", "ask('trace')", "trace"),
@@ -50,7 +51,7 @@ BINDINGS = [
     Binding("question_mark,h,f1", "help", "help"),
     Binding("down,j", "scroll(1)", "scroll"),
     Binding("up", "scroll(-1)", "scroll"),
-    Binding("k", "scroll_or_choose", "scroll, map's quantity"),
+    Binding("k", "scroll_or_choose", "a row up; map: noise, clock or heat"),
     Binding("pagedown", "scroll(10)", "scroll"),
     Binding("pageup", "scroll(-10)", "scroll"),
 ]

@@ -113,7 +113,8 @@ class KeyCommands(Provider):
             if binding.show and not binding.action.startswith("scroll("):
                 words = next((words for begin, words in _WORDS.items() if binding.action.startswith(begin)), "")
                 keys = " ".join(name_of_key(key, self._monitor.is_in_unicode) for key in binding.key.split(","))
-                name, action = binding.description, binding.action
+                name, *more = binding.description.split("; ")
+                action, words = binding.action, ", ".join([*more, words]) if more else words
                 if action == "quit":  # the key closes what is open first; whoever asks by name means the program
                     name, action = "quit", "leave_at_once"
                 yield _Command(keys, name, words, partial(self.app.run_action, action))
