@@ -16,6 +16,7 @@ import noisewatch
 from noisewatch.errors import NoisewatchError
 
 RAISED = "NOISEWATCH_RAISE_FAULTS"  # the environment variable that has them raised
+_MOST_SAID = 120  # signs: the place that follows is to be seen on any screen
 T = TypeVar("T")
 
 
@@ -37,7 +38,9 @@ def describe_fault(error: BaseException) -> str:
 
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" ({os.path.basename(each.filename)}:{each.lineno})" for each in frame)
-    return f"internal error: {type(error).__name__}: {' '.join(str(error).split())}{place}"
+    said = " ".join(str(error).split())
+    said = said if len(said) <= _MOST_SAID else f"{said[: _MOST_SAID - 1]}…"
+    return f"internal error: {type(error).__name__}: {said}{place}"
 
 
 def reason_of(error: Exception) -> str:

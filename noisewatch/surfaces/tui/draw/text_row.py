@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -15,6 +16,7 @@ Style = Literal[Meaning, KindStyle, "plain", "title", "strong", "faint", "headin
 Piece = tuple[str, Style]
 Row = list[Piece]
 
+_MOST_OF_NOTICE = 3  # rows
 _IN_ASCII = str.maketrans({"…": "~", "→": ">", "µ": "u", "–": "-", "·": "|", "×": "x"})
 
 
@@ -79,6 +81,18 @@ def cut_at_word(row: Row, width: int) -> Row:
         kept.pop()
     kept[-1] = (kept[-1][0].rstrip(), kept[-1][1])
     return [*kept, (" …" if length(kept) < width - 1 else "…", "faint")]
+
+
+def lines_of(text: str, width: int, most: int) -> list[str]:
+    """The words on as many lines as they take, of which the last has the rest where that are more than `most`."""
+    lines = textwrap.wrap(text, max(width, 1), break_on_hyphens=False)
+    return [*lines[: most - 1], " ".join(lines[most - 1 :])] if len(lines) > most > 0 else lines
+
+
+def with_notice(rows: list[Row], notice: str, width: int) -> list[Row]:
+    """The last rows give way to what a key has done: never all of them."""
+    lines = lines_of(notice, width - 1, min(_MOST_OF_NOTICE, len(rows) - 1))
+    return [*rows[: len(rows) - len(lines)], *(cut([(f" {line}", "strong")], width) for line in lines)]
 
 
 def first_that_fits(texts: Sequence[str], width: int) -> str:

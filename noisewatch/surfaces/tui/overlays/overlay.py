@@ -13,7 +13,7 @@ from noisewatch.cpus import name_cpus
 from noisewatch.errors import CannotMeasure
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.text_row import Row, cut
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, with_notice
 
 if TYPE_CHECKING:
     from noisewatch.machine import Machine
@@ -135,8 +135,9 @@ class Overlay(ABC):
         first: Row = [(whole[:width], "title")]
         keys = self._keys(len(lines), room, "↑ ↓" if in_unicode else "up down")
         last: Row = [piece for key, does in keys for piece in ((f" {key} ", "key"), (f"{does} ", "plain"))]
-        last = [(f" {self.notice}", "strong")] if self.notice else [*last, (f" {doing}", "faint")]
-        return [first, *filled, cut(last, width)][:height]
+        last = [*last, (f" {doing}", "faint")]
+        rows = [first, *filled, cut(last, width)][:height]
+        return with_notice(rows, self.notice, width) if self.notice and height > 1 else rows
 
     def styled(self, line: str) -> Row:
         """One of the lines, whose meaning hangs on no style."""

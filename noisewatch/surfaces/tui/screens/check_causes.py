@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.tui.draw.check_grid import check_named, mark
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, fitted
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, fitted, length
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_value
@@ -47,13 +47,27 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     """Its mark and number, what is wrong, and the checks at the right; of no cause its name first."""
     text, style = mark(finding.gravity, glyphs)
     if finding.cause is None:
-        return cut([(f"{text}    ", style), (f"{finding.id}  ", "strong"), (finding.said, "plain")], width)
+        said = _with_path_last(finding.said)
+        return cut([(f"{text}    ", style), (f"{finding.id}  ", "strong"), (said, "plain")], width)
     number: Row = [(f"{text} ", style), (f"{finding.cause:<2} ", "strong")]
     if width < _NARROW:
         return cut([*number, (finding.id, "strong")], width)
-    names = "  " + ", ".join(each.id for each in _of_cause(frame, finding.cause))
-    names = names if len(names) <= width * _NAMES_SHARE else f"  {finding.id}, …"
-    return ends([*number, (_said(frame, finding.cause), "plain")], [(names, "faint")], width)
+    all_names = "  " + ", ".join(each.id for each in _of_cause(frame, finding.cause))
+    first_name = f"  {finding.id}, …"
+    names = [each for each in (all_names, first_name) if len(each) <= width * _NAMES_SHARE] or [first_name]
+    whole = _said(frame, finding.cause)
+    room = width - length(number)
+    for said in (whole, f"{whole.partition('; ')[0]}; …"):
+        for beside in (*names, ""):  # the checks are named below as well
+            if len(said) + len(beside) <= room:
+                return ends([*number, (said, "plain")], [(beside, "faint")], width)
+    return ends([*number, (whole, "plain")], [(names[0], "faint")], width)
+
+
+def _with_path_last(said: str) -> str:
+    """`no such file (/sys/…)` of `/sys/…: no such file`: on a narrow screen the end finds no room."""
+    path, colon, why = said.partition(": ")
+    return f"{why} ({path})" if colon and path.startswith("/") and " " not in path else said
 
 
 def _of_cause(frame: Frame, number: int) -> list[FindingLine]:

@@ -8,7 +8,7 @@ from functools import reduce
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint
 from noisewatch.surfaces.tui.screens.event_list import (
@@ -155,7 +155,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
     """A heading, and as many events as find room, the selected one among them."""
     columns = columns_of_events(model, width)
-    rows: list[Row] = [[(columns + _heading(model), "heading")]]
+    rows: list[Row] = [[(columns + _heading(model, width - len(columns)), "heading")]]
     if model.log.silence is not None:
         rows.append([(f"             no device events: {model.log.silence}", "doubt")])
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
@@ -179,10 +179,15 @@ def _whole(row: Row, text_at: int, width: int) -> list[Row]:
     return [[(fitted(line, width), "selected")] for line in lines]
 
 
-def _heading(model: ScreenModel) -> str:
+def _heading(model: ScreenModel, width: int) -> str:
     if model.is_typing:
         return f"filter: {model.log.filter}_  {hint(model)}"
     if model.log.filter:
         return f"filter: {model.log.filter}"
     since = "in the recording" if model.is_recorded else "since start"
-    return f"{since}; letters as on the timeline, {SEVERAL}: several"
+    choices = (
+        f"{since}; letters as on the timeline, {SEVERAL}: several",
+        f"{since}; letters as on the timeline",
+        since,
+    )
+    return first_that_fits(choices, width)

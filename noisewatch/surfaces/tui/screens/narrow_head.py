@@ -1,8 +1,7 @@
-"""The head of a screen that is too narrow for its headline: the words that matter most, over all rows of the head."""
+"""The head of a screen on which its headline finds no room: the words that matter most, over all rows of the head."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from noisewatch.operations.frame.frame import CulpritLine, Frame
@@ -17,7 +16,7 @@ from noisewatch.surfaces.tui.draw.headline import (
     states_of,
     verdict_of,
 )
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, cut_at_word, first_that_fits, length
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, cut_at_word, first_that_fits, length, lines_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_noise
 
@@ -28,8 +27,8 @@ def narrow_head(
     model: ScreenModel, frame: Frame, width: int, height: int, glyphs: Glyphs, of_screen: Headline | None = None
 ) -> list[Row]:
     """The verdict, the worst CPU and the culprit's name, in that order; above them which snapshot is shown."""
-    if (wrong := model.trouble or model.silence) and model.cursor is None:
-        return _in_trouble(model, wrong, width, height)
+    if is_in_trouble(model):
+        return _in_trouble(model, width, height, glyphs)
     verdict, culprit = verdict_of(model), culprit_of_headline(frame)
     if culprit is None:
         first, second = [verdict], _fitting(_sentences(model, frame, glyphs, of_screen), width)
@@ -52,13 +51,21 @@ def _in_one_row(first: Row, second: Row, width: int) -> Row:
     return next((row for row in whole if length(row) <= width), cut(bare, width))
 
 
-def _in_trouble(model: ScreenModel, wrong: str, width: int, height: int) -> list[Row]:
+def is_in_trouble(model: ScreenModel) -> bool:
+    """Whether what is shown is not what is, and why is to be told."""
+    return model.cursor is None and bool(model.trouble or model.silence)
+
+
+def _in_trouble(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """What went wrong comes before what was seen until then."""
-    verdict = verdict_of(model)
-    if height == 1:
-        return [cut([verdict, (f" {wrong}", "doubt")], width)]
-    lines = textwrap.wrap(wrong, width)
-    told = [*lines[: height - 2], " ".join(lines[height - 2 :])]
+    verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
+    above = [tab_row(model, width, glyphs)] if width >= NARROW and height > 2 else []
+    if height == 1 or above:
+        first, *more = lines_of(f"{'-' * length([verdict])} {wrong}", width, height - len(above))
+        said = first[length([verdict]) :]
+        row = cut([verdict, (said, "doubt")], width)
+        return [*above, row, *(cut_at_word([(f" {line}", "doubt")], width) for line in more)]
+    told = lines_of(wrong, width, height - 1)
     return [cut([verdict], width), *(cut_at_word([(line, "doubt")], width) for line in told)]
 
 

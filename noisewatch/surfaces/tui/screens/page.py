@@ -10,9 +10,9 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.header import status_row, tab_row
 from noisewatch.surfaces.tui.draw.headline import COPY, Headline, has_command, has_room, headline_row
 from noisewatch.surfaces.tui.draw.panel import panel
-from noisewatch.surfaces.tui.draw.text_row import Row, cut
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, with_notice
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
-from noisewatch.surfaces.tui.screens.narrow_head import NARROW, narrow_head
+from noisewatch.surfaces.tui.screens.narrow_head import NARROW, is_in_trouble, narrow_head
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 
 _LOWEST_WITH_TIMELINE, _LOWEST_WITH_EVENTS = 16, 20
@@ -103,7 +103,7 @@ def page(
     shown = (("q", "close"), *shown[1:]) if model.has_opened else shown
     rows = [*rows, *([_key_row(width, tuple(shown), glyphs)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:
-        rows[-1] = cut([(f" {model.notice}", "strong")], width)  # until the next key
+        rows = with_notice(rows, model.notice, width)  # until the next key
     return rows
 
 
@@ -114,7 +114,8 @@ def _copies(model: ScreenModel) -> bool:
 def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
     """On the lowest screen the headline is all of it."""
     frame = model.frame
-    if frame is not None and width < NARROW and not has_room(model, frame, width, glyphs, of_screen):
+    has_other = width < NARROW or is_in_trouble(model)
+    if frame is not None and has_other and not has_room(model, frame, width, glyphs, of_screen):
         return narrow_head(model, frame, width, parts.head, glyphs, of_screen)
     headline = headline_row(model, width, glyphs, of_screen)
     if parts.head < 2:

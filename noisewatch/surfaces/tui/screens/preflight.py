@@ -8,7 +8,7 @@ from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.tui.draw.check_grid import grid_rows, named_rows
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel
-from noisewatch.surfaces.tui.draw.text_row import Row, ends
+from noisewatch.surfaces.tui.draw.text_row import Row, ends, first_that_fits, length
 from noisewatch.surfaces.tui.screens.check_answers import all_rows, brief_rows, in_columns, whole_rows
 from noisewatch.surfaces.tui.screens.check_causes import cause_detail, cause_list, cause_why, unseen
 from noisewatch.surfaces.tui.screens.headlines import preflight_headline
@@ -141,7 +141,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     if not has_grid and not model.opens_check and detail == whole and area is None:
         detail = _cut(model, [*detail, *cause_why(frame, listing.selected, width - 1)], len(detail) + max(left, 0))
     return [
-        ends([(f" {_heading(frame)}", "heading")], [(hidden, "faint")] if hidden else [], width),
+        _list_heading(frame, hidden, width),
         *rows,
         *([[]] if detail else []),
         *([(" ", "plain"), *row] for row in detail),
@@ -166,6 +166,14 @@ def _over(frame: Frame) -> str:
 def _heading(frame: Frame) -> str:
     over = f"last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "no sample"
     return f"{tally(frame.number_of)}; {over}, no calibration"
+
+
+def _list_heading(frame: Frame, hidden: str, width: int) -> Row:
+    """What is counted, and how much of the list is not seen; the details of the first go first."""
+    right: Row = [(f"  {hidden}", "faint")] if hidden else []
+    heading = _heading(frame)
+    choices = [heading, heading.rpartition(", ")[0], heading.partition("; ")[0]]
+    return ends([(f" {first_that_fits(choices, width - 1 - length(right))}", "heading")], right, width)
 
 
 def _title(frame: Frame, selected: FindingLine | None, area: Area | None) -> str:
