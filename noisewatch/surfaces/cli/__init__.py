@@ -33,22 +33,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = arguments.command
         return command_of(arguments)(arguments)
     except CannotStart as error:
-        print(f"noisewatch run: {' '.join(str(error).split())}", file=sys.stderr)
+        _tell(f"noisewatch run: {' '.join(str(error).split())}")
         return error.status
     except NoisewatchError as error:
         message = " ".join(str(error).split())
-        print(f"noisewatch{' run' * (command == RUN)}: {message}", file=sys.stderr)
+        _tell(f"noisewatch{' run' * (command == RUN)}: {message}")
         if command == RUN:
             return CannotStart.OURS
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
         return _told_as_wanted(message, status, format_named_in(words))
     except KeyboardInterrupt:
-        if command in _MEASURING:
-            print("noisewatch: interrupted: nothing is kept", file=sys.stderr)
-        return _INTERRUPTED
+        return _interrupted(command)
+    except RuntimeError as error:  # as which Python 3.11 raises what came while a class was made, in an import
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        return _interrupted(command)
     except BrokenPipeError:
         _drop_output()
         return _NOBODY_READS
+
+
+def _interrupted(command: str | None) -> int:
+    if command in _MEASURING:
+        _tell("noisewatch: interrupted: nothing is kept")
+    return _INTERRUPTED
+
+
+def _tell(message: str) -> None:
+    """On standard error; on a terminal that is gone nobody reads it, and the status stays what it is."""
+    with suppress(OSError):
+        print(message, file=sys.stderr)
 
 
 def tell_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -59,7 +73,7 @@ def tell_internal_error(kind: type[BaseException], error: BaseException, trace: 
     message = describe_fault(error)
     words = sys.argv[1:]
     command = command_named_in(words)
-    print(f"noisewatch{' run' * (command == RUN)}: {message}; please report it", file=sys.stderr)
+    _tell(f"noisewatch{' run' * (command == RUN)}: {message}; please report it")
     if command == RUN:
         raise SystemExit(CannotStart.OURS)
     raise SystemExit(_told_as_wanted(message, _INTERNAL_ERROR, format_named_in(words)))

@@ -14,6 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+from noisewatch.errors import UsageError
 from noisewatch.surfaces.reports.parts.colours import painted_row
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, fitted, in_ascii, text_width
@@ -29,7 +30,8 @@ _IFLAG, _LFLAG, _CC = 0, 3, 6  # in what termios.tcgetattr gives
 class FirstPicture:
     """Stands on the terminal until somebody takes that over; at the end of the block the terminal is as it was.
 
-    Keys that are pressed meanwhile wait for whoever reads them then; Ctrl-C interrupts.
+    Keys that are pressed meanwhile wait for whoever reads them then; Ctrl-C interrupts. Raises UsageError where the
+    terminal is gone.
     """
 
     def __init__(self, glyphs: Glyphs, pace_s: float) -> None:
@@ -39,7 +41,10 @@ class FirstPicture:
         self.attributes: list[Any] = []  # of the terminal, as they were
 
     def __enter__(self) -> Self:
-        self.attributes = termios.tcgetattr(sys.stdin)
+        try:
+            self.attributes = termios.tcgetattr(sys.stdin)
+        except termios.error as error:
+            raise UsageError(f"the terminal is gone: {error.args[-1]}") from error
         self._stands = True
         try:
             termios.tcsetattr(sys.stdin, termios.TCSANOW, _unread(self.attributes))

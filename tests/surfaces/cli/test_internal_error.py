@@ -50,6 +50,36 @@ def _interrupt(arguments: Namespace) -> int:
     raise KeyboardInterrupt
 
 
+def _interrupt_a_class(arguments: Namespace) -> int:
+    raise RuntimeError("Error calling __set_name__ on 'Field' instance") from KeyboardInterrupt()
+
+
+def _go_wrong(arguments: Namespace) -> int:
+    raise RuntimeError("Error calling __set_name__ on 'Field' instance") from ValueError()
+
+
+def test_ctrl_c_while_a_class_is_made_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "command_of", lambda _: _interrupt_a_class)
+    assert cli.main(["explain"]) == 130
+    monkeypatch.setattr(cli, "command_of", lambda _: _go_wrong)
+    with pytest.raises(RuntimeError):
+        cli.main(["explain"])
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "status"),
+    [
+        (["-c", _PROGRAM], ["preflight"], 2),
+        (["-c", _PROGRAM], ["run", "true"], 125),
+        (["-m", "noisewatch"], ["preflight", "--cpus", "x"], 2),
+    ],
+)
+def test_where_nobody_can_be_told_the_status_is_the_same(program: list[str], words: list[str], status: int) -> None:
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run([sys.executable, *program, *words], stderr=full, stdout=subprocess.DEVNULL, check=False)
+    assert ran.returncode == status
+
+
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "trace"])
 def test_a_measurement_that_is_interrupted_says_that_nothing_is_kept(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -23,6 +23,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.pilot import Pilot
 
+from noisewatch.errors import UsageError
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import LineView
@@ -239,3 +240,12 @@ def test_the_loop_is_imported_without_tls_which_others_can_still_import() -> Non
         [sys.executable, "-c", _WITHOUT_TLS], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert said == ["imported: asyncio", "imported: asyncio, ssl"]
+
+
+def test_a_terminal_that_is_gone_before_it_is_asked_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, slave = pty.openpty()
+    os.close(master)
+    with open(slave) as gone:
+        monkeypatch.setattr(sys, "stdin", gone)
+        with pytest.raises(UsageError, match="the terminal is gone"), FirstPicture(UNICODE, 1.0):
+            pass
