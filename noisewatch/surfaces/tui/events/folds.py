@@ -60,6 +60,8 @@ def _one(group: Sequence[Event], beside: Sequence[Event]) -> FoldedEvent:
     peak = f" (peak {short_share(most)})" if most is not None else ""
     verb, lasts, is_over = _WORDS.get(last.kind, ("came", "still there", "gone"))
     said = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if begins(beside[0], last) else is_over}"
+    if last.kind == EventKind.RUN:
+        said = f"{last.about} {times} times in {over}, last: {last.text}"
     return FoldedEvent(
         at_ns=last.at_ns,
         kind=last.kind,

@@ -52,23 +52,23 @@ class RunHistory:
         """Whether any run was told of."""
         return bool(self.by_id)
 
-    def follow(self, frame: Frame) -> Iterator[tuple[int, str]]:
-        """Takes in the frame's; what is worth telling, each with when it was, in ns."""
+    def follow(self, frame: Frame) -> Iterator[tuple[int, str, str]]:
+        """Takes in the frame's; what is worth telling, each with when it was, in ns, and what can be folded with it."""
         for line in frame.runs:
             yield from self._take(line, frame)
         there = {line.id for line in frame.runs}
         for name, run in self.by_id.items():
             if not run.is_over and name not in there:
                 run.is_over = True
-                yield frame.taken_at_ns, f"run of {run.program} is gone without saying how it ended"
+                yield frame.taken_at_ns, f"run of {run.program} is gone without saying how it ended", ""
         while len(self.by_id) > _MOST_RUNS:
             del self.by_id[next(iter(self.by_id))]
 
-    def _take(self, line: RunLine, frame: Frame) -> Iterator[tuple[int, str]]:
+    def _take(self, line: RunLine, frame: Frame) -> Iterator[tuple[int, str, str]]:
         run = self.by_id.get(line.id)
         if run is None:
             run = self.by_id[line.id] = KnownRun(line)
-            yield frame.taken_at_ns, f"run of {run.program} began{_of(line.wanted)}"
+            yield frame.taken_at_ns, f"run of {run.program} began{_of(line.wanted)}", ""
         run.line = line
         told = 0
         for each in line.repetitions:
@@ -77,14 +77,14 @@ class RunHistory:
             if is_new and each.outcome != UNDISTURBED:
                 told += 1
                 if told <= _MOST_TOLD:
-                    yield each.began_ns, f"{describe_repetition(each)}"
+                    yield each.began_ns, describe_repetition(each), f"run of {run.program} {each.outcome}"
         while len(run.repetitions) > _MOST_KEPT:
             del run.repetitions[next(iter(run.repetitions))]
         if told > _MOST_TOLD:
-            yield frame.taken_at_ns, f"{told - _MOST_TOLD} more repetitions were not undisturbed"
+            yield frame.taken_at_ns, f"{told - _MOST_TOLD} more repetitions were not undisturbed", ""
         if line.stage == ENDED and not run.is_over:
             run.is_over = True
-            yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}"
+            yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}", ""
 
     def repetitions(self) -> list[RepetitionLine]:
         """Of all runs."""

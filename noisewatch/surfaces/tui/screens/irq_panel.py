@@ -32,7 +32,7 @@ _POWERS = 5  # of ten, up to the top of the scale
 _LEAST_WITH_NOISE = 6  # rows
 _MOVABLE = {
     "yes": "it can be moved",
-    "mgd": "managed by the kernel: nobody else can move it",
+    "mgd": "managed: only the kernel moves it",
     "no": "it cannot be moved",
     "?": "unknown whether it can be moved",
     "some": "some of them can be moved",

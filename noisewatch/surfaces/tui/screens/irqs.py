@@ -194,7 +194,9 @@ class _Table:
         first = max(min(first, len(self.entries) - room), 0)
         rows: tuple[list[Row], list[Row]] = [*self.top], []
         part = rows[0]
-        for number, entry in enumerate(self.entries[first : first + room], start=first):
+        shown = self.entries[first : first + room]
+        shown = shown[:-1] if shown and shown[-1] is None else shown  # a heading needs what it is about
+        for number, entry in enumerate(shown, start=first):
             if entry is None:
                 part = rows[1]
             else:

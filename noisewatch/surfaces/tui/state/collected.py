@@ -49,8 +49,8 @@ class Collected:
         self.log.compare(self.newest, frame, number)
         for text in told(self.irqs.follow(frame, number), frozenset(frame.target)):
             self.log.add(Event(frame.taken_at_ns, EventKind.IRQ, text, number))
-        for at_ns, text in self.runs.follow(frame):
-            self.log.add(Event(at_ns, EventKind.RUN, text, self._interval_at(at_ns, number)))
+        for at_ns, text, about in self.runs.follow(frame):
+            self.log.add(Event(at_ns, EventKind.RUN, text, self._interval_at(at_ns, number), about))
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest = frame
         self.wall_times.add(frame)

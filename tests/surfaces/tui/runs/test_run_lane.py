@@ -121,6 +121,19 @@ def test_a_repetition_stands_before_what_came_later_in_its_interval() -> None:
     assert -1 < shown.index("failing: tasks-on-target") < shown.index("run 1 disturbed")
 
 
+def test_repetitions_that_are_disturbed_again_and_again_are_one_line() -> None:
+    done = [_repetition(at, at + 0.1, at + 1.0, "disturbed") for at in range(1, 5)]
+    model = _model(None, *(_run(*done[:at]) for at in range(1, 5)), _run(*done[:4]))
+    said = f"run of bench disturbed 4 times in 3 s, last: run 4 disturbed: {_WHY}"
+    assert [event.text for event in model.log.listed()] == [said, "run of bench began: 10 repetitions"]
+    assert any(
+        "r run       run of bench disturbed 4 times in 3 s, last: run" in row
+        for row in screen_of(model, Screen.EVENTS, 80, 24)
+    )
+    model.log.folds = False
+    assert len(model.log.listed()) == 5
+
+
 def test_what_more_is_told_of_short_ones_is_no_event_again() -> None:
     first = _repetition(1, 1.1, 1.2, "disturbed")
     model = _model(None, _run(), _run(first), _run(replace(first, last=9, ended_ns=3 * SECOND_NS)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from tests.surfaces.tui.crowd import crowded
 from tests.surfaces.tui.framing import SECOND_NS, frame, model_of, screen, screen_of, text_of
 from tests.surfaces.tui.screens.causes import by_cause, finding_line
 
@@ -55,6 +57,14 @@ def test_the_heading_of_the_checks_loses_details_whole(width: int) -> None:
     heading = screen_of(model, Screen.PREFLIGHT, width, 24)[3]
     assert "more below" in heading
     assert "…" not in heading
+
+
+@pytest.mark.parametrize("height", range(14, 30))
+def test_no_heading_of_interrupts_stands_above_nothing(height: int) -> None:
+    model = copy(crowded(2))
+    rows = [row.strip() for row in screen_of(model, Screen.IRQS, 80, height)]
+    at = rows.index("other interrupts") if "other interrupts" in rows else None
+    assert at is None or not rows[at + 1].startswith(("all, per CPU", "IRQ "))
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
