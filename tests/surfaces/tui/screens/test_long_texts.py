@@ -61,7 +61,7 @@ def test_the_heading_of_the_checks_loses_details_whole(width: int) -> None:
 
 @pytest.mark.parametrize("height", range(14, 30))
 def test_no_heading_of_interrupts_stands_above_nothing(height: int) -> None:
-    model = copy(crowded(2))
+    model = copy(crowded(16))
     rows = [row.strip() for row in screen_of(model, Screen.IRQS, 80, height)]
     at = rows.index("other interrupts") if "other interrupts" in rows else None
     assert at is None or not rows[at + 1].startswith(("all, per CPU", "IRQ "))
