@@ -48,7 +48,8 @@ _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
     Way.SAMPLE: lambda count, _: f"take a sample (--sample 3): {_questions(count)} open without one",
     Way.CALIBRATION: lambda count, _: f"calibrate (--calibration 3): {_questions(count)} open without it",
     Way.PROFILE: lambda count, _: (
-        f"--profile shared settles {_questions(count)} that no guest can answer; or measure on bare metal"
+        f"--profile shared settles {_questions(count)} that no guest can answer; it judges by measurement; "
+        "or use bare metal"
     ),
     Way.LIVE: lambda count, case: (
         f"run noisewatch on the machine itself: {_origin(case)} cannot answer {_questions(count)}"

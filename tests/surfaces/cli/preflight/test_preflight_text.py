@@ -57,7 +57,7 @@ def test_a_guest_is_told_of_the_profile_for_guests(
 ) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: None, "/proc/cpuinfo": f"processor : 0\nflags : {flags}\n"})
     ran = run("preflight", "--sample", "0", "--no-calibration", "--profile", profile, "--sysroot", root)
-    assert ("--profile shared judges by" in ran.out) == is_told
+    assert ("--profile shared settles" in ran.out) == is_told
 
 
 def test_a_failure_that_its_limit_rounds_to_is_told_exactly(run: Run, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ _SETTLED = "--profile shared settles 3 blocking questions that no guest can answ
 def _of_guest() -> ScreenModel:
     names = ("governor-not-performance", "throttled", "hypervisor-steal")
     findings = tuple(finding_line(name, Gravity.UNANSWERED, 1) for name in names)
-    cause = CauseLine(said=f"{_SETTLED}; or measure on bare metal", is_open=True)
+    cause = CauseLine(said=f"{_SETTLED}; or use bare metal", is_open=True)
     return model_of(replace(by_cause(), findings=findings, causes=(cause,)))
 
 
