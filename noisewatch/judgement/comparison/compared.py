@@ -135,6 +135,11 @@ class SideComparison:
         return tuple(sorted(found, key=_rank))
 
     @property
+    def blind_figures(self) -> tuple[ComparedFigure, ...]:
+        """Those that tell neither a difference nor that there is none."""
+        return tuple(figure for figure in self.figures if figure.is_blind and not figure.differs)
+
+    @property
     def blocking(self) -> tuple[FindingDifference, ...]:
         return tuple(each for each in self.findings if each.blocks)
 

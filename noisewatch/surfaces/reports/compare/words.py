@@ -19,7 +19,7 @@ _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
 
 
 def answer_of(found: SideComparison) -> str:
-    """What differs, and whether in what blocks, in one line."""
+    """What differs, whether in what blocks, and how much of it nobody can tell, in one line."""
     counts = (
         (len(found.facts), "fact"),
         (len(found.findings), "check"),
@@ -28,7 +28,8 @@ def answer_of(found: SideComparison) -> str:
     told = [f"{count} {what}{'s' if count != 1 else ''}" for count, what in counts if count]
     total = sum(count for count, _ in counts)
     differ = f"{_listed(told)} {'differ' if total != 1 else 'differs'}" if told else "no difference found"
-    return f"{differ}; {_blocking_words(found)}" if told or found.outcome != Outcome.SAME else differ
+    in_what_blocks = [_blocking_words(found)] if told or found.outcome != Outcome.SAME else []
+    return "; ".join([differ, *in_what_blocks, *_blind_words(found)])
 
 
 def _blocking_words(found: SideComparison) -> str:
@@ -40,6 +41,18 @@ def _blocking_words(found: SideComparison) -> str:
     if found.undecided:
         return f"unknown in what blocks: not known of both sides: {_some(found.undecided, _MOST_BLOCKING)}"
     return "unknown in what blocks: nothing of it is known to both sides"
+
+
+def _blind_words(found: SideComparison) -> Iterator[str]:
+    """`5 of 15 figures are too noisy to tell`, of means of all CPUs, where no other figure decides."""
+    blind = sum(figure.cpu is None for figure in found.blind_figures)
+    if blind and found.outcome != Outcome.DIFFERENT:
+        yield f"{blind} of {_compared_figures(found)} {'are' if blind != 1 else 'is'} too noisy to tell"
+
+
+def _compared_figures(found: SideComparison) -> str:
+    count = sum(figure.cpu is None for figure in found.figures)
+    return f"{count} figure{'s' if count != 1 else ''}"
 
 
 def change_of(figure: ComparedFigure) -> str:
@@ -106,15 +119,14 @@ def test_sentences(found: SideComparison) -> Iterator[str]:
     """By what tests, at which level, and what they would have shown."""
     if not found.figures:
         return
-    count = sum(figure.cpu is None for figure in found.figures)
     by_cpu = f", {found.by_cpu} of them also CPU by CPU" if found.by_cpu else ""
     yield (
-        f"{count} figure{'s' if count != 1 else ''} compared{by_cpu}, at {describe_share(found.significance)} each "
+        f"{_compared_figures(found)} compared{by_cpu}, at {describe_share(found.significance)} each "
         f"(Bonferroni: 5% for all){_least_shown(found.figures)}"
     )
-    blind = [figure.name for figure in found.figures if figure.is_blind]
-    if blind:
-        yield f"too noisy to tell even a large change: {', '.join(blind)}"
+    if found.blind_figures:
+        names = [figure.name for figure in found.blind_figures]
+        yield f"too noisy to tell even a large change: {', '.join(names)}"
     for test in dict.fromkeys(figure.test for figure in found.different_figures):
         names = [figure.name for figure in found.different_figures if figure.test == test]
         yield f"{', '.join(names)}: {test}"

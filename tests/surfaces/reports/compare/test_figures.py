@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.reports.compare.documents import Compare, calibration, cpu, header, receipt, repetition, times
+from tests.surfaces.reports.compare.documents import (
+    Compare,
+    calibration,
+    cpu,
+    header,
+    receipt,
+    repetition,
+    times,
+    with_facts,
+)
 
 
 def test_a_slower_machine_is_named_with_its_ratio_and_the_test(compare: Compare) -> None:
@@ -149,6 +158,25 @@ def test_what_is_too_noisy_to_compare_is_no_calm(compare: Compare) -> None:
     ran = compare(noisy, noisy)
     assert ran.status == 3
     assert "not known of both sides: speeds (too noisy to compare)" in ran.words
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_the_answer_counts_the_figures_that_are_too_noisy_to_tell(compare: Compare, form: str) -> None:
+    told = "no difference found; 1 of 13 figures is too noisy to tell"
+    loud = calibration(_loud("main_memory"))
+    assert told in compare(loud, loud, "--format", form).words
+    louder = calibration(_loud("main_memory", "memory"), facts=with_facts(turbo="on"))
+    ran = compare(loud, louder)
+    assert ran.words.startswith(
+        "1 fact differs; no difference in what blocks; 2 of 13 figures are too noisy to tell before: "
+    )
+    assert "too noisy to tell even a large change: cache walk, memory walk" in ran.words
+
+
+def test_a_difference_that_was_found_needs_no_count_of_what_is_too_noisy(compare: Compare) -> None:
+    ran = compare(calibration(_loud("main_memory")), calibration(_loud("main_memory") | {"effective_khz": 2e6}))
+    assert ran.status == 1
+    assert "figures is too noisy to tell" not in ran.words
 
 
 def test_one_kind_of_work_that_is_too_noisy_is_open_where_it_changed_much(compare: Compare) -> None:
