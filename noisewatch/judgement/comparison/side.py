@@ -38,9 +38,9 @@ class FindingState:
 
     status: Status
     severity: Severity
-    is_answered: bool  # an unknown that a measurement stands in for
     said: str
     reason: str | None
+    answered_by: str | None  # the check that measured what is unknown
 
     @property
     def effect(self) -> Effect:
@@ -48,7 +48,7 @@ class FindingState:
         if self.severity != Severity.BLOCKING:
             return Effect.NONE
         if self.status == Status.UNKNOWN:
-            return Effect.NONE if self.is_answered else Effect.OPEN
+            return Effect.NONE if self.answered_by is not None else Effect.OPEN
         effects = {Status.FAIL: Effect.BLOCKS, Status.IGNORED: Effect.UNASKED}
         return effects.get(self.status, Effect.NONE)
 

@@ -98,9 +98,9 @@ def _state(said: Mapping[str, Any]) -> FindingState | None:
     return FindingState(
         status=Status(status),
         severity=Severity(severity),
-        is_answered=said.get("answered_by") is not None,
         said=word_of(said.get("said")) or "",
         reason=word_of(said.get("reason")),
+        answered_by=word_of(said.get("answered_by")),
     )
 
 

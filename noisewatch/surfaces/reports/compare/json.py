@@ -73,7 +73,13 @@ def _finding(found: FindingDifference) -> dict[str, Any]:
 
 
 def _state(state: FindingState) -> dict[str, Any]:
-    return {"status": state.status, "severity": state.severity, "said": state.said, "reason": state.reason}
+    return {
+        "status": state.status,
+        "severity": state.severity,
+        "said": state.said,
+        "reason": state.reason,
+        "answered_by": state.answered_by,
+    }
 
 
 def _figure(figure: ComparedFigure) -> dict[str, Any]:

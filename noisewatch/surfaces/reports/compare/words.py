@@ -84,11 +84,22 @@ def side_words(side: ComparedSide) -> str:
 def finding_words(found: FindingDifference) -> str:
     """`target-cpu-busy: pass → fail (CPU 3 is busy)`: what is told is of the side that is worse off, if any."""
     told = _told(found.after) or _told(found.before)
-    return f"{found.check_id}: {_state(found.before)} → {_state(found.after)}{f' ({told})' if told else ''}"
+    before, after = (_state(state, found) for state in (found.before, found.after))
+    return f"{found.check_id}: {before} → {after}{f' ({told})' if told else ''}"
 
 
-def _state(state: FindingState) -> str:
-    return f"{state.status}{' (measured instead)' if state.is_answered and state.status == Status.UNKNOWN else ''}"
+def _state(state: FindingState, found: FindingDifference) -> str:
+    """The status, and where both sides have the same one, what else differs: `fail, blocking`."""
+    is_same = found.before.status == found.after.status
+    severity = [state.severity] if is_same and found.before.severity != found.after.severity else []
+    return ", ".join([state.status, *severity, *_who_answered(state, is_same)])
+
+
+def _who_answered(state: FindingState, is_same: bool) -> Iterator[str]:
+    if state.status == Status.UNKNOWN and state.answered_by is not None:
+        yield f"answered by {state.answered_by}"
+    elif state.status == Status.UNKNOWN and is_same:
+        yield "not answered by any other check"
 
 
 def _told(state: FindingState) -> str:

@@ -113,16 +113,38 @@ def test_what_was_written_before_there_were_facts_tells_some(compare: Compare) -
         (finding(_BUSY, "fail"), finding(_BUSY, "pass"), 1, f"BLOCKS {_BUSY}: fail → pass"),
         (finding(_BUSY, "pass"), finding(_BUSY, "unknown", reason="no file"), 1, "pass → unknown (no file)"),
         (finding(_BUSY, "fail"), finding(_BUSY, "unknown", reason="no file"), 1, "fail → unknown"),
-        (finding(_BUSY, "pass"), finding(_BUSY, "unknown", answered_by="steal"), 0, "unknown (measured instead)"),
+        (
+            finding(_BUSY, "pass"),
+            finding(_BUSY, "unknown", answered_by="steal"),
+            0,
+            "pass → unknown, answered by steal",
+        ),
         (
             finding(_BUSY, "pass"),
             finding(_BUSY, "ignored", reason="no sample"),
             3,
             f"UNKNOWN {_BUSY}: pass → ignored (no sample)",
         ),
-        (finding(_BUSY, "pass"), finding(_BUSY, "warn"), 0, f"  {_BUSY}: pass → warn"),
-        (finding(_BUSY, "pass", "warning"), finding(_BUSY, "fail", "warning"), 0, f"  {_BUSY}: pass → fail"),
-        (finding(_BUSY, "fail", "warning"), finding(_BUSY, "fail"), 1, f"BLOCKS {_BUSY}: fail → fail"),
+        (finding(_BUSY, "pass"), finding(_BUSY, "warn"), 0, f"checks: {_BUSY}: pass → warn"),
+        (finding(_BUSY, "pass", "warning"), finding(_BUSY, "fail", "warning"), 0, f"checks: {_BUSY}: pass → fail"),
+        (
+            finding(_BUSY, "fail", "warning"),
+            finding(_BUSY, "fail"),
+            1,
+            f"BLOCKS {_BUSY}: fail, warning → fail, blocking",
+        ),
+        (
+            finding(_BUSY, "unknown", reason="no file"),
+            finding(_BUSY, "unknown", answered_by="steal"),
+            1,
+            f"BLOCKS {_BUSY}: unknown, not answered by any other check → unknown, answered by steal (no file)",
+        ),
+        (
+            finding(_BUSY, "unknown", answered_by="steal"),
+            finding(_BUSY, "unknown", answered_by="noise-floor-above-budget"),
+            0,
+            "no difference found",
+        ),
     ],
 )
 def test_a_check_that_is_answered_otherwise(
@@ -131,7 +153,7 @@ def test_a_check_that_is_answered_otherwise(
     others = finding("other", "pass")
     ran = compare(verdict(before, others), verdict(after, others))
     assert ran.status == status
-    assert told in ran.out
+    assert told in ran.words
 
 
 def test_a_blocking_check_that_neither_side_answers_leaves_it_open(compare: Compare) -> None:
