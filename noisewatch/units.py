@@ -109,6 +109,11 @@ def describe_mhz(khz: float | None) -> str:
     return "?" if khz is None else f"{khz / 1000:.0f}"
 
 
+def describe_count(count: int, noun: str) -> str:
+    """`1 run`, `25 runs`, `0 runs`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def describe_rate(per_s: float | None) -> str:
     """`0.4/s`, `13/s`, `41 200/s`."""
     if per_s is None:

@@ -26,7 +26,7 @@ from noisewatch.errors import NO_SUCH_FILE, Malformed, NoisewatchError, Unreadab
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
 from noisewatch.operations.run import pyperf_hook
 from noisewatch.records import dataclass
-from noisewatch.units import NS_PER_S
+from noisewatch.units import NS_PER_S, describe_count
 
 _LARGEST = 64 << 20  # bytes of JSON; a run of 100 benchmarks has 2 MB
 _VERSION = "1.0"
@@ -72,10 +72,8 @@ def write_filtered(file: PyperfFile, kept: Collection[BenchmarkRun], version: st
         measured = [run for run in file.runs if run.benchmark == number and run.value_count]
         left = sum((number, run.run) in places for run in measured)
         if left < _FEWEST_RUNS:
-            raise TooFewUndisturbed(
-                f"nothing written: {left} of {len(measured)} runs of {measured[0].name if measured else 'a benchmark'} "
-                f"were undisturbed (minimum {_FEWEST_RUNS})"
-            )
+            runs_of = f"{describe_count(len(measured), 'run')} of {measured[0].name if measured else 'a benchmark'}"
+            raise TooFewUndisturbed(f"nothing written: {left} of {runs_of} undisturbed (minimum {_FEWEST_RUNS})")
         metadata = {**(benchmark.get("metadata") or {}), _UNDISTURBED: f"{left} of {len(measured)} runs"}
         runs = [run for place, run in enumerate(benchmark["runs"]) if (number, place) in places]
         benchmarks.append({**benchmark, "metadata": metadata, "runs": runs})

@@ -46,7 +46,7 @@ def test_runs_beside_a_busy_loop_are_marked_and_left_out(tmp_path: Path) -> None
     assert "0 of 2 runs undisturbed" in ran.stderr
     rows = [line.split() for line in ran.stderr.splitlines()]
     assert [row[0] for row in rows if row[1:2] == ["timeit"] and "disturbed" in row] == ["1", "2"]
-    assert "nothing written: 0 of 2 runs of timeit were undisturbed" in ran.stderr
+    assert "nothing written: 0 of 2 runs of timeit undisturbed" in ran.stderr
     assert ran.returncode == 125
     assert not filtered.exists()
     assert len(json.loads(results.read_text())["benchmarks"][0]["runs"]) == 2

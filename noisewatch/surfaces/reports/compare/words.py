@@ -12,7 +12,7 @@ from noisewatch.judgement.history.words import words_of_change
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
-from noisewatch.units import describe_figure, describe_share
+from noisewatch.units import describe_count, describe_figure, describe_share
 
 _MOST_BLOCKING, _MOST_ALONE = 3, 6
 _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
@@ -25,7 +25,7 @@ def answer_of(found: SideComparison) -> str:
         (len(found.findings), "check"),
         (len(found.different_figures), "figure"),
     )
-    told = [f"{count} {what}{'s' if count != 1 else ''}" for count, what in counts if count]
+    told = [describe_count(count, what) for count, what in counts if count]
     total = sum(count for count, _ in counts)
     differ = f"{_listed(told)} {'differ' if total != 1 else 'differs'}" if told else "no difference found"
     in_what_blocks = [_blocking_words(found)] if told or found.outcome != Outcome.SAME else []
@@ -51,8 +51,7 @@ def _blind_words(found: SideComparison) -> Iterator[str]:
 
 
 def _compared_figures(found: SideComparison) -> str:
-    count = sum(figure.cpu is None for figure in found.figures)
-    return f"{count} figure{'s' if count != 1 else ''}"
+    return describe_count(sum(figure.cpu is None for figure in found.figures), "figure")
 
 
 def change_of(figure: ComparedFigure) -> str:

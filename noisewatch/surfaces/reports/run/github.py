@@ -41,7 +41,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     level = "error" if series.has_ended_early or options.is_gated else "warning"
     told_runs = [("run", each) for each in wrong]
     judged = [each for each in series.repetitions if not each.is_undisturbed]
-    annotations = [_annotation(each) for each in judged]
+    annotations = [_annotation(series, each) for each in judged]
     if level == "error":
         lines += annotation_lines("error", told_runs) + annotation_lines("warning", annotations)
     else:
@@ -56,7 +56,8 @@ def _told(series: RunSeries, options: SeriesOptions, command: CommandConclusion)
     return "\n".join([letter_of(series, command.command) + words, *rows, *command_sentences(command), *advice])
 
 
-def _annotation(judged: JudgedRepetition) -> tuple[str, str]:
+def _annotation(series: RunSeries, judged: JudgedRepetition) -> tuple[str, str]:
     said = conclude_repetition(judged.verdict, judged.repetition.length_ns)
     why = unmeasured_words(judged.repetition)
-    return f"run {judged.repetition.number}", printable(said if why is None else f"{why}; {said}")
+    name = f"{letter_of(series, judged.repetition.command)}run {judged.repetition.number}"
+    return name, printable(said if why is None else f"{why}; {said}")

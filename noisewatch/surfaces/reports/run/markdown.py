@@ -29,6 +29,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     level_sentences,
     machine_sentences,
     not_watched_sentences,
+    run_name,
 )
 from noisewatch.surfaces.reports.run.words import selection_rows
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
@@ -112,7 +113,7 @@ def _disturbed(series: RunSeries) -> Iterator[str]:
 def _row(series: RunSeries, judged: JudgedRepetition) -> tuple[str, str, str, str]:
     repetition = judged.repetition
     return (
-        f"{letter_of(series, repetition.command)}{repetition.number}",
+        run_name(series, repetition),
         describe_ns(repetition.length_ns),
         judged.standing,
         cell(printable(describe_run(judged.verdict, repetition))),

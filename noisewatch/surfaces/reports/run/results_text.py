@@ -8,6 +8,7 @@ from noisewatch.judgement.run.reason_words import describe_reasons
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.run.words import undisturbed_words
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 
@@ -16,7 +17,7 @@ _LEAST_WHY = 30  # columns
 
 def text_of_results(results: MarkedResults, width: int) -> str:
     """How many of its runs were undisturbed, and why the others were not."""
-    title = f"{printable(results.file.path)} · {len(results.undisturbed)} of {len(results.marked)} runs undisturbed"
+    title = f"{printable(results.file.path)} · {undisturbed_words(len(results.undisturbed), len(results.marked))}"
     rows = [
         [
             str(each.run.run + 1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 from noisewatch.cpus import format_cpu_list
@@ -11,8 +10,10 @@ from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement_reasons import weighty_threads
 from noisewatch.judgement.run.reason_words import left_words
 from noisewatch.judgement.run.reasons import Unwatched
+from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.command_words import program_of
 from noisewatch.surfaces.reports.run.culprit_words import name_of_culprit, time_of_culprit
 from noisewatch.surfaces.reports.run.placement_words import advice_parts, placement_lines
 from noisewatch.surfaces.reports.run.words import (
@@ -24,10 +25,11 @@ from noisewatch.surfaces.reports.run.words import (
     range_words,
     seen_from_the_second,
     selection_words,
+    undisturbed_words,
     variance_words,
 )
-from noisewatch.text import clean, printable
-from noisewatch.units import share_text
+from noisewatch.text import printable
+from noisewatch.units import describe_count, share_text
 
 _NAMES = ("A", "B")
 _MOST_THREADS = 8
@@ -37,12 +39,17 @@ _MOST_LEFT = 3  # runs
 def counts_of(series: RunSeries) -> str:
     """`18 of 25 runs undisturbed`."""
     undisturbed = sum(each.is_undisturbed for each in series.repetitions)
-    return f"{undisturbed} of {len(series.repetitions)} runs undisturbed"
+    return undisturbed_words(undisturbed, len(series.repetitions))
 
 
 def letter_of(series: RunSeries, command: int) -> str:
     """`A: ` before one of two commands; nothing before the only one."""
     return f"{_NAMES[command]}: " if len(series.options.commands) > 1 else ""
+
+
+def run_name(series: RunSeries, repetition: Repetition) -> str:
+    """`7`; of two commands `A: 7`."""
+    return f"{letter_of(series, repetition.command)}{repetition.number}"
 
 
 def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
@@ -52,18 +59,21 @@ def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
     if not conclusion.culprits:
         return counts
     first = conclusion.culprits[0]
-    took = (
-        f", {time_of_culprit(first)} in {len(first.numbers)}" if first.ns is not None else f", in {len(first.numbers)}"
-    )
-    return f"{counts}; mostly by {name_of_culprit(first)}{took} run{'s' * (len(first.numbers) != 1)}"
+    took = "" if first.ns is None else f"{time_of_culprit(first)} "
+    return f"{counts}; mostly by {name_of_culprit(first)}, {took}in {describe_count(len(first.numbers), 'run')}"
 
 
 def command_sentences(command: CommandConclusion, is_alone: bool = False) -> list[str]:
-    """Why its runs vary, how many of them count (unless it `is_alone`: the headline says it), and what they were."""
+    """Why its runs vary, how many of them count (unless it `is_alone`: the headline says it), and what they were.
+
+    Of what is no result, nothing that is worked out of it.
+    """
     statistics = command.selected.of_undisturbed or command.selected.of_all
     counts = [] if is_alone else [selection_words(command.selected)]
     if statistics is None:
         return counts
+    if command.selected.is_refused:
+        return [*counts, range_words(statistics), *_placement_sentences(command)]
     return [
         *counts,
         variance_words(command.variances),
@@ -97,32 +107,33 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     found = conclusion.difference or conclusion.of_all_pairs
     if found is None:
         return []
+    if conclusion.is_refused:
+        return [_refusal_of(series, conclusion)]
     which = "" if conclusion.difference is not None else "; all pairs count here, as none was undisturbed"
-    refusal = _refusal_of(series, conclusion)
     if series.options.is_aa:
-        return [refusal + against_itself_words(found) + which, SAME_LAYOUT]
-    return [refusal + difference_words(seen_from_the_second(found), *reversed(_names_of(series))) + which]
+        return [against_itself_words(found) + which, SAME_LAYOUT]
+    return [difference_words(seen_from_the_second(found), *reversed(_names_of(series))) + which]
 
 
 def _refusal_of(series: RunSeries, conclusion: RunConclusion) -> str:
-    """What stands before a difference that tells nothing of the commands: one may have met more noise."""
-    if not conclusion.is_refused:
-        return ""
+    """Why the difference tells nothing of the commands: one may have met more noise."""
     undisturbed = conclusion.difference.pairs if conclusion.difference is not None else 0
-    least = share_text(series.options.min_undisturbed)
-    return f"no result, as {undisturbed} of {conclusion.pairs} pairs undisturbed are too few (minimum {least}): "
+    pairs, least = describe_count(conclusion.pairs, "pair"), share_text(series.options.min_undisturbed)
+    too_few = f"as {undisturbed} of {pairs} undisturbed {'is' if undisturbed == 1 else 'are'} too few (minimum {least})"
+    return f"{' and '.join(_names_of(series))}: no result, {too_few}"
 
 
 def _names_of(series: RunSeries) -> tuple[str, str]:
-    """Of both programs; with their letters where these have one name."""
-    first, second = (clean(os.path.basename(argv[0])) for argv in series.options.commands)
-    return (first, second) if first != second else (f"A ({first})", f"B ({second})")
+    """Of both programs, with the letters that stand before their runs: `A (new)`, `B (old)`."""
+    first, second = (f"{name} ({program_of(argv)})" for name, argv in zip(_NAMES, series.options.commands, strict=True))
+    return first, second
 
 
 def left_sentences(series: RunSeries) -> list[str]:
     """What the runs have left running: of the first ones, as such a command does the same each time."""
     told = [words for each in series.repetitions if (words := left_words(each.repetition)) is not None]
-    return [*told[:_MOST_LEFT], *([f"and {len(told) - _MOST_LEFT} more runs did"] if len(told) > _MOST_LEFT else [])]
+    left = len(told) - _MOST_LEFT
+    return [*told[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did"] if left > 0 else [])]
 
 
 def not_watched_sentences(series: RunSeries) -> list[str]:

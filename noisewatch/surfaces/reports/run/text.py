@@ -26,10 +26,11 @@ from noisewatch.surfaces.reports.run.sentences import (
     level_sentences,
     machine_sentences,
     not_watched_sentences,
+    run_name,
 )
 from noisewatch.surfaces.reports.run.words import selection_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.units import describe_ns
+from noisewatch.units import describe_count, describe_ns
 
 _MOST_ROWS = 12
 _LEAST_WHY = 30  # columns
@@ -78,7 +79,7 @@ def _runs(series: RunSeries) -> str:
     """`9 runs (5 wanted, 4 repeated)`."""
     count, wanted = len(series.repetitions), series.options.runs * len(series.options.commands)
     repeated = f" ({wanted} wanted, {count - wanted} repeated)" if count > wanted else ""
-    return f"{count} run{'s' * (count != 1)}{repeated}"
+    return f"{describe_count(count, 'run')}{repeated}"
 
 
 def _command_lines(series: RunSeries, command: CommandConclusion, width: int, identifies: bool) -> Iterator[str]:
@@ -119,7 +120,8 @@ def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
         return []
     shown = judged[:_MOST_ROWS]
     rows = [
-        ["", str(each.repetition.number), describe_ns(each.repetition.length_ns), each.standing.value] for each in shown
+        ["", run_name(series, each.repetition), describe_ns(each.repetition.length_ns), each.standing.value]
+        for each in shown
     ]
     head, *table = align([["", "run", "time", "verdict"], *rows]).splitlines()
     begin = max(map(len, [head, *table])) + 2

@@ -11,7 +11,7 @@ from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
 from noisewatch.model.run.selection import SelectedByCause
 from noisewatch.model.run.series import CONFIDENCE, FEWEST_FOR_ORDER, Bounds, OrderDoubt, SeriesStatistics
 from noisewatch.model.run.variances import Explained, VarianceParts
-from noisewatch.units import share_text
+from noisewatch.units import describe_count, share_text
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 _MOST_DECIMALS = 6
@@ -24,15 +24,20 @@ SAME_LAYOUT = (
 _BOUNDLESS = 1e9  # a share: where the runs vary so much that no time at all is within the interval
 
 
-def mean_words(series: SeriesStatistics) -> str:
-    """`1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`."""
+def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
+    """`1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`.
+
+    What is no result has no interval: noise may have moved all of it.
+    """
     if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
         return f"{times_text([series.mean_s], None)} (1 run: how much it varies is unknown)"
     mean, sd = times_text([series.mean_s], series.sd_s), times_text([series.sd_s], series.sd_s, series.mean_s)
+    spread = f"{mean} ± {sd} ({describe_count(series.count, 'run')}, CV {share_text(series.cv)}"
+    if not is_result:
+        return f"{spread})"
     bounds = [max(each, 0.0) for each in series.mean_interval_s]  # Student's t knows not that times are positive
     within = times_text(bounds, series.sd_s, series.mean_s)
-    cv = share_text(series.cv)
-    return f"{mean} ± {sd} ({series.count} runs, CV {cv}, {CONFIDENCE:.0%} interval of the mean {within})"
+    return f"{spread}, {CONFIDENCE:.0%} interval of the mean {within})"
 
 
 def range_words(series: SeriesStatistics) -> str:
@@ -123,8 +128,8 @@ def variance_words(parts: VarianceParts) -> str:
     if parts.explained == Explained.MACHINE:
         return f"{varies}, no more than the machine alone may cause ({machine}): nothing points to the program"
     return (
-        f"{varies} ({_range(parts.cv_interval)} by {parts.count} runs); the machine explains {machine}: "
-        "too few runs to tell whether the program varies"
+        f"{varies} ({_range(parts.cv_interval)} by {describe_count(parts.count, 'run')}); "
+        f"the machine explains {machine}: too few runs to tell whether the program varies"
     )
 
 
@@ -135,7 +140,7 @@ def selection_words(selected: SelectedByCause) -> str:
         return said
     if selected.of_all is None:
         ends = " or ".join(["failed"] * bool(selected.failed_statuses) + ["was cut short"] * bool(selected.cut_short))
-        return f"{said}: no result, as each run {ends}"
+        return f"{said}: no result, as {'each' if selected.count > 1 else 'the'} run {ends}"
     share = selected.undisturbed / selected.count
     return f"{said}: no result, as {share_text(share)} is too few (minimum {share_text(selected.min_undisturbed)})"
 
@@ -151,15 +156,20 @@ def count_words(selected: Sequence[SelectedByCause]) -> str:
         (sum(each.cut_short for each in selected), "cut short"),
     ]
     undisturbed, count = sum(each.undisturbed for each in selected), sum(each.count for each in selected)
-    return ", ".join([f"{undisturbed} of {count} runs undisturbed", *(f"{n} {which}" for n, which in rest if n)])
+    return ", ".join([undisturbed_words(undisturbed, count), *(f"{n} {which}" for n, which in rest if n)])
+
+
+def undisturbed_words(undisturbed: int, count: int) -> str:
+    """`18 of 25 runs undisturbed`, `0 of 1 run undisturbed`."""
+    return f"{undisturbed} of {describe_count(count, 'run')} undisturbed"
 
 
 def selection_rows(selected: SelectedByCause) -> list[tuple[str, str]]:
     """Both statistics with their names; the undisturbed runs first."""
-    kept = selected.of_undisturbed
-    rows = [] if kept is None else [("undisturbed runs", mean_words(kept))]
+    kept, is_result = selected.of_undisturbed, not selected.is_refused
+    rows = [] if kept is None else [("undisturbed runs", mean_words(kept, is_result))]
     if selected.of_all is not None:
-        rows.append((_all_name(selected), mean_words(selected.of_all)))
+        rows.append((_all_name(selected), mean_words(selected.of_all, is_result)))
     return rows
 
 
@@ -168,7 +178,7 @@ def _all_name(selected: SelectedByCause) -> str:
 
 
 def _pairs(found: MeanDifference) -> str:
-    return f"{found.pairs} pair{'s' * (found.pairs != 1)}"
+    return describe_count(found.pairs, "pair")
 
 
 def _more_or_less(share: float) -> str:

@@ -55,6 +55,18 @@ def test_a_result_that_is_refused_says_so_in_the_second_line() -> None:
     assert "no result" in report.splitlines()[1]
 
 
+def test_what_is_no_result_has_no_interval_and_nothing_that_is_worked_out_of_one() -> None:
+    verdicts = [UNDISTURBED] * 2 + [disturbed_by("hog")] * 8
+    refused = timed(written_series(*verdicts), [1 + at / 100 for at in range(10)])
+    for form in ("text", "markdown", "github"):
+        report = " ".join(rendered(form, refused).split())
+        assert "undisturbed runs" in report
+        assert "1.045 s ± 0.030 s (10 runs, CV 2.9%" in report.replace("%25", "%")
+        for word in ("interval", "varies", "later runs"):
+            assert word not in report, (form, word)
+    assert "interval of the mean" in rendered("text", _SERIES)
+
+
 def test_a_series_that_was_cut_short_says_so_at_the_top() -> None:
     report = rendered("text", replace(_SERIES, ended_by=signal.SIGINT))
     assert "ended by SIGINT" in "".join(report.splitlines()[:4])
@@ -157,7 +169,33 @@ def test_a_difference_is_no_result_where_too_few_pairs_were_undisturbed(is_aa: b
         )
 
     hit = disturbed_by("hog")
-    assert "no result, as 0 of 4 pairs undisturbed are too few (minimum 50%): " in said(*[UNDISTURBED, hit] * 4)
+    names = "A (sort) and B (sort)" if is_aa else "A (sort) and B (other)"
+    report = said(*[UNDISTURBED, hit] * 4)
+    assert f"{names}: no result, as 0 of 4 pairs undisturbed are too few (minimum 50%) A: " in report
+    assert "more time" not in report
+    assert "can be shown" not in report
     in_turn = [UNDISTURBED, hit, hit, UNDISTURBED] * 2 + [UNDISTURBED] * 4
-    assert "no result, as 2 of 6 pairs undisturbed are too few (minimum 50%): " in said(*in_turn)
+    assert f"{names}: no result, as 2 of 6 pairs undisturbed are too few (minimum 50%) A: " in said(*in_turn)
     assert "no result" not in said(*[UNDISTURBED] * 6, hit, UNDISTURBED)
+
+
+@pytest.mark.parametrize("against", [("/opt/secret/other",), ("/opt/old/sort", "--key")])
+def test_of_two_commands_letters_tell_which_is_which_wherever_they_are_named(against: tuple[str, ...]) -> None:
+    series = written_series(*[UNDISTURBED] * 7, disturbed_by("hog"), has_two=True)
+    series = replace(series, options=replace(series.options, against=against))
+    other = os.path.basename(against[0])
+    report = rendered("text", series)
+    assert re.search(rf"A \(sort\) took .* time than B \({other}\) in 3 pairs", " ".join(report.split()))
+    assert [line.split() for line in report.splitlines() if " disturbed  " in line][-1][:2] == ["B:", "8"]
+    assert "\nA: sort\n" in report
+    assert f"\nB: {other}\n" in report
+    assert "| B: 8 |" in rendered("markdown", series)
+    assert "title=noisewatch%3A B%3A run 8::" in rendered("github", series)
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "github"])
+def test_one_run_is_told_as_one(form: str) -> None:
+    report = rendered(form, written_series(disturbed_by("hog")))
+    assert "0 of 1 run undisturbed" in report
+    assert "1 runs" not in report
+    assert "each run" not in rendered(form, written_series(UNDISTURBED, statuses=(1,)))

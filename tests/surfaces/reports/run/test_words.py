@@ -173,8 +173,10 @@ def test_a_selection_tells_both_and_refuses_aloud() -> None:
     for (said, (statuses, cut)), ends in zip(ended.items(), why, strict=True):
         none = select_by_cause([], [], 0.5, statuses, cut)
         assert selection_words(none) == f"0 of {none.count} runs undisturbed, {said}: no result, as each run {ends}"
+    alone = select_by_cause([], [], 0.5, (1,), 0)
+    assert selection_words(alone) == "0 of 1 run undisturbed, 1 failed (status 1): no result, as the run failed"
     none = select_by_cause(_FOUR, [None] * 4, 0.8)
-    assert selection_rows(none) == [("all runs", mean_words(statistics_of(_FOUR)))]
+    assert selection_rows(none) == [("all runs", "1.235 s ± 0.013 s (4 runs, CV 1.05%)")]
 
 
 def test_the_first_command_is_held_against_the_second() -> None:
