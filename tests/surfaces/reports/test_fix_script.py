@@ -75,7 +75,16 @@ def test_the_fixes_and_their_undo_may_be_run_twice_and_bring_back_what_was_read(
 def test_what_was_done_last_is_taken_back_first(run: Run, untuned: Path) -> None:
     fix, undo = map(_steps, _scripts(run, untuned))
     assert len(fix) > 1
-    assert undo[: len(fix)] == fix[::-1]
+    assert undo[: len(fix)] == [f"undo of {each}" for each in reversed(fix)]
+
+
+def test_the_undo_script_speaks_of_undoing_and_not_of_what_was_found(run: Run, untuned: Path) -> None:
+    fix, undo = _scripts(run, untuned)
+    said = [[line for line in script.splitlines() if line.startswith("echo ")] for script in (fix, undo)]
+    assert all(line.startswith("echo 'undo of ") for line in said[1])
+    assert any(line.endswith(": back to what was read'") for line in said[1])
+    assert any(line.endswith(": remove the files that make it last'") for line in said[1])
+    assert not {line.partition(": ")[2] for line in said[0]} & {line.partition(": ")[2] for line in said[1]}
 
 
 def test_what_was_made_to_last_goes_with_the_undo_script(run: Run, untuned: Path) -> None:

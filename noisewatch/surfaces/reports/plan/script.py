@@ -6,7 +6,14 @@ from noisewatch.judgement.plan.plan import Plan
 from noisewatch.judgement.plan.steps import Step
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 from noisewatch.surfaces.reports.plan.words import about, boot_notes, left_out, not_known, one_line
-from noisewatch.surfaces.reports.verdict.fix_script import script, script_comments, script_head, script_steps
+from noisewatch.surfaces.reports.verdict.fix_script import (
+    files_heading,
+    script,
+    script_comments,
+    script_head,
+    script_steps,
+    undo_heading,
+)
 
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:
@@ -38,7 +45,9 @@ def render_undo(plan: Plan, options: PlanRenderOptions) -> str:
         *script_comments("Not undone by this script:", [step.check.id for step, command in undone if command is None]),
     ]
     head = script_head("Restores what noisewatch read before the plan", about(plan))
-    return script(head, script_steps((_heading(step), command) for step, command in [*undone, *files]), comments, {})
+    back = [(undo_heading(step.check), command) for step, command in undone]
+    gone = [(files_heading(step.check), command) for step, command in files]
+    return script(head, script_steps([*back, *gone]), comments, {})
 
 
 def _heading(step: Step) -> str:

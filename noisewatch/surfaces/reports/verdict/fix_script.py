@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.finding_words import said_in_full
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments
 from noisewatch.judgement.programs import named_by
@@ -100,13 +101,24 @@ def undo_script(verdict: Verdict) -> str:
         *script_comments("Not undone by this script:", silent),
     ]
     head = script_head("Restores what noisewatch read before the fixes", _about_verdict(verdict))
-    commands = [*undone, *_files_gone(fixes)]
-    steps = script_steps((_heading(finding), command) for finding, command in commands)
+    back = [(undo_heading(finding.check), command) for finding, command in undone]
+    gone = [(files_heading(finding.check), command) for finding, command in _files_gone(fixes)]
+    steps = script_steps([*back, *gone])
     return script(head, steps, comments, _names(verdict, fixes))
 
 
 def _heading(finding: Finding) -> str:
     return f"{finding.check.id}: {said_in_full(finding.answer)}"
+
+
+def undo_heading(check: Check) -> str:
+    """What the undo script says before it takes a check's fix back: what that was for holds no more."""
+    return f"undo of {check.id}: back to what was read"
+
+
+def files_heading(check: Check) -> str:
+    """The same, before it removes the files that made a fix last."""
+    return f"undo of {check.id}: remove the files that make it last"
 
 
 def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, str]:

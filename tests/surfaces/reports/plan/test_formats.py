@@ -87,6 +87,17 @@ def test_the_script_may_be_run_twice_and_its_undo_takes_all_of_it_back(run: Run,
     assert sh(root, *undo) == back
 
 
+def test_the_undo_script_speaks_of_undoing(run: Run, tree: Path) -> None:
+    plan = ("plan", "2", "--sysroot", tree, "--format", "script")
+    do, undo = (
+        [line for line in run(*plan, *option).out.splitlines() if line.startswith("echo ")]
+        for option in ((), ("--undo",))
+    )
+    assert "echo 'target-not-isolated: isolate the CPUs'" in do
+    assert "echo 'undo of target-not-isolated: back to what was read'" in undo
+    assert all(line.startswith("echo 'undo of ") for line in undo)
+
+
 def test_the_command_line_is_one_line_of_options(run: Run, tree: Path) -> None:
     out = run("plan", "1", "--sysroot", tree, "--format", "cmdline").out
     assert out.count("\n") == 1
