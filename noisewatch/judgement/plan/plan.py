@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from noisewatch.cpus import fitting_cpu_list, format_cpu_list, name_cpus
+from noisewatch.judgement.checks.cpus.isolation import partition_needs
 from noisewatch.judgement.plan.criteria import Criterion, Judged, judge_proposal
 from noisewatch.judgement.plan.proposal import Proposal
 from noisewatch.judgement.plan.steps import Steps, steps_for
@@ -64,9 +65,11 @@ class Plan:
         if case.snapshot.isolation.partition is None:
             why = case.why_unknown(_CGROUPS, "/proc/self/mounts", "/proc")
             return f"Whether the CPUs can be isolated without a reboot is not known: {why}"
+        needs = partition_needs(case)
+        had = f" (it has {' and '.join(needs.had)})" if needs.had else ""
         return (
-            "The CPUs cannot be isolated without a reboot: that needs cgroup v2 with the cpuset controller, and Linux "
-            "6.1 or newer."
+            "The CPUs cannot be isolated without a reboot: for that this machine lacks "
+            f"{' and '.join(needs.missing)}{had}."
         )
 
     @property

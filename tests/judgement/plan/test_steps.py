@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from noisewatch.judgement.checks.cpus.isolation import target_not_isolated
 from noisewatch.judgement.plan.plan import Plan
 from tests.judgement.fixes.fake_root import sh
 from tests.judgement.judging import finding, judged_by_settings
 from tests.judgement.plan.planned import planned
+from tests.written import Files
 from tests.written.quiet.system import CONFIG, CONFIG_TEXT
 from tests.written.quiet_machine import CPUS, process
 from tests.written.topologies import cores, files_of, machine_of
@@ -80,11 +83,32 @@ def test_irqbalance_is_stopped_before_interrupts_are_moved() -> None:
 
 
 def test_no_partition_is_made_before_linux_6_1() -> None:
-    old = {"/proc/sys/kernel/osrelease": "5.15.0\n", "/proc/version": "Linux version 5.15.0 (a@b) #1 SMP\n"}
-    plan = planned(_FILES | old, 1)
+    plan = planned(_FILES | _OLD, 1)
     assert plan.steps.partition is None
     assert "isolcpus=domain,managed_irq,1,9" in plan.steps.kernel_arguments
-    assert (plan.why_no_partition or "").startswith("The CPUs cannot be isolated without a reboot")
+
+
+_VERSION_1 = {
+    "/proc/self/cgroup": "4:cpuset:/\n0::/\n",
+    "/proc/self/mounts": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n",
+}
+_OLD = {"/proc/sys/kernel/osrelease": "5.15.0\n", "/proc/version": "Linux version 5.15.0 (a@b) #1 SMP\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (_OLD, "Linux 6.1 or newer (it has cgroup v2 with the cpuset controller)."),
+        (_VERSION_1, "cgroup v2 with the cpuset controller (it has Linux 6.14)."),
+        (_VERSION_1 | _OLD, "cgroup v2 with the cpuset controller and Linux 6.1 or newer."),
+    ],
+)
+def test_of_what_a_partition_needs_only_what_is_missing_is_called_missing(files: Files, told: str) -> None:
+    plan = planned(_FILES | files, 1)
+    assert plan.steps.partition is None
+    assert plan.why_no_partition == (
+        f"The CPUs cannot be isolated without a reboot: for that this machine lacks {told}"
+    )
 
 
 def test_what_this_kernel_cannot_do_is_left_out_and_said() -> None:

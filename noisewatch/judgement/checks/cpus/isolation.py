@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
@@ -66,6 +67,26 @@ def target_not_isolated(case: Case) -> Answer:
     return Answer(Status.WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=isolate(case))
 
 
+class PartitionNeeds(NamedTuple):
+    """What an isolated partition needs: what this machine lacks of it, and what it has."""
+
+    missing: tuple[str, ...]
+    had: tuple[str, ...]
+
+
+def partition_needs(case: Case) -> PartitionNeeds:
+    """What is not known is neither."""
+    missing, had = [], []
+    root, kernel = case.snapshot.isolation.partitions.root, case.snapshot.platform.kernel
+    (missing if root is None else had).append("cgroup v2 with the cpuset controller")
+    release = release_number(kernel)
+    if release is not None and release < _HAS_ISOLATED_PARTITIONS:
+        missing.append(f"Linux {_HAS_ISOLATED_PARTITIONS[0]}.{_HAS_ISOLATED_PARTITIONS[1]} or newer")
+    elif release is not None:
+        had.append(f"Linux {release[0]}.{release[1]}")
+    return PartitionNeeds(tuple(missing), tuple(had))
+
+
 FEWER_TARGETS = ByHand("choose fewer target CPUs: all other work needs a CPU that is not isolated")
 
 
@@ -75,7 +96,7 @@ def isolate(case: Case) -> Fix:
         return Fix(lasting=(FEWER_TARGETS,), needs_root=False)
     option = BootOptions(f"isolcpus=domain,managed_irq,{format_cpu_list(case.target)}")
     root, release = case.snapshot.isolation.partitions.root, release_number(case.snapshot.platform.kernel)
-    if root is None or (release is not None and release < _HAS_ISOLATED_PARTITIONS):
+    if root is None or partition_needs(case).missing:
         return Fix(lasting=(option,))
     folder = f"{root.folder}/benchmark"
     earlier = next((each for each in case.snapshot.isolation.partitions.all if each.folder == folder), None)
