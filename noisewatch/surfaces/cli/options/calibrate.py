@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser
 
+from noisewatch.model.calibration.settling import LEAST_S, LEAST_WORK_S
 from noisewatch.surfaces.cli.options.shared import (
     MOST_AUTO_S,
     SHORTEST_CALIBRATION_S,
@@ -17,7 +18,7 @@ from noisewatch.surfaces.cli.options.shared import (
     words,
 )
 
-_SETTLE_S, _SHORTEST_SETTLE_S = 120.0, 45.0  # the least that it takes, and the last whole second
+_SETTLE_S = 120.0
 
 
 def fill_calibrate(parser: ArgumentParser) -> None:
@@ -37,10 +38,10 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         nargs="?",
         const=_SETTLE_S,
-        type=seconds(_SHORTEST_SETTLE_S),
+        type=seconds(LEAST_WORK_S),
         help="first work on all CPUs until their clocks are level, for SECONDS at most "
-        f"(default {_SETTLE_S:g}); works for 42 at least, as a turbo budget may last so long, and "
-        "then tells when they had become level",
+        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and tell when they had become level; a clock that is "
+        f"level for less than {LEAST_S} is not believed, as a turbo budget may last so long",
     )
     parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
     parser.add_argument(

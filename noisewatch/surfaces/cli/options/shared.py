@@ -156,7 +156,7 @@ def seconds(least: float) -> Callable[[str], float]:
         except ValueError:
             value = float("nan")
         if not least <= value <= _LONGEST_S:
-            raise ArgumentTypeError(f"wanted seconds from {least:g} to {_LONGEST_S:g}, found {text!r}")
+            raise ArgumentTypeError(f"wanted seconds from {least:g} to {_LONGEST_S:.0f}, found {text!r}")
         return value
 
     return parse
