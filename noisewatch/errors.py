@@ -23,6 +23,11 @@ def quoted(found: str) -> str:
     return repr(found if len(found) <= _LONGEST_QUOTE else found[:_LONGEST_QUOTE] + "…")
 
 
+def damaged_words(why: str, where: str = "") -> str:
+    """`damaged in line 3: no JSON object`: the words for whatever file of ours is not as it was written."""
+    return f"damaged{f' {where}' if where else ''}: {why}"
+
+
 class NoisewatchError(Exception):
     """The root of the tree; its text is fit for a user."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noisewatch.errors import Unreadable, UsageError
+from noisewatch.errors import Unreadable, UsageError, damaged_words
 from noisewatch.machine import Machine
 from noisewatch.machine.regular_files import read_small
 from noisewatch.model.wanted.description import parse_description
@@ -35,5 +35,5 @@ def wanted_of(machine: Machine, given: WantedMachine | None) -> WantedMachine | 
     except Unreadable:  # a copy, or a recording that was made without one
         return None
     if not isinstance(text, str):
-        raise UsageError(f"{machine.name}: the description of the machine wanted is damaged")
+        raise UsageError(f"{machine.name}: {damaged_words('no text', 'in the description of the machine wanted')}")
     return parse_description(text.encode("utf-8", "replace"), f"{machine.name} (description)")

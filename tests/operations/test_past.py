@@ -142,4 +142,4 @@ def test_damaged_lines_are_named_to_whoever_measures_once(tmp_path: Path) -> Non
     history.remark_damage(listener)
     for _ in range(2):
         assert len(history.recall().entries) == 2
-    assert listener.remarks == [f"{path}: 2 damaged lines count for nothing (lines 2, 4)"]
+    assert listener.remarks == [f"{path}: damaged in lines 2, 4: they count for nothing"]

@@ -8,7 +8,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from noisewatch.errors import NOT_RECORDED, Absent, Malformed, Unreadable, UsageError
+from noisewatch.errors import NOT_RECORDED, Absent, Malformed, Unreadable, UsageError, damaged_words
 from noisewatch.machine import Json, T
 from noisewatch.machine.recording.format import (
     ASIDE,
@@ -71,7 +71,7 @@ class Recording:
                 return False
             self._now_ns, self._known = decode(line, self._known)
         except Malformed as error:
-            self.damage = f"damaged after {self.frame_count} snapshots: {error}"
+            self.damage = damaged_words(str(error), f"after {self.frame_count} snapshots")
             return False
         self.frame_count += 1
         return True
@@ -173,7 +173,7 @@ class Recording:
             text = next(self._lines, None)
             return _END if text is None else json.loads(text)
         except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-            self.damage = f"damaged after {self.frame_count} snapshots: {error}"
+            self.damage = damaged_words(str(error), f"after {self.frame_count} snapshots")
             return _END
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, damaged_words
 from noisewatch.text import clean
 
 _MOST_BYTES = 64 << 20  # a verdict on 1024 CPUs has 20 MB
@@ -57,7 +57,7 @@ def documents_in(path: str, file: BinaryIO) -> Iterator[Document]:
             continue
         parsed = _parsed(line)
         if parsed is None and (line.endswith(b"\n") or len(line) == _MOST_LINE_BYTES):
-            raise UsageError(f"{_shown(path)}: line {number} is damaged: no JSON object")
+            raise UsageError(f"{_shown(path)}: {damaged_words('no JSON object', f'in line {number}')}")
         if parsed is not None:
             yield parsed
 
@@ -77,7 +77,7 @@ def _whole(path: str, first: bytes, file: BinaryIO) -> Document:
         said = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         told = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
-        raise UsageError(f"{_shown(path)}: damaged JSON: {told}") from error
+        raise UsageError(f"{_shown(path)}: {damaged_words(told)}") from error
     if not isinstance(said, dict):
         raise not_ours(path)
     return said

@@ -15,13 +15,14 @@ from operator import itemgetter
 
 import msgspec
 
-from noisewatch.errors import Unreadable
+from noisewatch.errors import Unreadable, damaged_words
 from noisewatch.judgement.fleet.reports import BOARD, FLOOR_NS, Floor, Reason, Report, SlowestCpu
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
 from noisewatch.text import clean
 
 _SCHEMA = 1
+_NOT_OURS = "not a verdict of noisewatch"
 _MOST_BYTES = 64 * 1024 * 1024  # a verdict takes 0.1 MB, and 30 kB more for each CPU that was calibrated
 _LONGEST_HOST = 253  # https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -199,11 +200,12 @@ def _parsed(path: str, text: bytes) -> tuple[_Verdict, Sequence[_Finding]]:
         verdict = _decoded(path, head)
         return verdict, [*verdict.findings, *_FINDINGS.decode_lines(rest)] if is_lines else verdict.findings
     except RecursionError as error:
-        raise Unreadable(path, "nested too deep for a verdict") from error
+        raise Unreadable(path, damaged_words("brackets within brackets")) from error
     except msgspec.ValidationError as error:  # JSON of something else
-        raise Unreadable(path, f"not a verdict of noisewatch: {_words_of(error)}") from error
+        raise Unreadable(path, f"{_NOT_OURS}: {_words_of(error)}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable(path, f"not JSON: {_words_of(error)}") from error
+        why, is_object = _words_of(error), text.lstrip().startswith(b"{")
+        raise Unreadable(path, damaged_words(why) if is_object else f"{_NOT_OURS}: {why}") from error
 
 
 def _decoded(path: str, text: bytes) -> _Verdict:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
+from noisewatch.errors import damaged_words
 from noisewatch.machine import Json
 from noisewatch.machine.history_file import has_identity, machine_key, parsed_line, read_store
 from noisewatch.model.history.entries import Acceptance, Past, boots_interleave
@@ -118,12 +119,12 @@ def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
     }
 
 
-def damage_words(damaged: Sequence[int]) -> str:
-    """`2 damaged lines count for nothing (lines 4 and 17)`."""
-    numbers = [*map(str, damaged[:_MOST_NAMED]), *(["…"] if len(damaged) > _MOST_NAMED else [])]
-    if len(damaged) == 1:
-        return f"a damaged line counts for nothing (line {numbers[0]})"
-    return f"{len(damaged)} damaged lines count for nothing (lines {', '.join(numbers)})"
+def damage_words(lines: Sequence[int]) -> str:
+    """`damaged in lines 4, 17: they count for nothing`."""
+    numbers = [*map(str, lines[:_MOST_NAMED]), *(["…"] if len(lines) > _MOST_NAMED else [])]
+    if len(numbers) == 1:
+        return damaged_words("it counts for nothing", f"in line {numbers[0]}")
+    return damaged_words("they count for nothing", f"in lines {', '.join(numbers)}")
 
 
 def past_of(lines: Iterable[Json], machine: str) -> Past:

@@ -21,15 +21,15 @@ from tests.operations.fleet.reporting import gathered, only, verdict, write
 
 _STABLE = json.dumps(verdict())
 _BROKEN: list[tuple[Callable[[Path], object], str]] = [
-    (lambda path: path.write_text("hello"), "not JSON"),
-    (lambda path: path.write_text(""), "not JSON"),
-    (lambda path: path.write_text(_STABLE[:-20]), "not JSON"),
-    (lambda path: path.write_text(_STABLE.replace('"schema": 1', '"schema": 1, "x": NaN')), "not JSON"),
+    (lambda path: path.write_text("hello"), "not a verdict of noisewatch"),
+    (lambda path: path.write_text(""), "not a verdict of noisewatch"),
+    (lambda path: path.write_text(_STABLE[:-20]), "damaged: "),
+    (lambda path: path.write_text(_STABLE.replace('"schema": 1', '"schema": 1, "x": NaN')), "damaged: "),
     (lambda path: path.write_text(_STABLE.replace('"at": ', '"at": 1e999, "x": ')), "not"),
-    (lambda path: path.write_text(_STABLE + _STABLE), "not"),
-    (lambda path: path.write_bytes(b"\xff\xfe" + _STABLE.encode("utf-16le")), "not JSON"),
-    (lambda path: path.write_bytes(_STABLE.encode().replace(b'"micro"', b'"\xff"')), "not"),
-    (lambda path: path.write_text(_STABLE[:-1] + ', "x": ' + "[" * 100_000), "nested too deep"),
+    (lambda path: path.write_text(_STABLE + _STABLE), "damaged: "),
+    (lambda path: path.write_bytes(b"\xff\xfe" + _STABLE.encode("utf-16le")), "not a verdict of noisewatch"),
+    (lambda path: path.write_bytes(_STABLE.encode().replace(b'"micro"', b'"\xff"')), "damaged: "),
+    (lambda path: path.write_text(_STABLE[:-1] + ', "x": ' + "[" * 100_000), "damaged: brackets within brackets"),
     (lambda path: path.write_text('{"schema": 1}'), "not a verdict of noisewatch"),
     (lambda path: path.write_text("[]"), "not a verdict of noisewatch"),
     (lambda path: path.write_text(_STABLE.replace('"verdict": "stable"', '"verdict": "fine"')), "not a verdict"),

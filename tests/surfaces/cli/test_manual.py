@@ -10,6 +10,7 @@ import pytest
 
 import noisewatch
 from tests.surfaces.cli.manual import PAGE, manual, newest_release
+from tests.surfaces.running import Run
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="each Python words usage lines in its own way")
@@ -27,3 +28,12 @@ def test_the_manual_page_is_well_formed() -> None:
         ["mandoc", "-T", "lint", "-W", "warning", PAGE], capture_output=True, text=True, check=False
     )
     assert (checked.stdout, checked.returncode) == ("", 0)
+
+
+def test_the_help_names_the_least_that_settle_takes_as_the_error_does(run: Run) -> None:
+    error = run("calibrate", "--settle", "1").err
+    least = error.partition("wanted seconds from ")[2].partition(" ")[0]
+    program = [sys.executable, "-m", "noisewatch", "calibrate", "--help"]
+    told = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert f"for SECONDS at most ({least} or more, " in " ".join(told.split())
+    assert "+" not in error

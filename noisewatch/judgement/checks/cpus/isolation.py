@@ -76,7 +76,8 @@ class PartitionNeeds(NamedTuple):
 
 def partition_needs(case: Case) -> PartitionNeeds:
     """What is not known is neither."""
-    missing, had = [], []
+    missing: list[str] = []
+    had: list[str] = []
     root, kernel = case.snapshot.isolation.partitions.root, case.snapshot.platform.kernel
     (missing if root is None else had).append("cgroup v2 with the cpuset controller")
     release = release_number(kernel)

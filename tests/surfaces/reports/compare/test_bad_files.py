@@ -50,11 +50,11 @@ def _refused(ran: Ran, path: Path | str) -> str:
         (b'{"schema": 1}\n', "nothing to compare"),
         (b'{"version": "1.0", "benchmarks": []}', "nothing to compare"),
         (b"\x7fELF\0\0", "nothing to compare"),
-        (b'{"schema": 1, "calibration": {"cpus": [', "damaged JSON"),
-        (b'{"calibration": {"cpus": [], "clock_ns": NaN}}\n{"a": 1}\n', "damaged JSON"),
-        (b'{\n"calibration": {"cpus": [], "clock_ns": Infinity}}', "damaged JSON: Infinity is no number of JSON"),
-        (b'{\n"a":' + b"[" * 100_000, "damaged JSON: brackets within brackets"),
-        (b'{\n"calibration": ' + b"9" * 5000 + b"}", "damaged JSON"),
+        (b'{"schema": 1, "calibration": {"cpus": [', "damaged: "),
+        (b'{"calibration": {"cpus": [], "clock_ns": NaN}}\n{"a": 1}\n', "damaged: "),
+        (b'{\n"calibration": {"cpus": [], "clock_ns": Infinity}}', "damaged: Infinity is no number of JSON"),
+        (b'{\n"a":' + b"[" * 100_000, "damaged: brackets within brackets"),
+        (b'{\n"calibration": ' + b"9" * 5000 + b"}", "damaged: "),
         (gzip.compress(b"nothing", mtime=0), "nothing to compare"),
         (b"\x1f\x8b\0\0\0", "nothing to compare"),
     ],
@@ -87,7 +87,7 @@ def test_a_damaged_line_is_named_and_one_that_was_cut_short_is_left_out(run: Run
     ran = run("compare", good, torn)
     assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
     assert "cut short, the receipt has no end" in ran.words
-    assert "line 2 is damaged" in _refused(run("compare", good, damaged), damaged)
+    assert "damaged in line 2: no JSON object" in _refused(run("compare", good, damaged), damaged)
 
 
 def test_a_damaged_recording_is_compared_up_to_there_and_that_is_told(run: Run, tmp_path: Path) -> None:
