@@ -47,5 +47,7 @@ def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False
 def accept_machine(path: Path, why: str) -> None:
     """What is usual is what comes from now on. Raises UsageError, also where there is nothing to accept."""
     if not read_past(path).entries:
-        raise UsageError(f"{path}: no entry of this machine yet (noisewatch preflight --history makes one)")
+        raise UsageError(
+            f"{path}: nothing to accept: no entry of this machine yet (noisewatch preflight --history makes one)"
+        )
     append_entry(path, {"kind": ACCEPTED, "at": time.time(), "machine": machine_key(), "why": why})

@@ -104,8 +104,8 @@ examples:
 
 Of each set of CPUs up to 200 entries count: the newest 40, and older ones evenly over time.
 
-exit status: 0 shown, also where the machine is not as usual (`preflight --history` judges that); 2 usage
-or input error
+exit status: 0 shown, also where there is no entry yet, or the machine is not as usual (`preflight
+--history` judges that), or accepted; 2 usage or input error, also where there is no entry to accept
 """,
     "fleet": """\
 examples:
@@ -177,9 +177,9 @@ def _fill_explain(parser: ArgumentParser) -> None:
         "--schema",
         nargs="?",
         const="preflight",
-        choices=("preflight", "plan", "run", "compare"),
-        help="print the JSON Schema of `--format json` of preflight, plan or compare, or of what `run` writes (json, "
-        "jsonl)",
+        choices=("preflight", "plan", "run", "compare", "history"),
+        help="print the JSON Schema of `--format json` of preflight, plan, compare or history, or of what `run` "
+        "writes (json, jsonl)",
     )
     parser.add_argument(
         "--format", choices=("text", "markdown", "json"), default="text", help="output format (default text)"

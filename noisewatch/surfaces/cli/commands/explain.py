@@ -61,6 +61,10 @@ def _schema(command: str) -> str:
         from noisewatch.surfaces.reports.compare.json import schema_of_comparison
 
         return schema_of_comparison()
+    if command == "history":
+        from noisewatch.surfaces.reports.history.json import schema_of_history
+
+        return schema_of_history()
     from noisewatch.surfaces.reports.verdict.json import schema_of_verdict
 
     return schema_of_verdict()

@@ -14,7 +14,8 @@ def fill_history(parser: ArgumentParser) -> None:
         metavar="accept",
         nargs="?",
         choices=("accept",),
-        help="accept the machine as it is now: what is usual is what is measured from now on",
+        help="accept the machine as it is now: what is usual is what is measured from now on (an error where "
+        "nothing was remembered yet)",
     )
     parser.add_argument("--why", metavar="TEXT", help="reason to keep with `accept`")
     parser.add_argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from importlib.resources import files
 from typing import Any
 
 from noisewatch.judgement.history.development import Development, FigureMove
@@ -41,6 +42,11 @@ def json_of_history(view: HistoryView) -> str:
         "unjudged": list(development.unjudged) if is_known else None,
     }
     return json.dumps(described, indent=1, allow_nan=False) + "\n"
+
+
+def schema_of_history() -> str:
+    """The schema's text (draft 2020-12)."""
+    return files(__package__).joinpath("history.schema.json").read_text("utf-8")
 
 
 def _accepted(past: Past) -> dict[str, Any] | None:

@@ -231,7 +231,7 @@ def test_no_line_is_wider_than_the_terminal(
     ("words", "told"),
     [
         (("--why", "x"), "--why: only with `noisewatch history accept`"),
-        (("accept",), "no entry of this machine yet"),
+        (("accept",), "none.jsonl: nothing to accept: no entry of this machine yet"),
         (("reject",), "invalid choice"),
     ],
 )
