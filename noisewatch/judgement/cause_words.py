@@ -19,6 +19,7 @@ STEP = 9  # columns of `settles` and the like
 _LONGEST_LINE = 200  # of commands on one line
 _LONGEST_TITLE = 150
 _LONG_LIST = 40
+BY_HAND = "by hand"  # a step in prose, where all others are for the shell
 _MOST_CULPRITS = 6
 _ABSENT = f": {NO_SUCH_FILE}"
 _SCRIPTS = "--fix-script FILE --undo-script FILE"
@@ -76,7 +77,7 @@ def steps_against(cause: Cause) -> list[tuple[str, str]]:
     if cause.fix is not None:
         lines += commands_against(cause.fix)
     if cause.advice is not None:
-        lines.append(("by hand", printable(cause.advice)))
+        lines.append((BY_HAND, printable(cause.advice)))
     return lines
 
 

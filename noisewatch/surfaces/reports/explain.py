@@ -31,16 +31,16 @@ def by_area(checks: Iterable[Check]) -> list[Check]:
 def text_of_check(each: Check, width: int) -> str:
     """What it asks, why it matters, what it reads, its limits, and what to do."""
     sections = [
-        f"{each.id} ({each.area}, {each.severity})",
+        textwrap.fill(f"{each.id} ({each.area}, {each.severity})", max(width, 40), break_on_hyphens=False),
         _paragraph(each.question, width),
         "Why it matters\n" + _paragraph(each.why, width),
-        "What it reads\n" + _items(each.reads),
-        _section("Limits", map(_limit_in_words, each.limits)),
-        _section("Under other profiles", differences(each)),
-        _section("Where it cannot be read", substitutes(each)),
-        _section("In the monitor", remarks_on_monitor(each)),
+        "What it reads\n" + _items(each.reads, width),
+        _section("Limits", map(_limit_in_words, each.limits), width),
+        _section("Under other profiles", differences(each), width),
+        _section("Where it cannot be read", substitutes(each), width),
+        _section("In the monitor", remarks_on_monitor(each), width),
         "What to do\n" + _paragraph(each.remedy, width),
-        "References\n" + _items(each.sources),
+        "References\n" + _items(each.sources, width),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -78,8 +78,8 @@ def _is_excused(each: Check) -> bool:
     return each.is_hidden_from_guests and each.answered_by is not None
 
 
-def _section(heading: str, texts: Iterable[str]) -> str:
-    items = _items(texts)
+def _section(heading: str, texts: Iterable[str], width: int) -> str:
+    items = _items(texts, width)
     return f"{heading}\n{items}" if items else ""
 
 
@@ -87,8 +87,19 @@ def _paragraph(text: str, width: int) -> str:
     return textwrap.fill(text, max(width, 40), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _items(texts: Iterable[str]) -> str:
-    return "\n".join(f"  {text}" for text in texts)
+def _items(texts: Iterable[str], width: int) -> str:
+    """A line each, or more where it is narrow: these end between words, never within a path or an address."""
+    return "\n".join(
+        textwrap.fill(
+            text,
+            max(width, 40),
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        for text in texts
+    )
 
 
 def markdown_of_catalogue(checks: Iterable[Check]) -> str:

@@ -171,3 +171,15 @@ def test_a_page_does_not_import_the_other_checks() -> None:
     assert loaded >= {"noisewatch.judgement.checks.cgroup.quota"}
     assert not loaded & {each.answer.__module__ for each in CATALOGUE if each.area != "quota"}
     assert ran.stdout.startswith("cpu-quota (quota, blocking)")
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_narrow_page_ends_its_lines_between_words(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    words_by_id = {each: run("explain", each).words for each in _IDS}
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for each in _IDS:
+        ran = run("explain", each)
+        assert ran.words == words_by_id[each]
+        wide = [line for line in ran.out.splitlines() if len(line) > columns]
+        assert [line for line in wide if len(line.split()) > 1] == []

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.cause_words import (
+    BY_HAND,
     STEP,
     culprits_of,
     is_one_line,
@@ -30,6 +31,7 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area
@@ -39,6 +41,9 @@ from noisewatch.text import printable
 _TELLING = (Status.FAIL, Status.WARN, Status.UNKNOWN)
 _MEANINGS: Mapping[str, Meaning] = {Outcome.STABLE: "good", Outcome.UNSTABLE: "bad", Outcome.UNKNOWN: "doubt"}
 _INDENT = "        "
+_UNBROKEN = "\0"  # stands for a blank where no line may end: printable text has none
+# `sudo noisewatch trace --cpus 3`: its last word ends before the sentence's full stop
+_COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: --?[-\w]+(?: [\w,./-]*\w)?)*")
 _NARROWEST = 40
 _MOST_CULPRITS = 5
 NO_CALIBRATION = "No calibration was run: this rests on settings and counters, not on a measured noise floor."
@@ -114,7 +119,10 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: R
     if culprits is not None:
         yield from _wrapped(f"{'who':<{STEP}}{culprits}", occasion.width, margin, margin + STEP)
     for name, line in steps_against(cause):
-        yield f"{' ' * margin}{name:<{STEP}}{line}"
+        if name == BY_HAND:
+            yield from _wrapped_around_commands(f"{name:<{STEP}}{line}", occasion.width, margin, margin + STEP)
+        else:
+            yield f"{' ' * margin}{name:<{STEP}}{line}"
     yield from _wrapped(settled_by(cause), occasion.width, margin, margin + STEP)
 
 
@@ -225,6 +233,21 @@ def _culprits(finding: Finding, already_said: str) -> list[str]:
     if len(lines) > _MOST_CULPRITS + 1:
         lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
     return lines
+
+
+def _wrapped_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
+    """The same; a command within the sentence stays on one line, however long it is, to be copied."""
+    kept = _COMMAND.sub(lambda found: found[0].replace(" ", _UNBROKEN), printable(text))
+    room, first, following = max(width, _NARROWEST), " " * indent, " " * further
+    lines = textwrap.wrap(
+        kept,
+        room,
+        initial_indent=first,
+        subsequent_indent=following,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return [line.replace(_UNBROKEN, " ") for line in lines]
 
 
 def _wrapped(text: str, width: int, indent: int, further: int | None = None) -> list[str]:

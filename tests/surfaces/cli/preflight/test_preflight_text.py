@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import MACHINES
 from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
 from tests.written import write_tree
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
@@ -261,7 +262,7 @@ def test_everything_but_commands_is_wrapped_at_the_terminals_width(
     monkeypatch.setenv("COLUMNS", str(width))
     out = run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "x" * 15))).out
     (*lines, _) = out.splitlines()
-    commands = ("now ", "undo ", "keep ", "try ", "by hand ")
+    commands = ("now ", "undo ", "keep ", "try ")
     prose = [line for line in lines if not line.strip().startswith(commands) and "noisewatch " not in line]
     assert [line for line in prose if len(line) > width] == []
 
@@ -269,3 +270,20 @@ def test_everything_but_commands_is_wrapped_at_the_terminals_width(
 def test_what_the_characters_mean_stands_on_one_line(run: Run, tmp_path: Path) -> None:
     lines = run(*_SETTINGS, quiet_tree(tmp_path)).out.splitlines()
     assert [line for line in lines if "fails, blocks" in line and line.endswith("not asked, or n/a")]
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_what_is_to_be_done_by_hand_is_wrapped_around_the_commands_in_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    recording = str(MACHINES / "lab-partition.nw")
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run("preflight", "--replay", recording).out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.strip().startswith("by hand "))
+    end = next(number for number in range(at + 1, len(lines)) if lines[number][:15].strip())
+    advice = lines[at:end]
+    assert len(advice) > 1
+    assert max(map(len, advice)) <= width
+    assert advice[-1].endswith(" sudo noisewatch trace --cpus 3.")
+    commands = [line for line in lines if line.strip().startswith("now ")]
+    assert max(map(len, commands)) > width
