@@ -118,7 +118,7 @@ def calibrated_with(
     What else is known of the same time tells who made the gaps.
     """
     # imported here, as most snapshots are judged without a calibration
-    from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
+    from noisewatch.judgement.noise.floor import floors_of, replays_by_cpu, worst_floors
     from noisewatch.judgement.noise.work_floors import floors_by_work
     from noisewatch.kernel.calibration import CpuSamples
     from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
@@ -129,7 +129,8 @@ def calibrated_with(
         samples = replace(
             samples, cpus=tuple(known.get(cpu) or CpuSamples(cpu, "not calibrated") for cpu in sorted(cpus))
         )
-    by_cpu = floors_by_cpu([samples], budget, drift)
+    replays = replays_by_cpu([samples])
+    by_cpu = floors_of(replays, budget, drift)
     attribution = attribution_of(samples, meanwhile or Meanwhile())
     return Calibrated(
         calibration=calibration_of(samples),
@@ -137,7 +138,7 @@ def calibrated_with(
         floors=tuple(worst_floors(by_cpu)),
         budget=budget,
         attribution=attribution,
-        floors_by_work=floors_by_work(samples, budget, drift),
+        floors_by_work=floors_by_work(samples, budget, drift, replays),
         drift=drift,
     )
 

@@ -42,7 +42,7 @@ def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str 
         core=calibrated.calibration.samples.core,
         cpus=frozenset(figures.cpu for figures in calibrated.calibration.cpus),
         cvs=cvs,
-        figures=_figures_of(calibrated.calibration.cpus, _cv_by_length(_mixed_floors(calibrated))),
+        figures=_figures_of(calibrated.calibration.cpus, _cv_by_length(_default_floors(calibrated))),
         facts=facts_of(snapshot),
         boot=boot,
     )
@@ -60,9 +60,12 @@ def _cv_by_length(floors: Iterable[NoiseFloor]) -> dict[int, float]:
     return {floor.sample_ns: floor.cv_expected for floor in floors if not floor.extrapolated}
 
 
-def _mixed_floors(calibrated: Calibrated) -> Sequence[NoiseFloor]:
-    """Always of the same kind of work, whatever the budget asked for: entries are compared with each other."""
-    return worst_floors(floors_by_cpu([calibrated.calibration.samples], Budget(), calibrated.drift))
+def _default_floors(calibrated: Calibrated) -> Sequence[NoiseFloor]:
+    """Under the default budget, whatever the user's is: entries are compared with each other."""
+    own, default = calibrated.budget, Budget()
+    if (own.work, own.at_ns, own.samples) == (default.work, default.at_ns, default.samples):
+        return calibrated.floors  # to draw them anew takes long
+    return worst_floors(floors_by_cpu([calibrated.calibration.samples], default, calibrated.drift))
 
 
 def _figures_of(cpus: tuple[CpuFigures, ...], cv_by_length: Mapping[int, float]) -> dict[Figure, float]:

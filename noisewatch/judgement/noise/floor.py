@@ -41,8 +41,12 @@ def floors_by_cpu(
     Several calibrations, as before and after a benchmark, are taken together. A CPU of which too little is known has
     none.
     """
+    return floors_of(replays_by_cpu(calibrations), budget, drift)
+
+
+def floors_of(replays: Mapping[int, Replay], budget: Budget, drift: Drift = USUAL_DRIFT) -> dict[int, list[NoiseFloor]]:
+    """The same of what each CPU gave."""
     series = None if budget.work is None else SERIES_OF[budget.work]
-    replays = replays_by_cpu(calibrations)
     return {cpu: floors_by_length(replay.timelines(series), cpu, budget, drift) for cpu, replay in replays.items()}
 
 

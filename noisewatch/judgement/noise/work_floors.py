@@ -12,6 +12,7 @@ from noisewatch.judgement.noise.floor import FEWEST_DRAWS, MOST_DRAWS, floors_by
 from noisewatch.kinds import Work
 from noisewatch.model.calibration.stretches import INTERRUPTIONS, SERIES_OF
 from noisewatch.model.calibration.timeline import Replay, Timelines
+from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples
@@ -54,16 +55,13 @@ class WorkFloors:
         return {cpu: replay.timelines(self._series) for cpu, replay in self._made.replays.items()}
 
 
+@dataclass(frozen=True, slots=True)
 class _Made:
     """What the floors of all kinds are made of."""
 
-    def __init__(self, calibration: CalibrationSamples, budget: Budget, drift: Drift) -> None:
-        self.budget, self.drift = budget, drift
-        self._calibration = calibration
-
-    @cached_property
-    def replays(self) -> Mapping[int, Replay]:
-        return replays_by_cpu([self._calibration])
+    replays: Mapping[int, Replay]
+    budget: Budget
+    drift: Drift
 
     @property
     def draws(self) -> int:
@@ -72,11 +70,17 @@ class _Made:
 
 
 def floors_by_work(
-    calibration: CalibrationSamples, budget: Budget, drift: Drift = USUAL_DRIFT
+    calibration: CalibrationSamples,
+    budget: Budget,
+    drift: Drift = USUAL_DRIFT,
+    replays: Mapping[int, Replay] | None = None,
 ) -> dict[str, WorkFloors]:
-    """Those of each kind of work but the mixed one, and of `ALONE`; nothing of a calibration of the user's command."""
+    """Those of each kind of work but the mixed one, and of `ALONE`; nothing of a calibration of the user's command.
+
+    `replays` are the calibration's, where they are known already: it takes long to make them.
+    """
     if calibration.command:
         return {}
-    made = _Made(calibration, budget, drift)
+    made = _Made(replays if replays is not None else replays_by_cpu([calibration]), budget, drift)
     kinds = {str(work): WorkFloors(made, series) for work, series in SERIES_OF.items() if work != Work.MIXED}
     return {ALONE: WorkFloors(made, INTERRUPTIONS), **kinds}

@@ -70,6 +70,12 @@ def _statuses(verdict: Verdict) -> list[str]:
     return [finding(verdict, each).status for each in _ALL]
 
 
+def test_an_entry_tells_the_same_whatever_noise_the_user_can_bear() -> None:
+    samples = _calibrated().calibration.samples
+    entries = [entry_of(calibrated_with(samples, Budget(10 * _MS, count)), _snapshot(), 0.0, None) for count in (25, 9)]
+    assert [entry.figures for entry in entries if entry is not None] == [_now().figures] * 2
+
+
 def test_a_machine_as_usual_passes() -> None:
     verdict = _judged(_past(20))
     assert _statuses(verdict) == ["pass"] * 3
