@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from noisewatch.errors import Absent, Unreadable
@@ -90,7 +91,7 @@ class WrittenMachine:
     def _folders(self) -> Mapping[str, set[str]]:
         """The names in each folder of this snapshot."""
         if self._at not in self._folders_by_moment:
-            self._folders_by_moment[self._at] = _folders_of(self._moments[self._at])
+            self._folders_by_moment[self._at] = _folders_of(tuple(self._moments[self._at]))
         return self._folders_by_moment[self._at]
 
     def mode(self, path: str) -> int:
@@ -115,7 +116,9 @@ class WrittenMachine:
         return (Unreadable if self._is_copy else Absent)(path, "no such file")
 
 
-def _folders_of(files: Files) -> Mapping[str, set[str]]:
+@lru_cache(maxsize=100)
+def _folders_of(files: tuple[str, ...]) -> Mapping[str, set[str]]:
+    """Most tests change what is in a file, and no folder."""
     folders: dict[str, set[str]] = {}
     for file in files:
         path = file
