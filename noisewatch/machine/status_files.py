@@ -16,15 +16,17 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import time
 import zlib
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from noisewatch.records import dataclass
 
 LARGEST = 1 << 16  # bytes
 _MOST_FILES = 16
 _OF_ROOT, _NAME = "/run/noisewatch", "noisewatch"
+_FOLDER_TRIES, _FOLDER_WAIT_S = 200, 0.001
 _TRIES = 3  # a file that is being written is whole some microseconds later
 _CRC = 9  # bytes: eight digits and the end of the line
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -75,9 +77,10 @@ class StatusFile:
         self._folder = os.open(folder, _FOLDER)
         if not _is_safe(os.fstat(self._folder), frozenset({os.geteuid()})):
             raise PermissionError(folder)
-        _sweep(self._folder)
-        self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
-        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _alone_in(self._folder):  # else another one that begins takes this file for that of a killed process
+            _sweep(self._folder)
+            self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if is_roots:
             os.fchmod(self._file, 0o644)
 
@@ -104,6 +107,23 @@ class StatusFile:
             if descriptor >= 0:
                 os.close(descriptor)
         self._folder = self._file = -1
+
+
+@contextmanager
+def _alone_in(folder: int) -> Iterator[None]:
+    """Nobody else makes or removes files there meanwhile. Raises BlockingIOError where somebody does so for long."""
+    for tries_left in reversed(range(_FOLDER_TRIES)):
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if not tries_left:
+                raise
+            time.sleep(_FOLDER_WAIT_S)
+    try:
+        yield
+    finally:
+        fcntl.flock(folder, fcntl.LOCK_UN)
 
 
 def _sweep(folder: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -184,3 +185,34 @@ def test_a_user_has_a_folder_of_its_own_and_trusts_that_and_roots(monkeypatch: p
     assert trusted_folders() == ("/run/noisewatch", "/run/elsewhere/noisewatch")
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     assert own_folder() == "/run/user/1000/noisewatch"
+
+
+_BEGINS = """
+import os, sys
+from noisewatch.machine.status_files import StatusFile
+missing = 0
+for _ in range(200):
+    file = StatusFile(sys.argv[1])
+    missing += not os.path.exists(f"{sys.argv[1]}/{os.getpid()}")
+    file.remove()
+print(missing)
+"""
+
+
+def test_those_that_begin_at_once_do_not_remove_one_anothers(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", _BEGINS, str(tmp_path / "own")]
+    begun = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [int(each.communicate()[0]) for each in begun] == [0, 0, 0]
+
+
+def test_one_that_is_stopped_while_it_begins_keeps_no_other_from_running(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    StatusFile(str(folder)).remove()
+    holder = os.open(folder, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    try:
+        status = StatusFile(str(folder))
+        status.write("nobody reads it")
+        assert list(folder.iterdir()) == []
+    finally:
+        os.close(holder)
