@@ -34,11 +34,28 @@ class TracedForeign:
     elsewhere_ns: int
 
 
+def why_not_believed(repetition: Repetition, allowance: Allowance) -> str | None:
+    """What else is known of the repetition contradicts the trace, or it is not of all of its CPUs, or there is none."""
+    window = repetition.trace
+    if isinstance(window, str):
+        return window
+    online = [each.online.online for each in (repetition.span.before, repetition.span.after)]
+    there = repetition.target if None in online else repetition.target & frozenset().union(*(o or () for o in online))
+    untraced = there - window.traced
+    if untraced:
+        return _NOT_ALL.format(name_cpus(untraced))
+    use = repetition.use
+    waited_ns = use.waited_ns if use.ran_alone else None
+    others_ns = sum(time.ns for time in window.times if time.cpu in repetition.target)
+    unseen_ns = (waited_ns or 0) - others_ns - use.switches * _WAKE_NS
+    if waited_ns is not None and unseen_ns > allowance.ns(repetition.length_ns):
+        return _WAITED.format(describe_ns(waited_ns), describe_ns(others_ns))
+    return None
+
+
 def why_not_settled(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
     """Why the counters have to judge it; None where the trace can."""
-    if isinstance(repetition.trace, str):
-        return repetition.trace
-    doubt = _why_not_believed(repetition, repetition.trace, allowance)
+    doubt = why_not_believed(repetition, allowance)
     if doubt is not None:
         return doubt
     is_settled = find_traced(repetition, allowance, OwnWork.of(repetition)) is not None
@@ -49,7 +66,7 @@ def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork)
     """Who ran on the target CPUs beside the command; None where no trace settles that."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
-    if isinstance(window, str) or _why_not_believed(repetition, window, allowance) is not None:
+    if isinstance(window, str) or why_not_believed(repetition, allowance) is not None:
         return None
     culprits = threads_in(window, repetition.target)
     foreign, own = own_work.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))
@@ -73,22 +90,6 @@ def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Al
     reasons = _reasons(repetition, culprits, ReasonKind.SIBLING)
     found = loud(reasons, allowed_ns)
     return found if found or not _is_in_doubt(culprits, reasons, 0, allowed_ns) else None
-
-
-def _why_not_believed(repetition: Repetition, window: TraceWindow, allowance: Allowance) -> str | None:
-    """What else is known of the repetition contradicts the trace, or the trace is not of all of its CPUs."""
-    online = [each.online.online for each in (repetition.span.before, repetition.span.after)]
-    there = repetition.target if None in online else repetition.target & frozenset().union(*(o or () for o in online))
-    untraced = there - window.traced
-    if untraced:
-        return _NOT_ALL.format(name_cpus(untraced))
-    use = repetition.use
-    waited_ns = use.waited_ns if use.ran_alone else None
-    others_ns = sum(time.ns for time in window.times if time.cpu in repetition.target)
-    unseen_ns = (waited_ns or 0) - others_ns - use.switches * _WAKE_NS
-    if waited_ns is not None and unseen_ns > allowance.ns(repetition.length_ns):
-        return _WAITED.format(describe_ns(waited_ns), describe_ns(others_ns))
-    return None
 
 
 def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: ReasonKind) -> list[RunReason]:

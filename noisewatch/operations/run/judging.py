@@ -12,7 +12,7 @@ from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
-from noisewatch.judgement.run.traced_time import why_not_settled
+from noisewatch.judgement.run.traced_time import why_not_believed, why_not_settled
 from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.machine.command.ending import EndedCommand
@@ -70,7 +70,8 @@ class PendingRepetition:
     ended: Mark = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
-    placement: Placement = field(init=False)
+    placement: Placement = field(init=False)  # by the looks
+    placement_by_trace: Placement = field(init=False)
     trace: TraceWindow | str = field(init=False)
 
     def finish(self, end: EndedCommand, ended: Mark, watch: PlacementWatch, trace: TraceWindow | str) -> None:
@@ -78,7 +79,8 @@ class PendingRepetition:
         self.end, self.ended, self.trace = end, ended, trace
         self.use = _use_of(self.started, end, self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
-        self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus), trace)
+        self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
+        self.placement_by_trace = watch.by_trace(self.placement, trace)
         if self.placement.stopped_ns > self.use.stopped_ns:  # nobody tells us when a process that it started is stopped
             self.use = replace(self.use, stopped_ns=self.placement.stopped_ns)
 
@@ -109,12 +111,14 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         seen_late_ns=pending.wakeups.seen_late_ns,
     )
     allowance, siblings = allowance_for(repetition.length_ns, floors_of(opening)), Case(after).siblings
+    is_believed = why_not_believed(repetition, allowance) is None
+    placement = pending.placement_by_trace if is_believed else pending.placement
     unsettled = why_not_settled(repetition, siblings, allowance)
     if unsettled is not None:
         repetition = replace(repetition, trace=unsettled)
     verdict = judge_repetition(repetition, siblings, allowance, calibrated_khz(opening))
-    placed = with_placement(verdict, pending.placement, repetition.length_ns)
-    return JudgedRepetition(repetition, allowance, placed, pending.placement)
+    placed = with_placement(verdict, placement, repetition.length_ns)
+    return JudgedRepetition(repetition, allowance, placed, placement)
 
 
 def floors_of(opening: Calibrated | None) -> Sequence[NoiseFloor]:

@@ -14,7 +14,6 @@ from noisewatch.kernel.tasks.command_look import CommandLook
 from noisewatch.kernel.tasks.command_threads import CommandThreadReader
 from noisewatch.kernel.tasks.files import read_migrations
 from noisewatch.kernel.tasks.task import Tasks
-from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.machine import Machine
 from noisewatch.model.run.cpu_groups import CpuGroups
@@ -86,17 +85,18 @@ class PlacementWatch:
         self,
         used_ns: int | None = None,
         idle_share_by_cpu: Mapping[int, float] | None = None,
-        trace: TraceWindow | str = NOT_TRACED,
     ) -> Placement:
-        """The placement of the command, which has ended after `used_ns` of CPU time: by the trace where there is one.
+        """The placement of the command by the looks; it has ended after `used_ns` of CPU time.
 
         `idle_share_by_cpu`: for which part of the repetition nobody ran there.
         """
         self._threads = None
         found = self._tally.placement(self._memory(), used_ns, idle_share_by_cpu)
-        if not isinstance(trace, str):
-            found = placed_by_trace(found, trace, CpuGroups(self._topology))
         return found if self._spreader is None else replace(found, spread=self._spreader.outcome)
+
+    def by_trace(self, looked: Placement, trace: TraceWindow | str) -> Placement:
+        """The same by the trace, where there is one that tells more."""
+        return looked if isinstance(trace, str) else placed_by_trace(looked, trace, CpuGroups(self._topology))
 
     @property
     def _has_other_nodes(self) -> bool:

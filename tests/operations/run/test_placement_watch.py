@@ -167,5 +167,5 @@ def test_a_trace_tells_where_threads_ran_that_no_look_saw() -> None:
     watch.begin(9)
     thread = TracedThread(9, "bench", {2: 50_000_000, 3: 30_000_000}, {(2, 3): 1})
     window = TraceWindow(0, 100_000_000, {2: 50_000_000, 3: 30_000_000}, (), threads=(thread,))
-    placement = watch.end(80_000_000, None, window)
+    placement = watch.by_trace(watch.end(80_000_000), window)
     assert (placement.is_traced, placement.threads[0].moves, placement.threads[0].node_moves) == (True, 1, 0)

@@ -15,6 +15,7 @@ import pytest
 from noisewatch.errors import CannotStart, UsageError
 from noisewatch.judgement.run.reasons import ReasonKind
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.trace.own_places import TracedThread
 from noisewatch.kernel.trace.runs import TracedSource
 from noisewatch.kernel.trace.window import TracedTime, TraceWindow
 from noisewatch.kinds import Kind
@@ -29,6 +30,7 @@ from noisewatch.operations.run.judging import JudgedRepetition, without_looks
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.progress import RunBeginning
 from noisewatch.operations.run.series import RunSeries, run_series
+from noisewatch.operations.run.tracing import RunTrace
 from tests.operations.listening import SilentListener
 
 pytestmark = pytest.mark.usefixtures("as_before")
@@ -262,6 +264,21 @@ def test_what_was_seen_of_the_last_repetitions_is_kept_and_of_earlier_ones_let_g
 def test_all_looks_are_kept_where_parts_of_repetitions_are_judged() -> None:
     options = RunOptions(argv=("true",), machine=_MACHINE, runs=60, looks_often=True)
     assert all(each.repetition.windows for each in _ran(options).repetitions)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_trace_that_is_not_believed_does_not_tell_either_where_threads_ran(
+    is_whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the target CPUs was not traced."""
+    target = sorted(os.sched_getaffinity(0))
+    traced = dict.fromkeys(target if is_whole else target[:-1], 10**10)
+    window = TraceWindow(0, 9, traced, (), threads=(TracedThread(1, "told", traced, {}),))
+    monkeypatch.setattr(RunTrace, "end", lambda trace, ended_ns: window)
+    options = RunOptions(argv=("true",), machine=MachineOptions(cpus=",".join(map(str, target))))
+    (judged,) = _ran(options).repetitions
+    assert judged.placement.is_traced is is_whole
+    assert ("told" in [each.name for each in judged.placement.threads]) is is_whole
 
 
 def test_what_a_trace_told_is_let_go_as_well_and_that_there_was_one_is_kept() -> None:
