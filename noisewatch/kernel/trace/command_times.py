@@ -60,6 +60,9 @@ class CommandTimes:
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
         self._own_ns[trace.cpu] += 0
+        for at_ns, tid in trace.stops:
+            if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.had(tid, at_ns):
+                self.places.stop(tid, at_ns)
         for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
             begin_ns = max(start_ns, self.began_ns)
             stop_ns = end_ns if until_ns is None else min(end_ns, until_ns)
@@ -105,6 +108,7 @@ class CommandTimes:
             doubt_ns=self._doubt_ns,
             threads=self.places.threads,
             other_threads_ns=self.places.other_ns,
+            stopped_ns=self.places.stopped_ns(ended_ns),
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:

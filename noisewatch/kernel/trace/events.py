@@ -92,7 +92,12 @@ def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
     switch, wake, nmi, expire = formats(_SWITCH), formats(_WAKE), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
         events[switch.id] = TraceEvent(
-            action=SWITCH, kind=Kind.THREAD, name="", word=_word(switch, "next_pid"), second=_word(switch, "next_comm")
+            action=SWITCH,
+            kind=Kind.THREAD,
+            name="",
+            word=_word(switch, "next_pid"),
+            second=_word(switch, "next_comm"),
+            state=_word(switch, "prev_state"),
         )
     if wake is not None:
         events[wake.id] = TraceEvent(WAKE, word=_word(wake, "pid"))

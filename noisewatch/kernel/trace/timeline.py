@@ -32,6 +32,7 @@ from noisewatch.records import dataclass
 IDLE = 0  # the number of the source that is none
 _MOST_PIECES = 400_000
 _COMM_WORDS = 4
+_STOPPED = 4  # TASK_STOPPED in linux/sched.h
 _TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
 
 
@@ -59,6 +60,7 @@ class CpuTrace:
         self.lost_pieces = 0  # that found no room; the stats know of them
         self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
         self.unseen_ns = 0  # since the event before each of them: so much may have been another's
+        self.stops: list[tuple[int, int]] = []  # when a signal stopped a thread that had the CPU, and which
         self.unseen: dict[int, tuple[int, int]] = {}  # by when it began, until when, and who had the CPU before
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
         self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
@@ -138,7 +140,7 @@ class CpuTrace:
         sources, thread = self.sources, self._thread
         self.sources, self.stats, self.pieces = [sources[IDLE]], [RunCounter()], []
         self._number_by_source, self._number_by_word, self._named = {sources[IDLE]: IDLE}, {}, {}
-        self.unseen = {}
+        self.stops, self.unseen = [], {}
         self._stack = [self._number(sources[number]) for number in self._stack]
         self._thread = self._number(sources[thread]) if thread is not None else None
         self.lost_pages = self.lost_pieces = self.unseen_switches = self.unseen_ns = 0
@@ -213,6 +215,8 @@ class CpuTrace:
         """What was not seen to end has ended by now."""
         if self._stack:
             self._unwind()
+        if event.state is not None and words[at + event.state] & _STOPPED and self.last_ns is not None:
+            self.stops.append((self.last_ns, words[at + 1]))
         tid = words[at + event.word] if event.word is not None else 0
         if not tid or event.second is None:
             self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)

@@ -23,7 +23,7 @@ class CommandUse:
     `left_ns` is the CPU time that those had which it has left running. `unsure_ns` is in none of the others: what
     orphans had that it may have started, or another that lived before it.
 
-    `stopped_ns`: a signal had stopped it, or what it has started, which the looks at its threads tell.
+    `stopped_ns`: a signal had stopped it, or what it has started, which the trace or the looks at its threads tell.
 
     `waited_ns`: its first thread was ready to run and had to wait for a CPU (/proc/PID/schedstat); None is unknown.
     `ran_alone`: no other thread or process of it had a part worth mentioning in its CPU time.

@@ -81,8 +81,10 @@ class PendingRepetition:
         before, after = self.began.snapshot, ended.snapshot
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
         self.placement_by_trace = watch.by_trace(self.placement, trace)
-        if self.placement.stopped_ns > self.use.stopped_ns:  # nobody tells us when a process that it started is stopped
-            self.use = replace(self.use, stopped_ns=self.placement.stopped_ns)
+        traced_ns = 0 if isinstance(trace, str) else trace.stopped_ns
+        # Nobody tells us when a process that it started is stopped.
+        stopped_ns = max(self.use.stopped_ns, traced_ns or self.placement.stopped_ns)
+        self.use = replace(self.use, stopped_ns=stopped_ns)
 
 
 def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:

@@ -89,9 +89,9 @@ def record(name: str, current: int = 0, flags: int = 0, **values: int | str) -> 
     return bytes(written).ljust(-(-len(written) // 4) * 4, b"\0")
 
 
-def switch(name: str, tid: int, current: int = 0) -> bytes:
-    """To another thread."""
-    return record("sched/sched_switch", current, next_comm=name, next_pid=tid)
+def switch(name: str, tid: int, current: int = 0, state: int = 0) -> bytes:
+    """To another thread; `state` is why the current one leaves the CPU."""
+    return record("sched/sched_switch", current, prev_state=state, next_comm=name, next_pid=tid)
 
 
 def page(events: Iterable[tuple[int, bytes]], *, is_after_loss: bool = False, begin_ns: int = 0) -> bytes:
