@@ -1,11 +1,14 @@
-"""Prints what other tools measure with `noisewatch run` and without: `python -m tests.benchmark.run_tools [ROUNDS]`.
+"""Prints what other tools measure with `noisewatch run` and without: `python -m tests.benchmark.run_tools [TOOL …]`.
 
 The same CPU both times, by taskset without, in turn. Beside the ratio stands the tool's own noise: how much its
 figures vary from run to run without noisewatch. Figures, no limits; to be taken on a host where nobody else works.
+
+On Debian: apt-get install hyperfine libbenchmark-dev numactl meson golang-go cargo. pyperf comes with `.[dev]`.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import shutil
@@ -71,17 +74,24 @@ def _why_not_there(tool: BenchmarkTool, folder: Path) -> str | None:
     return None
 
 
-def main(rounds: int) -> None:
-    """A line for each tool."""
+def main() -> None:
+    """A line for each tool, or for those whose names hold one of the words."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmark.run_tools")
+    names = ", ".join(tool.name for tool in TOOLS)
+    parser.add_argument("tool", nargs="*", metavar="TOOL", help=f"part of a name; all by default: {names}")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help=f"at least two (default {_ROUNDS})")
+    asked = parser.parse_args()
     for tool in TOOLS:
+        if asked.tool and not any(word in tool.name for word in asked.tool):
+            continue
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             if tool.program is not None:
                 shutil.copytree(_PROGRAMS / tool.program, folder, dirs_exist_ok=True)
             why_not = _why_not_there(tool, folder)
-            told = _compared(tool, rounds, folder) if why_not is None else f"not there: {why_not}"
+            told = _compared(tool, asked.rounds, folder) if why_not is None else f"not there: {why_not}"
         print(f"{tool.name:<26}{told}", flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else _ROUNDS)
+    main()

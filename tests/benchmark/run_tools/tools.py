@@ -23,6 +23,7 @@ for _ in range(100):
 {"".join(f"    {line}" + chr(10) for line in _LOOP.splitlines())}
 print((perf_counter_ns() - began) / 100)
 """
+_SUM_RESULT = regex(r"^(\d+) ns$", 8)  # re.MULTILINE
 _GO_RESULT = regex(r"^Benchmark\S+\s+\d+\s+([\d.]+) ns/op", 8)  # re.MULTILINE
 
 
@@ -60,6 +61,10 @@ def _of_go(said: str, _: Path) -> float:
 
 def _of_criterion(_: str, folder: Path) -> float:
     return float(_document(folder / "target/criterion/sum/new/estimates.json")["mean"]["point_estimate"])
+
+
+def _of_meson(said: str, _: Path) -> float:
+    return statistics.fmean(map(float, _SUM_RESULT.findall(said)))
 
 
 def _of_google_benchmark(_: str, folder: Path) -> float:
@@ -123,6 +128,15 @@ TOOLS = (
             *("--benchmark_report_aggregates_only=false", f"--benchmark_out={_JSON}", "--benchmark_out_format=json"),
         ],
         figure=_of_google_benchmark,
+    ),
+    BenchmarkTool(
+        name="meson test --wrapper",
+        program="meson",
+        prepare=["meson", "setup", "build"],
+        command=lambda before: [
+            *("meson", "test", "-C", "build", "--benchmark", "--repeat", "5", "-v", "--wrapper", shlex.join(before))
+        ],
+        figure=_of_meson,
     ),
     BenchmarkTool(
         name="numactl --membind",

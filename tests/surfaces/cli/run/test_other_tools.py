@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from tests.surfaces.reports.run.running import ran, words
 
 _needs_numactl = pytest.mark.skipif(shutil.which("numactl") is None, reason="no numactl")
 _needs_hyperfine = pytest.mark.skipif(shutil.which("hyperfine") is None, reason="no hyperfine")
+_needs_meson = pytest.mark.skipif(not (shutil.which("meson") and shutil.which("ninja")), reason="no meson and ninja")
 _SHOW = ("numactl", "--show")
 
 
@@ -55,3 +57,21 @@ def test_hyperfine_measures_within_a_run(tmp_path: Path) -> None:
 @_needs_hyperfine
 def test_what_hyperfine_fails_with_is_the_status() -> None:
     assert ran("--", "hyperfine", "-N", "false").returncode == 1
+
+
+@_needs_meson
+@pytest.mark.parametrize(("benchmark", "status"), [("echo 17 ns", 0), ("echo 17 ns; exit 3", 3)])
+def test_meson_s_benchmark_prints_and_ends_within_a_run_as_alone(tmp_path: Path, benchmark: str, status: int) -> None:
+    (tmp_path / "meson.build").write_text(
+        f"project('p')\nbenchmark('b', find_program('sh'), args: ['-c', '{benchmark}'])\n"
+    )
+    _meson(tmp_path, "setup", "build").check_returncode()
+    tested = _meson(tmp_path, "test", "-C", "build", "--benchmark", "--wrapper", shlex.join(words("--")))
+    (log,) = tmp_path.glob("build/meson-logs/testlog-*.json")
+    told = json.loads(log.read_text())
+    assert (tested.returncode != 0, told["returncode"], told["stdout"]) == (status != 0, status, "17 ns\n")
+    assert told["stderr"].startswith("noisewatch run: ")
+
+
+def _meson(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["meson", *arguments], check=False, capture_output=True, text=True, timeout=60, cwd=folder)
