@@ -12,14 +12,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from noisewatch.records import dataclass
+from noisewatch.turbo import LEAST_S
 
 if TYPE_CHECKING:
     from noisewatch.kernel.settling import CpuSpeeds
 
-# Most processors average their long-term power limit over 28 s. A turbo budget lasts as long where the turbo draws 1.6
-# times that limit, and half as long again where it draws 1.3 times as much: less than that hardly lowers the clock.
-LEAST_S = 42
-LEAST_WORK_S = LEAST_S + 3  # for as many whole seconds: the first and the last are not, nor may each CPU begin at once
 _WINDOW = 10  # seconds that have to be level
 _LONGER = (_WINDOW, 20, 30)  # seconds in which noise may hide a trend no more
 _LEVEL_SHARE = 0.01  # what a calibration on one machine differs by anyway

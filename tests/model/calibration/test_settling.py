@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from noisewatch.kernel.settling import CpuSpeeds
-from noisewatch.model.calibration.settling import LEAST_S, are_level, is_level, settling_of
+from noisewatch.model.calibration.settling import are_level, is_level, settling_of
+from noisewatch.turbo import LEAST_S
 
 _FAST, _SLOW = 10_000, 21_000
 _TURBO = [_FAST] * 27 + [_SLOW] * 16

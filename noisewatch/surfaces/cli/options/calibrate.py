@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser
 
-from noisewatch.model.calibration.settling import LEAST_S, LEAST_WORK_S
 from noisewatch.surfaces.cli.options.shared import (
     MOST_AUTO_S,
     SHORTEST_CALIBRATION_S,
@@ -17,6 +16,7 @@ from noisewatch.surfaces.cli.options.shared import (
     seconds,
     words,
 )
+from noisewatch.turbo import LEAST_S, LEAST_WORK_S
 
 _SETTLE_S = 120.0
 

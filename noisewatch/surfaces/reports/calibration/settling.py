@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from noisewatch.model.calibration.settling import LEAST_S, SettledCpu, Settling
+from noisewatch.model.calibration.settling import SettledCpu, Settling
+from noisewatch.turbo import LEAST_S
 
 _SAME = 0.005  # share by which a clock that is told in three digits does not differ
 
