@@ -30,6 +30,7 @@ _HELD_UP = "noisewatch did not run for {}{}: whether the machine stood still is 
 _STOPPED_TOO = "noisewatch did not run for {}{}: whether the command was stopped too is not known"
 _WAS_FREE = ", though its CPU was free"
 _LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
+_LATE_BY_TRACE = "its end was seen {} late: so long before, by the trace, the last of its threads had left its CPU"
 _MAYBE_LATE = (
     "whether its end was seen late is not known: this kernel does not count how long noisewatch waited for a CPU "
     "(/proc/PID/schedstat)"
@@ -94,12 +95,23 @@ def _paging(snapshot: Snapshot) -> Mapping[str, int] | None:
 def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
     """Why nobody can say when it ended: noisewatch itself may have had to wait for a CPU; None where that is known.
 
+    Whatever else kept noisewatch, the trace tells, unless the command may have ended on a CPU that was not traced.
     Behind its end a command uses no CPU, but for what it left running: what it left unused bounds what is not counted.
     """
     late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS)
+    traced_ns = _late_by_trace_ns(repetition)
+    if traced_ns > max(most_ns, late_ns or 0):
+        return _LATE_BY_TRACE.format(describe_ns(traced_ns))
     if late_ns is None:
         return _MAYBE_LATE if _unused_ns(repetition) + repetition.use.left_ns > most_ns else None
     return _LATE.format(describe_ns(late_ns)) if late_ns > most_ns else None
+
+
+def _late_by_trace_ns(repetition: Repetition) -> int:
+    window, allowed = repetition.trace, repetition.allowed
+    if isinstance(window, str) or window.own_until_ns is None or allowed is None or not allowed <= window.traced:
+        return 0
+    return max(repetition.ended_ns - window.own_until_ns, 0)
 
 
 def _held_up_words(repetition: Repetition) -> tuple[str, str]:
