@@ -25,6 +25,9 @@ from noisewatch.units import describe_ns
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
 _HELD_UP_NS = 100_000_000  # ticks tell it from what they miss anyway: 20 ms in seconds on this kernel
 _SEEN_LATE_NS = 200_000  # to be woken takes some 50 µs on an idle CPU; each repetition has that in it
+_WOKEN_NS = (
+    500_000  # by so much behind each end an idle CPU of a virtual machine may wake (200 to 350 µs on Linux 6.18)
+)
 _STOOD_STILL = "the whole machine stood still: its hypervisor had paused it, or firmware had it"
 _HELD_UP = "noisewatch did not run for {}{}: whether the machine stood still is not known"
 _STOPPED_TOO = "noisewatch did not run for {}{}: whether the command was stopped too is not known"
@@ -100,7 +103,7 @@ def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
     """
     late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS)
     traced_ns = _late_by_trace_ns(repetition)
-    if traced_ns > max(most_ns, late_ns or 0):
+    if traced_ns > max(most_ns, _WOKEN_NS, late_ns or 0):
         return _LATE_BY_TRACE.format(describe_ns(traced_ns))
     if late_ns is None:
         return _MAYBE_LATE if _unused_ns(repetition) + repetition.use.left_ns > most_ns else None

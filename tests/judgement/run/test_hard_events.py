@@ -255,14 +255,20 @@ def test_an_end_that_was_seen_late_by_the_trace_is_unknown_whatever_kept_noisewa
     assert "seen 6 ms late" in _ended_before(6).unknowns[0]
 
 
+def test_to_wake_up_takes_its_time_behind_each_end() -> None:
+    short = repeat(ran(), ran({2: 9}, 0.01), seconds=0.01, own_ms=9)
+    outcomes = [_ended_before(ms, of=short).outcome for ms in (0.4, 0.6)]
+    assert outcomes == [RunOutcome.UNDISTURBED, RunOutcome.UNKNOWN]
+
+
 def test_who_may_have_ended_on_another_cpu_was_not_seen_late_by_the_trace() -> None:
     assert _ended_before(6, allowed=frozenset({1, 2})).outcome == RunOutcome.UNDISTURBED
 
 
-def _ended_before(ms: int, allowed: CpuSet = frozenset({2})) -> RepetitionVerdict:
-    repetition = traced(replace(_quiet(), allowed=allowed), own_ms=900)
+def _ended_before(ms: float, allowed: CpuSet = frozenset({2}), of: Repetition | None = None) -> RepetitionVerdict:
+    repetition = traced(replace(of or _quiet(), allowed=allowed), own_ms=9 if of else 900)
     assert isinstance(repetition.trace, TraceWindow)
-    own_until_ns = repetition.ended_ns - ms * MS
+    own_until_ns = repetition.ended_ns - round(ms * MS)
     window = replace(repetition.trace, own_until_ns=own_until_ns)
     return judge(replace(repetition, trace=window))
 
