@@ -7,7 +7,7 @@ from dataclasses import field, replace
 
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
+from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
@@ -82,6 +82,8 @@ class PendingRepetition:
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
         self.placement_by_trace = watch.by_trace(self.placement, trace)
         traced_ns = 0 if isinstance(trace, str) else trace.stopped_ns
+        if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # some programs try whether they can
+            traced_ns = 0
         # Nobody tells us when a process that it started is stopped.
         stopped_ns = max(self.use.stopped_ns, traced_ns or self.placement.stopped_ns)
         self.use = replace(self.use, stopped_ns=stopped_ns)

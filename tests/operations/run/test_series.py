@@ -281,6 +281,16 @@ def test_a_trace_that_is_not_believed_does_not_tell_either_where_threads_ran(
     assert ("told" in [each.name for each in judged.placement.threads]) is is_whole
 
 
+@pytest.mark.parametrize(("stopped_ns", "is_told"), [(10_000, False), (10**9, True)])
+def test_a_stop_that_the_trace_alone_has_seen_counts_unless_it_was_for_a_moment(
+    stopped_ns: int, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """strace stops a child of its own for 10 µs, to see whether it can."""
+    monkeypatch.setattr(RunTrace, "end", lambda trace, ended_ns: TraceWindow(0, 9, {}, (), stopped_ns=stopped_ns))
+    (judged,) = _ran(RunOptions(argv=("sleep", "0.05"), machine=_MACHINE)).repetitions
+    assert (ReasonKind.STOPPED in [reason.kind for reason in judged.verdict.reasons]) is is_told
+
+
 def test_what_a_trace_told_is_let_go_as_well_and_that_there_was_one_is_kept() -> None:
     (judged,) = _ran(RunOptions(argv=("true",), machine=_MACHINE)).repetitions
     time_of_others = TracedTime(_CPU, TracedSource(Kind.THREAD, "hog"), 5, 1, 0, 5)
