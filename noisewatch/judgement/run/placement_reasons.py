@@ -19,7 +19,7 @@ _MOVED_UNSEEN = "its threads moved more often than the looks saw: where they ran
 
 
 def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunReason], list[RunReason]]:
-    """Threads that went to another memory node or kind of core; and apart, as its own, those that had to share a CPU.
+    """Threads that went to another memory node or kind of core, and who held some; and apart, those that shared a CPU.
 
     The command's own threads on one CPU are no noise of the machine, and repeating it helps little.
     """
@@ -27,6 +27,7 @@ def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunRea
     for thread in weighty_threads(placement):
         moves = {ReasonKind.NODE_CHANGED: thread.node_moves, ReasonKind.CORES_CHANGED: thread.kind_moves}
         moved += (RunReason(kind=kind, name=thread.name, pid=thread.tid) for kind, count in moves.items() if count)
+    moved += (RunReason(kind=ReasonKind.DEBUGGED, name=each, pid=pid) for pid, each in sorted(placement.debuggers))
     return moved, list(_stacked(placement, length_ns))
 
 

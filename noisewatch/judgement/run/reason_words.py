@@ -23,6 +23,7 @@ _MARKS = {
 _MOST_NAMED = 3
 _SUMMED = frozenset({ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL})
 _DEEDS = {
+    ReasonKind.DEBUGGED: " stopped it, as a debugger does",
     ReasonKind.NODE_CHANGED: " moved to another memory node",
     ReasonKind.CORES_CHANGED: " moved to another kind of core",
     ReasonKind.STACKED: " had to share, with another target CPU free,",

@@ -27,6 +27,7 @@ class ReasonKind(StrEnum):
     PAUSED = "paused"  # the whole machine stood still
     STOPPED = "stopped"  # by a signal, as with Ctrl-Z
     FROZEN = "frozen"  # with its control group
+    DEBUGGED = "debugged"  # by somebody else's debugger, or tracer of system calls
     NODE_CHANGED = "node-changed"  # a thread of the command moved to another memory node
     CORES_CHANGED = "cores-changed"  # and to another kind of core
     STACKED = "stacked"  # threads of the command shared a target CPU while another one was free

@@ -29,6 +29,7 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.PAUSED: "Ask whoever runs the virtual machine what pauses it: snapshots, backups, live migration.",
     ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",
     ReasonKind.FROZEN: "Let nobody freeze its control group (cgroup.freeze, docker pause) meanwhile.",
+    ReasonKind.DEBUGGED: "Let nobody attach a debugger, or a tracer of system calls, while it is measured.",
     ReasonKind.NODE_CHANGED: "Keep it on one memory node (--cpus, or numactl).",
     ReasonKind.CORES_CHANGED: "Keep it on one kind of core (--cpus).",
 }

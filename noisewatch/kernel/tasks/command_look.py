@@ -9,6 +9,7 @@ from noisewatch.kernel.tasks.files import parse_stat, thread_times
 from noisewatch.records import dataclass
 
 _READY = "R"
+_TRACED = "t"
 _STOPPED = "T"  # by a signal; with a debugger it is t
 
 
@@ -40,18 +41,25 @@ class ThreadLook:
         """Whether a signal has stopped it."""
         return self.state == _STOPPED
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a debugger has stopped it."""
+        return self.state == _TRACED
+
 
 @dataclass(frozen=True, slots=True)
 class CommandLook:
     """All threads that are known, by number. Those that had no turn are as an earlier look found them.
 
-    `reason`: why some may be missing; None where all were listed.
+    `reason`: why some may be missing; None where all were listed. `debuggers` follow some of them, and are none
+    themselves: number and name.
     """
 
     taken_at_ns: int
     threads: Mapping[int, ThreadLook]
     without_turn: frozenset[int] = frozenset()
     reason: str | None = None
+    debuggers: frozenset[tuple[int, str]] = frozenset()
 
 
 def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migrations: int | None = None) -> ThreadLook:

@@ -12,17 +12,20 @@ from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
+from itertools import islice
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.tasks.children import descendants_in, parents_in, parse_children
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook, look_from
-from noisewatch.kernel.tasks.files import read_migrations, read_schedstat
+from noisewatch.kernel.tasks.files import parse_tracer, read_migrations, read_schedstat
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.machine import Machine
 from noisewatch.records import dataclass
+from noisewatch.text import clean
 
 BUDGET_NS = 2_000_000  # of CPU time a look: 2 % of a housekeeping CPU, ten times a second
+_MOST_ASKED = 8  # threads, for their debugger, in a look
 _AT_ONCE = 64  # threads that are read before the budget is looked at
 _NO_CHILDREN = "this kernel tells no children (CONFIG_PROC_CHILDREN): what started since the last full look is missing"
 
@@ -34,6 +37,11 @@ class _Thread:
     schedstat: bytes | None  # None where this kernel has none
     look: ThreadLook
     ran: bool = True  # between the last two looks
+
+    @property
+    def is_first(self) -> bool:
+        """Of its process."""
+        return self.look.tid == self.look.pid
 
     @property
     def is_asked_for_stat(self) -> bool:
@@ -99,7 +107,31 @@ class CommandThreadReader:
             done += _AT_ONCE
             self._add_pending(until_ns)
         looks = {tid: thread.look for tid, thread in self._threads.items()}
-        return CommandLook(taken_at_ns, looks, frozenset(order[done:]).intersection(looks), self._reason)
+        without_turn = frozenset(order[done:]).intersection(looks)
+        return CommandLook(taken_at_ns, looks, without_turn, self._reason, self._debuggers())
+
+    def _debuggers(self) -> frozenset[tuple[int, str]]:
+        """Strangers that follow threads which they hold, or which are the first of a process and have run; with names.
+
+        None where not all that are own are known.
+        """
+        if self._pending or self._listed or self._reason is not None:
+            return frozenset()
+        asked = (each for each in self._threads.values() if each.look.is_held or (each.ran and each.is_first))
+        found = {self._tracer(thread.folder) for thread in islice(asked, _MOST_ASKED)}
+        return frozenset((tid, self._name(tid)) for tid in found - {0} - self._threads.keys())
+
+    def _tracer(self, folder: str) -> int:
+        try:
+            return parse_tracer(self._machine.read_bytes(f"{folder}/status").decode("utf-8", "replace"))
+        except (Unreadable, Malformed):
+            return 0
+
+    def _name(self, tid: int) -> str:
+        try:
+            return clean(self._machine.read_bytes(f"/proc/{tid}/comm").decode("utf-8", "replace").rstrip("\n"))
+        except Unreadable:
+            return "?"
 
     def _in_order(self) -> list[int]:
         """By turns first those that ran and first the others."""

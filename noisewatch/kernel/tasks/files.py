@@ -31,6 +31,7 @@ _SCHED_DEADLINE = 6  # in linux/sched.h
 _LONGEST_COMMAND = 4096  # bytes; a path is never longer
 _ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
 # With a line end before them, as a pattern that begins with letters is looked for ten times as quickly:
+_TRACER = regex(r"\nTracerPid:\t(\d{1,10})$", re.MULTILINE | re.ASCII)
 _ALLOWED = regex(r"\nCpus_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
 _MIGRATIONS = regex(r"\nse\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n")
 
@@ -111,6 +112,14 @@ def parse_allowed(status: str) -> CpuSet:
     if match is None:
         raise Malformed("a line `Cpus_allowed_list: 0-1`", status[-20:])
     return parse_nonempty_cpu_list(match[1])
+
+
+def parse_tracer(status: str) -> int:
+    """The thread of whoever debugs it, 0 where nobody does. Raises Malformed."""
+    match = _TRACER.search(f"\n{status}")
+    if match is None:
+        raise Malformed("`TracerPid: 0`", status[:40])
+    return int(match[1])
 
 
 def parse_migrations(sched: str) -> int:

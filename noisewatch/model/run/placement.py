@@ -76,7 +76,7 @@ class Placement:
     kernel did not tell how often: there they may have been on any CPU. Both only count where each look asks for that.
 
     `traced_share`: the threads' times and moves are those of a trace, which is sure of that part of the CPU time; None
-    where they are those of the looks.
+    where they are those of the looks. `debuggers` that it has not started had stopped threads: number and name.
     """
 
     target: CpuSet
@@ -94,6 +94,7 @@ class Placement:
     reason: str | None = None  # why threads may be missing
     spread: SpreadThreads | None = None  # None where they were not to be
     traced_share: float | None = None
+    debuggers: frozenset[tuple[int, str]] = frozenset()
 
     @property
     def is_traced(self) -> bool:

@@ -59,6 +59,7 @@ class PlacementTally:
         self._stacks = _Stacks()
         self._reason: str | None = None
         self._stopped_ns = 0
+        self._debuggers: frozenset[tuple[int, str]] = frozenset()
         self._last: tuple[int, bool] | None = None  # when the look before was, and whether a thread was stopped
 
     @property
@@ -75,6 +76,7 @@ class PlacementTally:
                 self._add_thread(now)
         self._add_stacks(look)
         self._add_stop(look)
+        self._debuggers |= look.debuggers
         self._looks += 1
         self._reason = self._reason or look.reason
 
@@ -168,6 +170,7 @@ class PlacementTally:
             hidden_ns=self._hidden_ns,
             uncounted_ns=self._uncounted_ns,
             reason=self._reason,
+            debuggers=self._debuggers,
         )
 
     def _placed(self, thread: _Thread) -> ThreadPlacement:

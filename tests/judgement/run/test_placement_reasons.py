@@ -9,6 +9,7 @@ import pytest
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
+from noisewatch.judgement.run.reason_words import describe_reason
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
 from noisewatch.judgement.run.repetition_verdict import with_placement
 from noisewatch.kernel.cpus.topology import CpuPlace
@@ -50,6 +51,15 @@ def test_a_thread_that_went_to_another_node_disturbed_the_repetition_and_is_name
 def test_a_thread_that_went_to_another_kind_of_core_did_too() -> None:
     placement = placed([thread_look(9, 1, 5)], [thread_look(9, 2, 50)], places=TWO_KINDS)
     assert _kinds(placement) == ([ReasonKind.CORES_CHANGED], [])
+
+
+def test_a_stranger_that_debugged_it_disturbed_it_and_is_named() -> None:
+    tally = PlacementTally(ALL, ONE_NODE)
+    for debuggers in (frozenset({(77, "strace")}), frozenset[tuple[int, str]]()):
+        tally.add(CommandLook(0, by_tid(thread_look(9)), debuggers=debuggers))
+    (reason,), own = placement_reasons(tally.placement(NOWHERE_ELSE), SECOND_NS)
+    assert describe_reason(reason) == "strace (pid 77) stopped it, as a debugger does"
+    assert (reason.kind, own) == (ReasonKind.DEBUGGED, [])
 
 
 def test_a_move_within_a_node_is_no_disturbance() -> None:

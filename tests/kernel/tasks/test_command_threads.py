@@ -62,6 +62,32 @@ def test_stat_of_a_thread_that_was_ready_is_read_before_its_time() -> None:
     assert machine.reads == ["/proc/9/task/9/stat", "/proc/9/task/9/schedstat"]
 
 
+def _held_by(tracer: int, state: str = "t") -> dict[str, str]:
+    files = thread_files(9, state=state, children="11 ") | thread_files(11) | {"/proc/77/comm": "strace\n"}
+    return files | {"/proc/9/task/9/status": f"Name:\tbench\nTracerPid:\t{tracer}\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "debuggers"),
+    [
+        (_held_by(77), {(77, "strace")}),
+        (_held_by(78), {(78, "?")}),  # it has gone
+        (_held_by(11), set()),  # the command's own
+        (_held_by(0), set()),
+        (_held_by(77, "R"), {(77, "strace")}),
+    ],
+)
+def test_a_stranger_that_debugs_it_is_told(files: Files, debuggers: set[tuple[int, str]]) -> None:
+    (look,) = _looks(files)
+    assert look.debuggers == debuggers
+
+
+def test_who_may_be_the_commands_own_is_no_stranger() -> None:
+    """What the first thread has started is not known here."""
+    (look,) = _looks(without(_held_by(77), "/proc/9/task/9/children"))
+    assert look.debuggers == frozenset()
+
+
 def test_threads_that_a_process_starts_later_are_found() -> None:
     before = thread_files(9, ran_ns=1)
     after = thread_files(9, ran_ns=2, threads=2) | thread_files(9, 10, cpu=3)
