@@ -25,15 +25,11 @@ from noisewatch.units import describe_ns
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
 _HELD_UP_NS = 100_000_000  # ticks tell it from what they miss anyway: 20 ms in seconds on this kernel
 _SEEN_LATE_NS = 200_000  # to be woken takes some 50 µs on an idle CPU; each repetition has that in it
-_WOKEN_NS = (
-    500_000  # by so much behind each end an idle CPU of a virtual machine may wake (200 to 350 µs on Linux 6.18)
-)
 _STOOD_STILL = "the whole machine stood still: its hypervisor had paused it, or firmware had it"
 _HELD_UP = "noisewatch did not run for {}{}: whether the machine stood still is not known"
 _STOPPED_TOO = "noisewatch did not run for {}{}: whether the command was stopped too is not known"
 _WAS_FREE = ", though its CPU was free"
 _LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
-_LATE_BY_TRACE = "its end was seen {} late: so long before, by the trace, the last of its threads had left its CPU"
 _MAYBE_LATE = (
     "whether its end was seen late is not known: this kernel does not count how long noisewatch waited for a CPU "
     "(/proc/PID/schedstat)"
@@ -98,23 +94,12 @@ def _paging(snapshot: Snapshot) -> Mapping[str, int] | None:
 def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
     """Why nobody can say when it ended: noisewatch itself may have had to wait for a CPU; None where that is known.
 
-    Whatever else kept noisewatch, the trace tells, unless the command may have ended on a CPU that was not traced.
     Behind its end a command uses no CPU, but for what it left running: what it left unused bounds what is not counted.
     """
     late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS)
-    traced_ns = _late_by_trace_ns(repetition)
-    if traced_ns > max(most_ns, _WOKEN_NS, late_ns or 0):
-        return _LATE_BY_TRACE.format(describe_ns(traced_ns))
     if late_ns is None:
         return _MAYBE_LATE if _unused_ns(repetition) + repetition.use.left_ns > most_ns else None
     return _LATE.format(describe_ns(late_ns)) if late_ns > most_ns else None
-
-
-def _late_by_trace_ns(repetition: Repetition) -> int:
-    window, allowed = repetition.trace, repetition.allowed
-    if isinstance(window, str) or window.own_until_ns is None or allowed is None or not allowed <= window.traced:
-        return 0
-    return max(repetition.ended_ns - window.own_until_ns, 0)
 
 
 def _held_up_words(repetition: Repetition) -> tuple[str, str]:

@@ -45,7 +45,6 @@ class CommandTimes:
         self.cut_cpus: frozenset[int] = frozenset()  # of which more happened than could be kept
         self._functions = functions
         self._own_ns: Counter[int] = Counter()
-        self._own_until_ns = began_ns
         self._doubt_ns = 0
         self._totals: dict[_Key, _Total] = {}
         self._threads: dict[int, Thread] = {}
@@ -78,7 +77,6 @@ class CommandTimes:
                     doubt_ns = max(min(sure_ns, stop_ns) - begin_ns, 0)
             if is_own and source.kind == Kind.THREAD:
                 self._own_ns[trace.cpu] += stop_ns - begin_ns
-                self._own_until_ns = max(self._own_until_ns, stop_ns)
                 self.places.add(source.number, source.name, trace.cpu, begin_ns, stop_ns)
                 self._doubt_ns += doubt_ns
             else:
@@ -111,7 +109,6 @@ class CommandTimes:
             threads=self.places.threads,
             other_threads_ns=self.places.other_ns,
             stopped_ns=self.places.stopped_ns(ended_ns),
-            own_until_ns=self._own_until_ns,
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:

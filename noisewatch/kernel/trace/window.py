@@ -38,8 +38,7 @@ class TraceWindow:
     """Nothing was lost of it. `times` is what others had, `own_ns_by_cpu` what the command's threads had: each of the
     `threads`, and `other_threads_ns` of those that are not told apart.
 
-    For `stopped_ns` a signal had stopped one of the command's threads, until it ran again on one of the CPUs. Up to
-    `own_until_ns` one of them had one of the CPUs, and none later; None is unknown.
+    For `stopped_ns` a signal had stopped one of the command's threads, until it ran again on one of the CPUs.
 
     For `doubt_ns` of the command's time it may have been others: some kernels do not tell of all switches. `untold` is
     what this one has no events for.
@@ -54,7 +53,6 @@ class TraceWindow:
     threads: tuple[TracedThread, ...] = ()
     other_threads_ns: int = 0
     stopped_ns: int = 0
-    own_until_ns: int | None = None
 
     @property
     def traced(self) -> CpuSet:

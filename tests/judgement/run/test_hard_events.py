@@ -6,17 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.cpus import CpuSet
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel, QuotaThrottling
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.kernel.trace.window import TraceWindow
 from noisewatch.model.interval.clock_shift import ClockShift
 from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.repetition import Repetition
 from tests.written.quiet_machine import CPUS, quiet_files, stat_file
 from tests.written.repetitions import MS, judge, ran, repeat
-from tests.written.trace_windows import traced
 
 _CORE = f"{CPUS}/cpu2/thermal_throttle/core_throttle_count"
 _VMSTAT = "/proc/vmstat"
@@ -247,30 +244,6 @@ def test_an_end_that_was_seen_late_is_unknown() -> None:
     assert "up to 6" in verdict.unknowns[0]
     short = repeat(ran(), ran({2: 9}, 0.01), seconds=0.01, own_ms=9)
     assert judge(replace(short, seen_late_ns=MS // 10)).outcome == RunOutcome.UNDISTURBED
-
-
-def test_an_end_that_was_seen_late_by_the_trace_is_unknown_whatever_kept_noisewatch() -> None:
-    """It had not waited for a CPU: its hypervisor may have run something else."""
-    assert [_ended_before(ms).outcome for ms in (4, 6)] == [RunOutcome.UNDISTURBED, RunOutcome.UNKNOWN]
-    assert "seen 6 ms late" in _ended_before(6).unknowns[0]
-
-
-def test_to_wake_up_takes_its_time_behind_each_end() -> None:
-    short = repeat(ran(), ran({2: 9}, 0.01), seconds=0.01, own_ms=9)
-    outcomes = [_ended_before(ms, of=short).outcome for ms in (0.4, 0.6)]
-    assert outcomes == [RunOutcome.UNDISTURBED, RunOutcome.UNKNOWN]
-
-
-def test_who_may_have_ended_on_another_cpu_was_not_seen_late_by_the_trace() -> None:
-    assert _ended_before(6, allowed=frozenset({1, 2})).outcome == RunOutcome.UNDISTURBED
-
-
-def _ended_before(ms: float, allowed: CpuSet = frozenset({2}), of: Repetition | None = None) -> RepetitionVerdict:
-    repetition = traced(replace(of or _quiet(), allowed=allowed), own_ms=9 if of else 900)
-    assert isinstance(repetition.trace, TraceWindow)
-    own_until_ns = repetition.ended_ns - round(ms * MS)
-    window = replace(repetition.trace, own_until_ns=own_until_ns)
-    return judge(replace(repetition, trace=window))
 
 
 def test_an_end_of_which_nobody_knows_how_late_it_was_seen_is_unknown_unless_the_command_ran_until_then() -> None:

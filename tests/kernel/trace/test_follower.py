@@ -42,20 +42,6 @@ def test_what_was_before_and_what_comes_after_the_command_is_not_in_it() -> None
     assert (own_us(window), times_of_others(window)) == (750, {"hog": 50 + 100})
 
 
-def test_it_is_told_when_the_last_of_its_threads_had_a_cpu() -> None:
-    with followed_trace() as followed:
-        followed.on_others((10, born(COMMAND, BEFORE)), (200, born(CHILD, COMMAND)))
-        followed.on_target(
-            (20, switch("run", COMMAND)),
-            (400, switch("child", CHILD, COMMAND)),
-            (700, switch("hog", HOG, CHILD)),
-        )
-        followed.begin(100)
-        window = followed.end(1000)
-        assert isinstance(window, TraceWindow)
-        assert window.own_until_ns == followed.at(700)
-
-
 def test_who_has_the_cpu_when_nothing_happens_any_more_has_it_to_the_end() -> None:
     with followed_trace() as followed:
         followed.on_others((10, born(COMMAND, BEFORE)))
