@@ -12,6 +12,17 @@ from tests.fleet.shipped import write_shipped
 STABLE, UNSTABLE, WRONG, UNKNOWN, NOT_IN_TIME = 0, 1, 2, 3, 4  # what preflight ends with
 NOT_INSTALLED = 127
 _RAN_OUT = "hog (pid 900)\nnoisewatch: UNKNOWN - 0 block, 1 unknown (1 blocking) (CPUs 2-3, profile micro, exit 4)\n"
+# What preflight ends with, `on_unknown` of the settings, and whether the job starts.
+STARTS = [
+    (STABLE, "fail", True),
+    (UNSTABLE, "fail", False),
+    (UNSTABLE, "run", False),
+    (UNKNOWN, "fail", False),
+    (UNKNOWN, "run", True),
+    (NOT_IN_TIME, "run", False),
+    (WRONG, "run", False),
+    (NOT_INSTALLED, "run", False),
+]
 # What noisewatch tells at the end of a `--wait` without quiet, `on_unknown` of the settings, and what that comes to.
 ENDS_OF_WAITS = [
     (_RAN_OUT, "run", STABLE),

@@ -8,17 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.integrations.gate import (
-    ENDS_OF_WAITS,
-    NOT_IN_TIME,
-    NOT_INSTALLED,
-    STABLE,
-    UNKNOWN,
-    UNSTABLE,
-    WRONG,
-    Gate,
-    run_as,
-)
+from tests.integrations.gate import ENDS_OF_WAITS, NOT_IN_TIME, STABLE, STARTS, UNSTABLE, Gate, run_as
 
 _REFUSED = 75
 # internal/job/hook/wrapper.go, with `env` in place of `buildkite-agent env dump`.
@@ -47,19 +37,7 @@ def _hook(gate: Gate, step: str = "bench") -> subprocess.CompletedProcess[str]:
     return run_as([gate.folder / "wrapper"], variables, gate.folder)
 
 
-@pytest.mark.parametrize(
-    ("status", "on_unknown", "starts"),
-    [
-        (STABLE, "fail", True),
-        (UNSTABLE, "fail", False),
-        (UNSTABLE, "run", False),
-        (UNKNOWN, "fail", False),
-        (UNKNOWN, "run", True),
-        (NOT_IN_TIME, "run", False),
-        (WRONG, "run", False),
-        (NOT_INSTALLED, "run", False),
-    ],
-)
+@pytest.mark.parametrize(("status", "on_unknown", "starts"), STARTS)
 def test_a_job_goes_on_where_the_machine_is_known_to_be_quiet(
     gate: Gate, status: int, on_unknown: str, starts: bool
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integrations.gate import NOT_IN_TIME, NOT_INSTALLED, STABLE, UNKNOWN, UNSTABLE, WRONG, Gate, run_as
+from tests.integrations.gate import NOT_IN_TIME, STABLE, STARTS, UNKNOWN, UNSTABLE, WRONG, Gate, run_as
 
 _HOOK = "noisewatch-job-started.sh"
 _ANNOTATION = "::error title=noisewatch%3A tasks-on-target::hog (pid 900)\n"
@@ -30,19 +30,7 @@ def _start(gate: Gate, job: str = "bench") -> subprocess.CompletedProcess[str]:
     return run_as(["/bin/bash", "-e", gate.folder / _HOOK], {"GITHUB_JOB": job}, workspace)
 
 
-@pytest.mark.parametrize(
-    ("status", "on_unknown", "starts"),
-    [
-        (STABLE, "fail", True),
-        (UNSTABLE, "fail", False),
-        (UNSTABLE, "run", False),
-        (UNKNOWN, "fail", False),
-        (UNKNOWN, "run", True),
-        (NOT_IN_TIME, "run", False),
-        (WRONG, "run", False),
-        (NOT_INSTALLED, "run", False),
-    ],
-)
+@pytest.mark.parametrize(("status", "on_unknown", "starts"), STARTS)
 def test_a_job_starts_where_the_machine_is_known_to_be_quiet(
     gate: Gate, status: int, on_unknown: str, starts: bool
 ) -> None:

@@ -9,17 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.integrations.gate import (
-    ENDS_OF_WAITS,
-    NOT_IN_TIME,
-    NOT_INSTALLED,
-    STABLE,
-    UNKNOWN,
-    UNSTABLE,
-    WRONG,
-    Gate,
-    run_as,
-)
+from tests.integrations.gate import ENDS_OF_WAITS, NOT_IN_TIME, STABLE, STARTS, UNSTABLE, Gate, run_as
 
 _BUILD, _SYSTEM = 41, 42  # of the runner's choice: "it can change in any release"
 _RUNNER = {"BUILD_FAILURE_EXIT_CODE": str(_BUILD), "SYSTEM_FAILURE_EXIT_CODE": str(_SYSTEM)}
@@ -36,19 +26,7 @@ def _prepare(gate: Gate, *arguments: str | Path, job: str = "bench") -> subproce
     return run_as(command, {**_RUNNER, "CUSTOM_ENV_CI_JOB_NAME": job}, gate.folder)
 
 
-@pytest.mark.parametrize(
-    ("status", "on_unknown", "starts"),
-    [
-        (STABLE, "fail", True),
-        (UNSTABLE, "fail", False),
-        (UNSTABLE, "run", False),
-        (UNKNOWN, "fail", False),
-        (UNKNOWN, "run", True),
-        (NOT_IN_TIME, "run", False),
-        (WRONG, "run", False),
-        (NOT_INSTALLED, "run", False),
-    ],
-)
+@pytest.mark.parametrize(("status", "on_unknown", "starts"), STARTS)
 def test_a_noisy_machine_is_a_failure_of_the_system(gate: Gate, status: int, on_unknown: str, starts: bool) -> None:
     gate.judged(status, "hog (pid 900)\n")
     gate.set(f"on_unknown={on_unknown}")
