@@ -1,4 +1,4 @@
-"""A trace that is followed, in pages as the kernel writes them. CPU 1 is traced."""
+"""A trace that is followed, in pages as the kernel writes them. CPU 1 is traced, or several are."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class FollowedTrace:
         self.buffers = _WrittenBuffers.made.pop()
         self.began_ns = time.monotonic_ns()
 
-    def on_target(self, *events: tuple[int, bytes], is_after_loss: bool = False) -> None:
-        self._put(self.buffers.happened, 1, events, is_after_loss)
+    def on_target(self, *events: tuple[int, bytes], cpu: int = 1, is_after_loss: bool = False) -> None:
+        self._put(self.buffers.happened, cpu, events, is_after_loss)
 
     def on_others(self, *events: tuple[int, bytes], cpu: int = 0, is_after_loss: bool = False) -> None:
         self._put(self.buffers.started, cpu, events, is_after_loss)
@@ -84,8 +84,9 @@ class FollowedTrace:
 
 
 @contextmanager
-def followed_trace() -> Iterator[FollowedTrace]:
-    with TraceFollower(frozenset({1}), frozenset({0, 1}), Tracer.EVENTS, _WrittenBuffers) as follower:
+def followed_trace(*cpus: int) -> Iterator[FollowedTrace]:
+    traced = frozenset(cpus or {1})
+    with TraceFollower(traced, traced | {0}, Tracer.EVENTS, _WrittenBuffers) as follower:
         followed = FollowedTrace(follower)
         until_ns = followed.at(5000)
         while time.monotonic_ns() < until_ns:  # all that is written has happened

@@ -202,3 +202,23 @@ def test_what_the_command_has_left_running_may_have_the_cpu() -> None:
         followed.on_target((20, switch("run", COMMAND)), (300, switch("left", os.getpid(), COMMAND)))
         followed.begin(100)
         assert own_us(followed.end(1000)) == 900
+
+
+def test_moves_are_in_order_of_time_though_one_cpu_is_read_further_than_another() -> None:
+    """Of CPU 1 a look finds what happens right behind it; what CPU 2 had before that comes with the next one."""
+    with followed_trace(1, 2) as followed:
+        followed.on_others((10, born(COMMAND, BEFORE)))
+        followed.on_target((20, switch("idle", 0)), cpu=2)
+        followed.on_target(
+            (20, switch("run", COMMAND)),
+            (300, switch("idle", 0, COMMAND)),
+            (600_000, switch("run", COMMAND)),
+            (600_100, switch("idle", 0, COMMAND)),
+        )
+        followed.begin(100)
+        followed.follower.look()
+        followed.on_target((500_000, switch("run", COMMAND)), (500_100, switch("idle", 0, COMMAND)), cpu=2)
+        window = followed.end(700_000)
+    assert isinstance(window, TraceWindow), window
+    (thread,) = window.threads
+    assert thread.moves == {(1, 2): 1, (2, 1): 1}
