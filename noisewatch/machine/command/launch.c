@@ -80,7 +80,12 @@ static int pin(struct plan *plan) {
     return memcmp(plan->seen, plan->cpus, sizeof plan->cpus) == 0 ? 0 : -1;
 }
 
-/* What went wrong with the last candidate that is there at all, as execvp(3) has it. */
+/* Return whether a folder of PATH that may not be searched hides the candidate: it is absent then, as to every shell. */
+static int is_hidden(const struct plan *plan, const char *path) {
+    return strchr(plan->argv[0], '/') == NULL && access(path, F_OK) != 0;
+}
+
+/* Return the error of the last candidate that exists, as execvp(3) does. */
 static int run_first(const struct plan *plan) {
     int found = ENOENT;
     for (char **path = plan->paths; *path != NULL; path++) {
@@ -90,7 +95,7 @@ static int run_first(const struct plan *plan) {
             execve(plan->shell_argv[0], plan->shell_argv, plan->environment);
         }
         if (errno == EACCES)
-            found = EACCES;
+            found = is_hidden(plan, *path) ? found : EACCES;
         else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT)
             return errno;
         else if (path == plan->paths && path[1] == NULL)

@@ -241,12 +241,14 @@ def _used() -> tuple[int, ...]:
 
 
 def _run_first(paths: tuple[bytes, ...], argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
-    """Becomes the first of them that can be run. Raises OSError, chosen as execvp(3) would."""
+    """Replace this process by the first path that can be run. Raise OSError, chosen as execvp(3) chooses it."""
     found = _failed(errno.ENOENT)
     for path in paths:
         try:
             _run(path, argv, environment)
         except OSError as error:
+            if error.errno == errno.EACCES and b"/" not in argv[0] and not os.access(path, os.F_OK):
+                continue  # in a folder that may not be searched: absent, as to every shell
             if error.errno == errno.EACCES or len(paths) == 1:
                 found = error
             elif error.errno not in _NOT_FOUND:

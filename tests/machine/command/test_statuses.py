@@ -75,7 +75,22 @@ def test_what_cannot_be_run_ends_as_with_env(core: str, command: str, status: in
     ran = run(wrapped(core, [command]))
     assert (ran.returncode, ran.stdout) == (status, "")
     assert words in ran.stderr
-    assert run(["env", command]).returncode == (status if command else 127)
+    assert run(["env", command], env={"PATH": os.defpath}).returncode == (status if command else 127)
+
+
+@each_core
+def test_a_folder_of_the_path_that_may_not_be_searched_has_no_command(core: str, tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    (locked / "tool").write_text("#!/bin/sh\n")
+    (locked / "tool").chmod(0o755)
+    locked.chmod(0)
+    options = {} if os.getuid() else {"user": [65534, 65534, []]}  # nothing is locked for root
+    for path in (f"{locked}", f"{locked}:{tmp_path}/none", f"{tmp_path}/none:{locked}"):
+        ran = run(wrapped(core, ["tool"], **options), env=os.environ | {"PATH": path})
+        assert (ran.returncode, "cannot run 'tool': no such file" in ran.stderr) == (127, True)
+    assert run(wrapped(core, [f"{locked}/tool"], **options)).returncode == 126
+    locked.chmod(0o700)
 
 
 @each_core
