@@ -36,10 +36,13 @@ def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener:
 
 
 def _loud(window: Interval) -> Iterator[str]:
-    """Who used a CPU that ought to be quiet."""
+    """Yield the threads that used a CPU which has to be quiet, the largest first."""
     case = Case(window.after)
     for cpu in sorted(case.target | case.siblings):
         share = window.busy_share(cpu)
         if share is None or share > _LOUD_SHARE:
-            names = [printable(each.name) for each in threads_of(window, cpu)[:1]]
-            yield f"{names[0] if names else 'somebody'} on CPU {cpu}"
+            threads = threads_of(window, cpu)
+            loud = [thread for thread in threads if (thread.share or 0) > _LOUD_SHARE] or threads[:1]
+            yield from (f"{printable(thread.name)} on CPU {cpu}" for thread in loud)
+            if not loud:
+                yield f"an unknown task on CPU {cpu}"
