@@ -9,7 +9,6 @@ from noisewatch.surfaces.tui.state.screen_model import SCREENS
 
 # What a key does elsewhere than on most screens follows behind `; `, with the screen's name.
 BINDINGS = [
-    Binding("q", "quit", "quit, close", priority=True),
     Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
     Binding("space", "freeze", "freeze, play"),
     Binding("less_than_sign", "speed(-1)", "play slower"),
@@ -54,6 +53,7 @@ BINDINGS = [
     Binding("k", "scroll_or_choose", "a row up; map: noise, clock or heat"),
     Binding("pagedown", "scroll(10)", "scroll"),
     Binding("pageup", "scroll(-10)", "scroll"),
+    Binding("q", "quit", "quit, close", priority=True),  # last in the palette, whose first row Enter runs
 ]
 SCROLLING = frozenset(key for each in BINDINGS if each.action.startswith("scroll") for key in each.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})

@@ -53,6 +53,22 @@ def test_quit_in_the_palette_ends_the_program_whatever_is_open() -> None:
     assert app.model.has_opened
 
 
+def test_enter_in_a_palette_that_was_just_opened_does_not_end_the_program() -> None:
+    rows: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await _ask(app, pilot, "")
+        options = app.screen.query_one(CommandList)
+        await until(pilot, lambda: options.option_count > 20)
+        rows.extend(str(option.prompt) for option in options.options)
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert app.return_code is None
+
+    with_monitor(steps)
+    assert "quit" in rows[-1]
+
+
 @pytest.mark.parametrize("quantity", ["heat", "clock"])
 def test_the_palette_opens_the_map_with_the_quantity_that_was_asked_for(quantity: str) -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from textual.events import Key
+from textual.keys import Keys
 from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
@@ -266,6 +267,31 @@ def test_q_closes_what_is_opened_on_a_screen_before_it_leaves(place: str, openin
     access = MachineAccess(lambda: WrittenMachine(quiet_files()))
     assert with_monitor(press, size=SIZE, access=access).return_code == 0
     assert looks == [True, False]
+
+
+@pytest.mark.parametrize(("place", "ending"), [(Screen.OVERVIEW, {"q", "ctrl+q", "ctrl+c"}), (TYPING, {"ctrl+c"})])
+def test_no_other_key_ends_the_program(
+    place: str, ending: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    key = ""
+    keys = {key.value for key in Keys} | {chr(code) for code in range(ord("!"), ord("~") + 1)}
+    ended: set[str] = set()
+
+    class Staying(MonitorApp):
+        def exit(self, *_arguments: object, **_options: object) -> None:
+            ended.add(key)
+
+    async def press_all(app: MonitorApp, pilot: Pilot[None]) -> None:
+        nonlocal key
+        for key in sorted(keys):
+            _begin(app, place)
+            await _press(app, pilot, key)
+            while len(app.screen_stack) > 1:
+                await app.pop_screen()
+
+    with_monitor(press_all, size=SIZE, kind=Staying)
+    assert ended == ending
 
 
 def test_while_a_filter_is_typed_only_ctrl_c_leaves() -> None:
