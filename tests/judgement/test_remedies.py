@@ -56,7 +56,7 @@ def test_an_interrupt_is_moved_to_the_housekeeping_cpus_and_back() -> None:
 def test_where_irqbalance_would_move_it_back_it_is_told_to_spare_the_target() -> None:
     free = {"/proc/cmdline": "quiet\n", f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n"}
     partition = {"/sys/fs/cgroup/cpuset.cpus.isolated": "2-3\n"}
-    running = process(800, "irqbalance", 0, 5)
+    running = process(800, "irqbalance", 0, 5) | {"/proc/800/environ": "LANG=C\0"}
     assert _commands(_culprit("irq", irq=24), _case(free | partition | running))[1] == (
         "add to the kernel command line and reboot: irqaffinity=0-1; "
         "IRQBALANCE_BANNED_CPULIST=2-3 in /etc/default/irqbalance or /etc/sysconfig/irqbalance"

@@ -16,6 +16,7 @@ from noisewatch.kernel.frequency.heat import Cooling, read_cooling
 from noisewatch.kernel.frequency.idle import Idle, read_idle
 from noisewatch.kernel.frequency.limits import FrequencyCap, read_frequency_caps
 from noisewatch.kernel.frequency.power_supply import MainsPower, read_mains_power
+from noisewatch.kernel.interrupts.irqbalance import Irqbalance, read_irqbalance
 from noisewatch.kernel.interrupts.irqs import Irqs, read_irqs
 from noisewatch.kernel.interrupts.packet_steering import PacketSteering, read_packet_steering
 from noisewatch.kernel.interrupts.table import Interrupts
@@ -34,6 +35,7 @@ from noisewatch.kernel.system.release import read_livepatches, read_uptime
 from noisewatch.kernel.tasks.affinities import Services, Workqueues, read_services, read_workqueues
 from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process, read_why_hidden
 from noisewatch.kernel.tasks.sessions import Sessions, read_sessions
+from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.kernel.trace.active import Tracing, read_event_sources, read_tracing
 from noisewatch.records import dataclass
 
@@ -67,6 +69,7 @@ class Settings:
     read_at_ns: int
     topology: Mapping[int, CpuPlace]
     irqs: Irqs | None
+    irqbalance: Irqbalance
     clock_source: ClockSource
     mains_power: MainsPower
     frequency: Frequency
@@ -103,6 +106,7 @@ def read_settings(
     release: str | None,
     target: CpuSet,
     cgroup: Cgroup,
+    tasks: Tasks | None,
     previous: Settings | None = None,
 ) -> Settings:
     """The settings now; what is many files a CPU is read for the target CPUs alone."""
@@ -110,6 +114,7 @@ def read_settings(
         read_at_ns=now_ns,
         topology=topology,
         irqs=read_irqs(reader, interrupts, release, previous.irqs if previous is not None else None),
+        irqbalance=read_irqbalance(reader, tasks),
         clock_source=read_clock_source(reader),
         mains_power=read_mains_power(reader),
         frequency=frequency,

@@ -1,9 +1,9 @@
 """What a recording leaves out, so that it can be attached to a bug report.
 
-Command lines of processes and users are never read in the first place. What is left is the host's name, and
-what may stand beside what matters: addresses and passwords in the kernel's command line, the mounts and crontabs, user
-numbers in the status of processes. A crontab (https://man7.org/linux/man-pages/man5/crontab.5.html) keeps schedules,
-and the names of what they start:
+Command lines of processes and users are never read in the first place, and of other processes' environments only that
+of irqbalance. What is left is the host's name, and what may stand beside what matters: addresses and passwords in the
+kernel's command line, the mounts and crontabs, user numbers in the status of processes. A crontab
+(https://man7.org/linux/man-pages/man5/crontab.5.html) keeps schedules, and the names of what they start:
 
     25 6 * * *  root  test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }
     @daily  backup  TOKEN=secret /opt/backup --to //nas/share
@@ -38,6 +38,12 @@ KERNEL_COMMAND_LINE = "/proc/cmdline"
 GRUB = "/etc/default/grub"
 GRUB_FOLDER = "/etc/default/grub.d"
 KERNEL_INSTALL = "/etc/kernel/cmdline"
+IRQBALANCE_FILES = (
+    *("/etc/irqbalance.env", "/etc/conf.d/irqbalance", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"),
+    "/etc/systemd/system/irqbalance.service",
+)
+IRQBALANCE_FOLDERS = ("/etc/systemd/system/irqbalance.service.d", "/run/systemd/system/irqbalance.service.d")
+IRQBALANCE_VARIABLES = ("IRQBALANCE_BANNED_CPUS", "IRQBALANCE_BANNED_CPULIST")
 _CPUINFO = "/proc/cpuinfo"  # ARM tells the board's serial number there
 _SHORTEST_NAME = 4  # a host called "vm" would tear holes into every other text
 
@@ -77,6 +83,9 @@ _STATUS = regex(r"/proc/\d+(?:/task/\d+)?/status")
 _SCHED = regex(r"/proc/\d+(?:/task/\d+)?/sched")
 _CONFIG = regex(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
 _CONFIG_NAME = regex(r"(?:# )?CONFIG_(\w+)")
+_ENVIRONMENT = regex(r"/proc/\d+/environ")
+_IRQBALANCE_SETTING = regex(rf"(?<!\w)({'|'.join(IRQBALANCE_VARIABLES)})=[\"']?([^\s\"']*)")
+_IN_IRQBALANCE_FOLDERS = tuple(f"{folder}/" for folder in IRQBALANCE_FOLDERS)
 
 _LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
 _TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
@@ -183,6 +192,10 @@ class Scrubber:
             return _lines_with(text, ("TracerPid:", "CapEff:", "Seccomp:", "Mems_allowed_list:"))
         if _CONFIG.fullmatch(path):
             return _telling_config(text)
+        if _ENVIRONMENT.fullmatch(path):
+            return _telling_environment(text)
+        if path in IRQBALANCE_FILES or path.startswith(_IN_IRQBALANCE_FOLDERS):
+            return "".join(f"{name}={value}\n" for name, value in irqbalance_settings(text))
         if _CRONTAB.fullmatch(path):
             return self.without_host(without_commands(text))
         return self.without_host(text)
@@ -225,6 +238,19 @@ def _is_telling(word: str) -> bool:
 
 def _is_reference(word: str) -> bool:
     return re.fullmatch(r"\$\{?GRUB_CMDLINE_LINUX(_DEFAULT)?\}?", word) is not None
+
+
+def irqbalance_settings(text: str) -> list[tuple[str, str]]:
+    """Return the variables that ban CPUs, with their values, as a shell, an environment file or a unit sets them."""
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith(("#", ";")))
+    return [(match[1], match[2]) for line in lines for match in _IRQBALANCE_SETTING.finditer(line)]
+
+
+def _telling_environment(text: str) -> str:
+    """The variables of irqbalance; one without a name stands for all others, as no environment is empty."""
+    *variables, end = text.split("\0")
+    kept = [each for each in variables if each.partition("=")[0] in IRQBALANCE_VARIABLES]
+    return "".join(f"{each}\0" for each in ("=", *kept)) + ("" if not end else "?")
 
 
 def _telling_config(text: str) -> str:

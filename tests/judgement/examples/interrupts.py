@@ -23,7 +23,9 @@ _NO_ROW = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/nvme9q1/x": 
 _HIDDEN = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/IPI/x": ""}
 _LEAVING_2 = {"/proc/irq/24/effective_affinity_list": "2\n"}
 _ROUTED_TO_2 = _LEAVING_2 | {"/proc/irq/24/smp_affinity_list": "0-2\n"}
-_IRQBALANCE = process(800, "irqbalance", 0, 5_000)
+_ENVIRONMENT, _DEFAULT = "/proc/800/environ", "/etc/default/irqbalance"
+_UNREAD_IRQBALANCE = process(800, "irqbalance", 0, 5_000)
+_IRQBALANCE = _UNREAD_IRQBALANCE | {_ENVIRONMENT: "LANG=C\0"}
 _NO_DEVICE_ROWS = {"/proc/softirqs": "CPU0 CPU1 CPU2 CPU3\nTIMER: 1 2 3 4\n"}
 _LATENCY, _STRICT = Rules("latency"), Rules("strict")
 _NO_CALLS = {"/proc/interrupts": "CPU0 CPU1 CPU2 CPU3\nLOC: 1 2 3 4 Local timer interrupts\n"}
@@ -90,7 +92,7 @@ def _sampled(cpu2: int) -> dict[str, str]:
 EXAMPLES = [
     Example("irqbalance-may-move-irqs", "unknown", _HIDING | _POWERLESS | _TARGET_0, "hidepid=invisible"),
     Example("irqbalance-may-move-irqs", "pass", _HIDING | _TARGET_0, "is not running"),
-    Example("irqbalance-may-move-irqs", "pass", _HIDING | _POWERLESS, "would spare"),
+    Example("irqbalance-may-move-irqs", "unknown", _HIDING | _POWERLESS, "hidepid=invisible"),
     Example("irqbalance-may-move-irqs", "unknown", _TARGET_0, "no kernel thread", gone=_NO_KERNEL_THREADS),
     Example("irq-routed-to-target", "unknown", gone=("/proc/irq/24/smp_affinity_list",)),
     #
@@ -154,6 +156,41 @@ EXAMPLES = [
     Example("irqbalance-may-move-irqs", "pass", _IRQBALANCE, "spares"),
     Example("irqbalance-may-move-irqs", "fail", _IRQBALANCE, "irqbalance runs", target=frozenset({1})),
     Example("irqbalance-may-move-irqs", "unknown", {"/proc/950/stat": "garbage"}, target=frozenset({1})),
+    *(
+        Example("irqbalance-may-move-irqs", status, _IRQBALANCE | {_ENVIRONMENT: variables}, named, target=target)
+        for status, variables, named, target in (
+            ("fail", "IRQBALANCE_BANNED_CPUS=0\0", "IRQBALANCE_BANNED_CPUS=0 replaces", frozenset({2, 3})),
+            ("fail", "A=\0IRQBALANCE_BANNED_CPULIST=0,3\0", "may use CPU 2 for", frozenset({2, 3})),
+            ("fail", "IRQBALANCE_BANNED_CPUS=1\0IRQBALANCE_BANNED_CPULIST=2-3\0", "may use", frozenset({2, 3})),
+            ("pass", "IRQBALANCE_BANNED_CPUS=c\0IRQBALANCE_BANNED_CPULIST=0\0", "spares", frozenset({2, 3})),
+            ("pass", "IRQBALANCE_BANNED_CPULIST=1\0", "IRQBALANCE_BANNED_CPULIST=1", frozenset({1})),
+            ("pass", "NO_IRQBALANCE_BANNED_CPUS=0\0", "spares", frozenset({2, 3})),
+            ("unknown", "IRQBALANCE_BANNED_CPUS=\0", "some versions", frozenset({2, 3})),
+            ("unknown", "IRQBALANCE_BANNED_CPULIST=-\0", "'-'", frozenset({2, 3})),
+            ("unknown", "LANG=C", "ends with a NUL", frozenset({2, 3})),
+        )
+    ),
+    Example("irqbalance-may-move-irqs", "unknown", _UNREAD_IRQBALANCE, "started with is unknown"),
+    Example("irqbalance-may-move-irqs", "warn", _UNREAD_IRQBALANCE, "started with is unknown", target=frozenset({1})),
+    *(
+        Example("irqbalance-may-move-irqs", status, _UNREAD_IRQBALANCE | {path: text})
+        for status, path, text in (
+            ("pass", _DEFAULT, "#IRQBALANCE_BANNED_CPUS=0\n"),
+            ("fail", _DEFAULT, 'export IRQBALANCE_BANNED_CPUS="0"\n'),
+            ("pass", "/etc/sysconfig/irqbalance", "IRQBALANCE_BANNED_CPUS=0000000c\n"),
+            ("fail", "/etc/irqbalance.env", "IRQBALANCE_BANNED_CPULIST=0-1\n"),
+            (
+                *("fail", "/etc/systemd/system/irqbalance.service.d/all.conf"),
+                "[Service]\nEnvironment=A=1 'IRQBALANCE_BANNED_CPUS=0'\n",
+            ),
+        )
+    ),
+    Example(
+        *("irqbalance-may-move-irqs", "fail"),
+        _UNREAD_IRQBALANCE
+        | {_DEFAULT: "IRQBALANCE_BANNED_CPULIST=2-3\n", "/etc/irqbalance.env": "IRQBALANCE_BANNED_CPUS=0\n"},
+        "BANNED_CPULIST=2-3",
+    ),
     #
     Example("softirqs-on-target", "warn", {}, "NET_RX: up to 100/s", {2}, after=_softirqs("NET_RX", "800 0 300 0")),
     Example("softirqs-on-target", "warn", {}, "NET_RX", {3}, after=_softirqs("NET_RX", "800 0 0 31")),

@@ -88,7 +88,6 @@ FACTS = (
 )
 # Where something else proves that all is well, and is told instead.
 OTHER_PROOFS = {
-    "irqbalance would spare the target CPUs": "whether or not it runs, isolated CPUs are none of its own",
     "the 2 other CPUs are 1.0% busy": "those that may be near are judged with the others",
     "khugepaged made no huge pages": "the count of what khugepaged did tells, whatever its policy",
     "hwp_dynamic_boost is 0": "without the boost the governor does not matter",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.kernel.cgroup.mounts import MOUNT_ROOTS
+from noisewatch.kernel.interrupts.irqbalance import LIST, MASK
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.kernel.tasks.threads import TaskReader
@@ -181,6 +182,20 @@ def test_of_the_kernels_configuration_only_what_matters_to_noise_is_kept(path: s
     answer = packed if path.endswith(".gz") else CONFIG
     assert Scrubber("host")(path, answer) == "CONFIG_HZ=250\n# CONFIG_KASAN is not set\n"
     assert Scrubber("host", identify=True)(path, answer) == answer
+
+
+def test_only_banned_cpus_are_recorded_of_irqbalances_settings(tmp_path: Path) -> None:
+    files = quiet_files() | process(800, "irqbalance", 0, 5) | process(801, "irqbalance", 0, 5)
+    files["/proc/800/environ"] = "SECRET=1\0IRQBALANCE_BANNED_CPUS=0\0"
+    files["/proc/801/environ"] = "SECRET"
+    files["/etc/default/irqbalance"] = "# SECRET\nOPTIONS=SECRET\nIRQBALANCE_BANNED_CPULIST=2\n"
+    content, (before,) = recorded(files)
+    assert "SECRET" not in _text(content)
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert after.settings.irqbalance.started_with == before.settings.irqbalance.started_with == {800: {MASK: "0"}}
+    assert after.settings.irqbalance.unread.keys() == {801}
+    assert after.settings.irqbalance.configured == before.settings.irqbalance.configured
+    assert after.settings.irqbalance.configured == {"/etc/default/irqbalance": {LIST: "2"}}
 
 
 def test_a_damaged_configuration_is_not_kept() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from noisewatch.cpus import CpuSet, format_cpu_list, format_cpu_mask, name_cpus, parse_cpu_mask
+from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write
@@ -14,13 +16,15 @@ from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.interrupts.irqbalance import LIST, MASK, environment_of, parse_banned
+from noisewatch.kernel.interrupts.irqbalance import NAME as IRQBALANCE
 from noisewatch.kernel.interrupts.irqs import DEFAULT
 from noisewatch.kernel.interrupts.packet_steering import FOLDER as QUEUES
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.text import clean
 
-_BALANCERS = {"irqbalance", "irqd", "msm_irqbalance"}
+_BALANCERS = {IRQBALANCE, "irqd", "msm_irqbalance"}
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 
 
@@ -64,44 +68,79 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
     area="interrupts",
     question="Will irqbalance leave the target CPUs alone?",
     severity=Severity.WARNING,
-    reads=("/proc/PID/stat",),
-    why="It rewrites affinities every ten seconds, also during a benchmark; it spares isolated and nohz_full CPUs.",
+    reads=("/proc/PID/stat", "/proc/PID/environ", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"),
+    why=(
+        "It rewrites affinities every ten seconds, also during a benchmark. It spares isolated and nohz_full CPUs, "
+        "unless IRQBALANCE_BANNED_CPUS or IRQBALANCE_BANNED_CPULIST is set: then only the CPUs in these."
+    ),
     remedy="Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment.",
     sources=("https://github.com/Irqbalance/irqbalance",),
 )
 def irqbalance_may_move_irqs(case: Case) -> Answer:
     if case.snapshot.tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
-    found = running(case, {"irqbalance"})
-    reason = why_unseen(case)
-    if _is_spared(case) and (found or reason is not None):
-        return Answer(Status.PASS, f"irqbalance {'spares' if found else 'would spare'} the target CPUs")
-    if found:
-        stop = run_command("systemctl stop irqbalance", "systemctl start irqbalance")
-        fix = Fix((stop,), (_banned(case),))
-        return Answer(
-            Status.FAIL,
-            f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)} for interrupts",
-            fix=fix,
-        )
-    return Answer(Status.PASS, "irqbalance is not running") if reason is None else unknown(reason)
+    bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
+    if not bans:
+        reason = why_unseen(case)
+        return Answer(Status.PASS, "irqbalance is not running") if reason is None else unknown(reason)
+    fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_banned(case),))
+    for ban in sorted(bans, key=lambda ban: ban.cpus is None):
+        exposed = case.target - (_banned_by_default(case) if ban.cpus is None else ban.cpus)
+        said = f"irqbalance runs (pid {ban.pid}) and may use {name_cpus(exposed)} for interrupts"
+        if exposed and ban.cpus is None:
+            return Answer(Status.WARN, f"{said}, unless it is configured not to", reason=ban.words, fix=fix)
+        if exposed:
+            return Answer(Status.FAIL, f"{said}{ban.words}", fix=fix)
+        if ban.cpus is None or not case.target:
+            return unknown(ban.words or "there is no target CPU")
+    return Answer(Status.PASS, f"irqbalance spares the target CPUs{bans[0].words}")
 
 
-def _is_spared(case: Case) -> bool:
-    """Whether irqbalance leaves the target CPUs alone by itself; it knows nothing of partitions."""
+class _Ban(NamedTuple):
+    """The CPUs that an irqbalance leaves alone, and what in its settings decides that; None is unknown, with why."""
+
+    pid: int
+    cpus: CpuSet | None
+    words: str
+
+
+def _ban(case: Case, pid: int) -> _Ban:
+    """Return the ban by what the process was started with or, where that is unreadable, by its configuration."""
+    irqbalance, by_default = case.snapshot.settings.irqbalance, _banned_by_default(case)
+    path, started_with = environment_of(pid), irqbalance.started_with.get(pid)
+    sources = {path: started_with} if started_with is not None else irqbalance.configured
+    if sources is None or (started_with is None and case.snapshot.platform.container != NONE):
+        reason = irqbalance.unread.get(pid, f"{path}: not read yet")
+        return _Ban(pid, None, f"what irqbalance was started with is unknown: {reason}")
+    deciding = {source: variables for source, variables in sources.items() if variables}
+    try:
+        bans = [parse_banned(variables, by_default) for variables in deciding.values()]
+    except Malformed as error:
+        return _Ban(pid, None, f"{', '.join(deciding)}: {error}")
+    settings = {f"{name}={clean(value)}" for variables in deciding.values() for name, value in variables.items()}
+    words = f" ({' '.join(sorted(settings))} replaces its automatic ban)" if settings else ""
+    return _Ban(pid, by_default if not bans else frozenset.intersection(*bans), words)
+
+
+def _banned_by_default(case: Case) -> CpuSet:
+    """Return the CPUs that irqbalance bans by itself: it ignores partitions."""
     isolation = case.snapshot.isolation
-    spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
-    return bool(case.target) and case.target <= spared
+    return (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
 
 
 def _banned(case: Case) -> ByHand:
-    banned = f"IRQBALANCE_BANNED_CPULIST={format_cpu_list(case.target)}"
+    """Add the target CPUs to those of the automatic ban, which the list replaces as well."""
+    irqbalance = case.snapshot.settings.irqbalance
+    sources = [*irqbalance.started_with.values(), *(irqbalance.configured or {}).values()]
+    instead = f" (and no {MASK}, which comes first)" if any(MASK in variables for variables in sources) else ""
+    banned = f"{LIST}={format_cpu_list(case.target | _banned_by_default(case))}{instead}"
     return ByHand(f"{banned} in /etc/default/irqbalance or /etc/sysconfig/irqbalance")
 
 
 def kept_from_balancer(case: Case) -> tuple[ByHand, ...]:
-    """What keeps an IRQ where it was moved to, where irqbalance runs and would move it back to a target CPU."""
-    return (_banned(case),) if running(case, {"irqbalance"}) and not _is_spared(case) else ()
+    """Return what keeps irqbalance from moving IRQs back to target CPUs; nothing where it is known not to."""
+    bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
+    return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_banned(case),)
 
 
 def irq_balancer(case: Case) -> str | None:

@@ -7,11 +7,12 @@ from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
 
 _ROOT = "/sys/fs/cgroup"
+_IRQBALANCE = process(800, "irqbalance", 0, 5) | {"/proc/800/environ": "LANG=C\0"}
 
 
 def test_irqbalance_knows_nothing_of_partitions() -> None:
     files = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n", f"{_ROOT}/cpuset.cpus.isolated": "2-3\n"}
-    assert answered("irqbalance-may-move-irqs", files | process(800, "irqbalance", 0, 5)).status == "fail"
+    assert answered("irqbalance-may-move-irqs", files | _IRQBALANCE).status == "fail"
 
 
 def test_irqbalance_may_be_the_process_that_could_not_be_read() -> None:
@@ -21,5 +22,13 @@ def test_irqbalance_may_be_the_process_that_could_not_be_read() -> None:
 
 
 def test_irqbalance_spares_cpus_without_a_tick() -> None:
-    files = {f"{CPUS}/isolated": "\n"} | process(800, "irqbalance", 0, 5)
+    files = {f"{CPUS}/isolated": "\n"} | _IRQBALANCE
     assert answered("irqbalance-may-move-irqs", files).status == "pass"
+
+
+def test_a_list_of_banned_cpus_names_those_of_the_automatic_ban_as_well() -> None:
+    files = process(800, "irqbalance", 0, 5) | {"/proc/800/environ": "IRQBALANCE_BANNED_CPUS=0\0"}
+    machine = WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers=ANSWERS)
+    fix = finding(judged(machine, frozenset({1})), "irqbalance-may-move-irqs").answer.fix
+    assert fix is not None
+    assert "IRQBALANCE_BANNED_CPULIST=1-3 (and no IRQBALANCE_BANNED_CPUS, which comes first)" in (fix.persist or "")

@@ -1,0 +1,108 @@
+"""Which CPUs irqbalance is configured to leave alone.
+
+    /proc/PID/environ                                   what a running irqbalance was started with; for root
+    /etc/default/irqbalance                             IRQBALANCE_BANNED_CPULIST=2-3      Debian, Ubuntu
+    /etc/sysconfig/irqbalance                           IRQBALANCE_BANNED_CPUS=0000000c    Fedora, RHEL, SUSE, TuneD
+    /etc/irqbalance.env, /etc/conf.d/irqbalance         the same                           Arch; OpenRC
+    /etc/systemd/system/irqbalance.service{,.d/*.conf}  Environment=IRQBALANCE_BANNED_CPUS=0
+
+By default it bans the CPUs of /sys/devices/system/cpu/{isolated,nohz_full}, from version 1.1 on. A mask in
+IRQBALANCE_BANNED_CPUS, or from 1.8 on a list in IRQBALANCE_BANNED_CPULIST, replaces this default; the mask wins. Up to
+1.6 an empty mask replaces it too, and after 1.9.4 an empty list does (setup_banned_cpus in cputree.c of each version,
+misc/irqbalance.service.in). Its other options (--banirq, --banmod, --policyscript) choose interrupts, not CPUs.
+
+https://github.com/Irqbalance/irqbalance
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.machine.recording.privacy import (
+    IRQBALANCE_FILES,
+    IRQBALANCE_FOLDERS,
+    IRQBALANCE_VARIABLES,
+    irqbalance_settings,
+)
+from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+NAME = "irqbalance"
+MASK, LIST = IRQBALANCE_VARIABLES
+Variables = Mapping[str, str]
+_MOST_FILES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Irqbalance:
+    """The variables that ban CPUs: `started_with` by process, `configured` by file; None is unknown.
+
+    `unread` are the reasons why environments are unknown, by process.
+    """
+
+    started_with: Mapping[int, Variables]
+    unread: Mapping[int, str]
+    configured: Mapping[str, Variables] | None
+
+
+def read_irqbalance(reader: Reader, tasks: Tasks | None) -> Irqbalance:
+    """Read the environment of each running irqbalance, and the configuration where an environment is unreadable."""
+    threads = tasks.by_tid.values() if tasks is not None else ()
+    started_with: dict[int, Variables] = {}
+    unread: dict[int, str] = {}
+    for pid in [task.pid for task in threads if task.name == NAME and task.tid == task.pid]:
+        path = environment_of(pid)
+        try:
+            started_with[pid] = parse_environment(reader.text(path, expected=False))
+        except Malformed as error:
+            unread[pid] = str(error.at(path))
+        except Unreadable as error:
+            unread[pid] = str(error)
+    return Irqbalance(started_with, unread, _read_configuration(reader) if unread else None)
+
+
+def environment_of(pid: int) -> str:
+    """Return the path of a process's environment."""
+    return f"/proc/{pid}/environ"
+
+
+def parse_environment(text: str) -> Variables:
+    """Return the first value of each of irqbalance's variables in a process's environment. Raise Malformed."""
+    if not text.endswith("\0"):
+        raise Malformed("an environment that ends with a NUL", clean(text[-20:]))
+    pairs = [word.partition("=") for word in text.split("\0")]
+    return {name: value for name, _, value in reversed(pairs) if name in IRQBALANCE_VARIABLES}
+
+
+def parse_banned(variables: Variables, by_default: CpuSet) -> CpuSet:
+    """Return the CPUs that irqbalance bans. Raise Malformed for values whose effect is unknown."""
+    for name, parse in ((MASK, parse_cpu_mask), (LIST, parse_cpu_list)):
+        value = variables.get(name)
+        if value == "":
+            raise Malformed(f"a value of {name}: some versions of irqbalance then ban no CPU", "")
+        if value is not None:
+            return parse(value)
+    return by_default
+
+
+def _read_configuration(reader: Reader) -> Mapping[str, Variables] | None:
+    """Read the files that exist; None where there is none, or where one exists and cannot be read."""
+    paths = [*IRQBALANCE_FILES]
+    for folder in IRQBALANCE_FOLDERS:
+        try:
+            paths += [f"{folder}/{name}" for name in reader.names(folder, expected=False)[:_MOST_FILES]]
+        except Unreadable as error:
+            if not error.is_missing:
+                return None
+    configured: dict[str, Variables] = {}
+    for path in paths:
+        try:
+            configured[path] = dict(irqbalance_settings(reader.text(path, expected=False)))
+        except Unreadable as error:
+            if not error.is_missing:
+                return None
+    return configured or None
