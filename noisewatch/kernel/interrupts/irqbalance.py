@@ -90,7 +90,7 @@ def parse_banned(variables: Variables, by_default: CpuSet) -> CpuSet:
 
 
 def _read_configuration(reader: Reader) -> Mapping[str, Variables] | None:
-    """Read the files that exist; None where there is none, or where one exists and cannot be read."""
+    """Read the files that exist; None where there is none, or where one cannot be read to the end of its last line."""
     paths = [*IRQBALANCE_FILES]
     for folder in IRQBALANCE_FOLDERS:
         try:
@@ -101,8 +101,12 @@ def _read_configuration(reader: Reader) -> Mapping[str, Variables] | None:
     configured: dict[str, Variables] = {}
     for path in paths:
         try:
-            configured[path] = dict(irqbalance_settings(reader.text(path, expected=False)))
+            text = reader.text(path, expected=False)
         except Unreadable as error:
             if not error.is_missing:
                 return None
+            continue
+        if text and not text.endswith("\n"):
+            return None
+        configured[path] = dict(irqbalance_settings(text))
     return configured or None

@@ -195,7 +195,8 @@ class Scrubber:
         if _ENVIRONMENT.fullmatch(path):
             return _telling_environment(text)
         if path in IRQBALANCE_FILES or path.startswith(_IN_IRQBALANCE_FOLDERS):
-            return "".join(f"{name}={value}\n" for name, value in irqbalance_settings(text))
+            settings = "".join(f"{name}={value}\n" for name, value in irqbalance_settings(text))
+            return settings if text.endswith("\n") else f"{settings}#"  # cut off, as it was
         if _CRONTAB.fullmatch(path):
             return self.without_host(without_commands(text))
         return self.without_host(text)

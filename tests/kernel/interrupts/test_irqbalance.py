@@ -11,7 +11,7 @@ from noisewatch.kernel.interrupts.irqbalance import LIST, MASK, parse_banned, pa
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.privacy import irqbalance_settings
-from tests.judgement.sweeps.lessened import DENIED, LessenedMachine
+from tests.judgement.sweeps.lessened import DENIED, TRUNCATED, LessenedMachine
 from tests.written import BARE, reading
 from tests.written.quiet_machine import process
 
@@ -59,9 +59,10 @@ def test_only_the_environment_of_irqbalance_is_read() -> None:
     assert "/proc/801/environ" not in reader.asked
 
 
-def test_a_configuration_that_may_not_be_read_is_unknown() -> None:
+@pytest.mark.parametrize("how", [DENIED, TRUNCATED])
+def test_a_configuration_that_cannot_be_read_to_its_end_is_unknown(how: str) -> None:
     files = process(800, "irqbalance", 0, 5) | {"/etc/default/irqbalance": f"{MASK}=c\n"}
     other = "/etc/sysconfig/irqbalance"
-    machine = LessenedMachine(dict(BARE) | files | {other: f"{MASK}=c\n"}).take(other, DENIED)
+    machine = LessenedMachine(dict(BARE) | files | {other: f"{MASK}=c\n"}).take(other, how)
     reader = Reader(machine)
     assert read_irqbalance(reader, TaskReader().read(reader, frozenset())).configured is None
