@@ -19,7 +19,7 @@ def test_a_partition_made_as_printed_becomes_the_target_and_goes_as_printed(plai
     fix = finding(plain.preflight(f"--cpus 2-3 {_SETTINGS}"), "target-not-isolated")["fix"]
     plain.do(fix["now"])
     during = plain.show()
-    assert during["cpus"]["isolated_by"] == {"boot": [], "partition": [2, 3]}
+    assert during["cpus"]["isolated_by"] == {"boot": [], "partition": [2, 3], "cgroup_v1": []}
     assert (during["cpus"]["target"], during["cpus"]["target_chosen_by"]) == ([2, 3], "isolated")
     report = plain.preflight(_SETTINGS)
     assert report["target"] == [2, 3]
@@ -58,7 +58,7 @@ def test_the_script_of_a_plan_takes_its_cpus_twice_and_the_undo_gives_all_of_the
     try:
         for _ in range(2):
             plain.do("sh take.sh")
-        assert plain.show()["cpus"]["isolated_by"] == {"boot": [], "partition": plan["taken"]}
+        assert plain.show()["cpus"]["isolated_by"] == {"boot": [], "partition": plan["taken"], "cgroup_v1": []}
         assert settings(plain) != before[0]
         found = {each["id"]: each for each in plain.preflight(_SETTINGS)["findings"]}
         assert found["target-not-isolated"]["status"] == "pass"

@@ -35,7 +35,7 @@ def test_show_tells_what_the_kernel_was_booted_with(isolated: Lab) -> None:
         "offline": [],
         "online_said_by": "/sys/devices/system/cpu/online",
         "isolated": ISOLATED_CPUS,
-        "isolated_by": {"boot": ISOLATED_CPUS, "partition": []},
+        "isolated_by": {"boot": ISOLATED_CPUS, "partition": [], "cgroup_v1": []},
         "nohz_full": ISOLATED_CPUS,
         "rcu_nocbs": ISOLATED_CPUS,
         "isolcpus": [{"flags": ["domain", "managed_irq"], "cpus": ISOLATED_CPUS}],

@@ -227,6 +227,8 @@ def _isolated(proposal: Proposal) -> Answer:
     if proposal.taken <= isolated:
         return Answer(Status.PASS, "isolated already", evidence=evidence)
     some = proposal.taken & isolated
+    if case.snapshot.isolation.doubt is not None:
+        return unknown(case.snapshot.isolation.doubt)
     if not some:
         others = f"; isolated are {name_cpus(isolated)}" if isolated else ""
         return replace(not_applicable(f"not isolated so far{others}"), evidence=evidence)

@@ -1,10 +1,10 @@
-"""Which CPUs are kept free of other work, by boot options and by cgroup partitions.
+"""Which CPUs are kept free of other work, by boot options, by cgroup partitions and by cgroup v1.
 
     /sys/devices/system/cpu/isolated                2-3,6-7      isolcpus=domain,…  (an empty line: none)
     /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
     /proc/cmdline                                   isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3
 
-https://docs.kernel.org/admin-guide/kernel-parameters.html; the partitions are read by partitions.py.
+https://docs.kernel.org/admin-guide/kernel-parameters.html; partitions.py and load_balance.py read cgroups.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
+from noisewatch.kernel.cgroup.load_balance import read_unbalanced
 from noisewatch.kernel.cgroup.partitions import Partitions, read_partitions
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import COMMAND_LINE, read_command_line
@@ -40,6 +41,7 @@ class Isolation:
     nohz_full: CpuSet | None
     rcu_nocbs: CpuSet | None
     isolcpus: tuple[IsolcpusOption, ...] | None
+    unbalanced: CpuSet | None  # by cgroup v1
 
     @property
     def partition(self) -> CpuSet | None:
@@ -48,10 +50,9 @@ class Isolation:
 
     @property
     def isolated(self) -> CpuSet | None:
-        """Isolated from the load balancer, by either way; None where neither way could be read."""
-        if self.boot is None and not self.partition:
-            return None
-        return (self.boot or frozenset()) | (self.partition or frozenset())
+        """The CPUs that are isolated from the load balancer in any way; None where none could be read."""
+        by_cgroup = (self.partition or frozenset()) | (self.unbalanced or frozenset())
+        return None if self.boot is None and not by_cgroup else (self.boot or frozenset()) | by_cgroup
 
     @property
     def doubt(self) -> str | None:
@@ -60,11 +61,15 @@ class Isolation:
             return "the isolated CPUs cannot be read"
         if self.partition is None and not self.boot:
             return "isolated cgroup partitions are not visible"
+        if self.unbalanced is None and not self.boot:
+            return "whether cgroup v1 isolates CPUs is unknown"
         wished = any(option.cpus and "domain" in option.flags for option in self.isolcpus or ())
         return "booted with isolcpus, but the kernel shows no isolated CPU" if wished and not self.boot else None
 
 
-def read_isolation(reader: Reader, last_cpu: int | None, previous: Isolation | None = None) -> Isolation:
+def read_isolation(
+    reader: Reader, last_cpu: int | None, online: CpuSet | None, previous: Isolation | None = None
+) -> Isolation:
     """The isolation of this machine, whose highest CPU number is `last_cpu`.
 
     Partitions come and go; what was decided at boot is taken from `previous`.
@@ -81,6 +86,7 @@ def read_isolation(reader: Reader, last_cpu: int | None, previous: Isolation | N
         nohz_full=nohz_full,
         rcu_nocbs=_read_rcu_nocbs(reader, options, nohz_full, last_cpu),
         isolcpus=_read_isolcpus(reader, options, last_cpu),
+        unbalanced=read_unbalanced(reader, online),
     )
 
 

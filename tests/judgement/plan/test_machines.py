@@ -125,6 +125,12 @@ def test_isolated_cpus_come_before_others() -> None:
     assert "isolcpus" not in plan.steps.kernel_arguments
 
 
+def test_an_unseen_cgroup_v1_may_isolate_them_already() -> None:
+    plan = planned(files_of(cores(8)) | {"/proc/self/cgroup": "4:cpuset:/\n0::/\n"}, 2)
+    assert answer(plan, Criterion.ISOLATED).status == Status.UNKNOWN
+    assert answer(plan, Criterion.ISOLATED).reason == "whether cgroup v1 isolates CPUs is unknown"
+
+
 def test_cpus_outside_the_callers_cpuset_are_not_proposed_and_it_keeps_one_core() -> None:
     plan = planned(machine_of(files_of(cores(8)), may_use=[4, 5, 6]), 2)
     assert run_on(plan) == [5, 6]

@@ -14,6 +14,7 @@ from noisewatch.kernel.cpus.isolation import (
     parse_isolcpus,
     read_isolation,
 )
+from tests.kernel.cgroup.test_load_balance import VERSION_1
 from tests.written import Files, reading
 
 CGROUP = "/sys/fs/cgroup"
@@ -21,7 +22,7 @@ MOUNTED = {"/proc/self/mounts": f"cgroup2 {CGROUP} cgroup2 rw 0 0\n"}
 
 
 def _read(files: Files, *, is_copy: bool = False) -> Isolation:
-    return read_isolation(reading(files, is_copy=is_copy), last_cpu=7)
+    return read_isolation(reading(files, is_copy=is_copy), last_cpu=7, online=frozenset(range(8)))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_an_impossible_isolcpus_is_malformed(value: str) -> None:
 
 def test_an_impossible_isolcpus_on_the_command_line_is_unknown_with_its_reason() -> None:
     reader = reading({"/proc/cmdline": "isolcpus=5-2\n"})
-    assert read_isolation(reader, last_cpu=7).isolcpus is None
+    assert read_isolation(reader, last_cpu=7, online=None).isolcpus is None
     assert reader.reason_by_path["/proc/cmdline"].startswith("isolcpus: ")
 
 
@@ -109,3 +110,16 @@ def test_both_ways_of_isolation_count() -> None:
 
 def test_neither_way_of_isolation_is_unknown_and_not_none() -> None:
     assert _read({}).isolated is None
+
+
+def test_what_cgroup_v1_does_not_balance_is_isolated() -> None:
+    files = VERSION_1 | {f"{CPUS}/isolated": "7\n"}
+    isolation = _read(files)
+    assert (isolation.unbalanced, isolation.isolated) == (frozenset({2, 3, 4, 5, 6, 7}), frozenset({2, 3, 4, 5, 6, 7}))
+    assert isolation.doubt is None
+
+
+def test_isolation_by_an_unknown_cgroup_v1_is_doubted() -> None:
+    files = {path: text for path, text in VERSION_1.items() if not path.endswith("release_agent")}
+    isolation = _read(files | {f"{CPUS}/isolated": "\n"})
+    assert (isolation.isolated, isolation.doubt) == (frozenset(), "whether cgroup v1 isolates CPUs is unknown")

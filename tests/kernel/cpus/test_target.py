@@ -21,6 +21,14 @@ from noisewatch.machine import Json
 from tests.written import WrittenMachine, reading
 
 ALL = frozenset(range(8))
+_NOBODY = Isolation(
+    boot=frozenset(),
+    partitions=Partitions(frozenset()),
+    nohz_full=None,
+    rcu_nocbs=None,
+    isolcpus=None,
+    unbalanced=frozenset(),
+)
 
 
 def _place(cpu: int, *siblings: int) -> CpuPlace:
@@ -44,9 +52,7 @@ def _choose(
     boot_core: tuple[int, ...] = (0,),
 ) -> tuple[CpuSet, str]:
     """The target's CPUs and why these, where CPUs are isolated at boot."""
-    isolation = Isolation(
-        boot=isolated, partitions=Partitions(frozenset()), nohz_full=None, rcu_nocbs=None, isolcpus=None
-    )
+    isolation = replace(_NOBODY, boot=isolated)
     target = choose_target(requested, isolation, online, own, {0: _place(0, *boot_core)} if boot_core else {})
     return target.cpus, target.chosen_by
 
@@ -179,7 +185,6 @@ def _cores(*kinds: str | None, designs: str = "", capacities: tuple[int, ...] = 
 
 _FAST, _SLOW, _ALIKE = "performance", "efficiency", "none"
 _HYBRID = _cores(_FAST, _FAST, _SLOW, _SLOW, _FAST)
-_NOBODY = Isolation(boot=frozenset(), partitions=Partitions(frozenset()), nohz_full=None, rcu_nocbs=None, isolcpus=None)
 
 
 def _isolating(*cpus: int) -> Isolation:

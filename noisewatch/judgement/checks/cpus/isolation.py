@@ -34,6 +34,7 @@ from noisewatch.model.interval.interval import Interval
         f"{CPUS}/isolated",
         "/sys/fs/cgroup/cpuset.cpus.isolated",
         "/sys/fs/cgroup/**/cpuset.cpus.partition",
+        "/sys/fs/cgroup/**/cpuset.sched_load_balance (cgroup v1)",
     ),
     why=(
         "The scheduler may place any task on a CPU that is not isolated, at any time. tasks-on-target measures "
@@ -42,6 +43,7 @@ from noisewatch.model.interval.interval import Interval
     remedy="Make an isolated cgroup partition, or boot with isolcpus.",
     sources=(
         "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset",
+        "https://docs.kernel.org/admin-guide/cgroup-v1/cpusets.html",
         "https://docs.kernel.org/admin-guide/kernel-parameters.html",
     ),
     severity_in={STRICT: Severity.BLOCKING},
@@ -55,15 +57,19 @@ def target_not_isolated(case: Case) -> Answer:
     evidence = {
         "boot": None if isolation.boot is None else sorted(isolation.boot),
         "partition": None if isolation.partition is None else sorted(isolation.partition),
+        "cgroup_v1": None if isolation.unbalanced is None else sorted(isolation.unbalanced),
     }
     if not open_cpus and case.target:
-        return Answer(Status.PASS, f"{name_cpus(case.target)}: isolated", cpus=case.target, evidence=evidence)
+        by = " by cgroup v1" if case.target & (isolation.unbalanced or frozenset()) else ""
+        return Answer(Status.PASS, f"{name_cpus(case.target)}: isolated{by}", cpus=case.target, evidence=evidence)
     said = f"{name_cpus(open_cpus)}: not isolated"
-    if isolation.partition is None:
-        said += " at boot; whether a cgroup partition isolates it is unknown"
-    if isolation.partition is not None:
+    if isolation.partition is not None and isolation.unbalanced is not None:
         return Answer(Status.FAIL, said, cpus=open_cpus, evidence=evidence, fix=isolate(case))
-    why_not = case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts")
+    other = "a cgroup partition" if isolation.partition is None else "cgroup v1"
+    said += f" at boot; whether {other} isolates it is unknown"
+    why_not = case.why_unknown(
+        *("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts", "/proc/self/cgroup")
+    )
     return Answer(Status.WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=isolate(case))
 
 

@@ -97,7 +97,11 @@ def _cpus(snapshot: Snapshot) -> dict[str, Any]:
         "online": listed(snapshot.online.online),
         "offline": listed(snapshot.online.offline),
         "isolated": listed(isolation.isolated),
-        "isolated_by": {"boot": listed(isolation.boot), "partition": listed(isolation.partition)},
+        "isolated_by": {
+            "boot": listed(isolation.boot),
+            "partition": listed(isolation.partition),
+            "cgroup_v1": listed(isolation.unbalanced),
+        },
         "isolcpus": None
         if isolation.isolcpus is None
         else [{"flags": sorted(option.flags), "cpus": sorted(option.cpus)} for option in isolation.isolcpus],

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
+from noisewatch.kernel.cpus.isolation import Isolation
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
 from noisewatch.surfaces.reports.machine.cpu_tables import clock_table, cpu_table, each_cpu, topology_table
@@ -57,14 +58,16 @@ def _targets(snapshot: Snapshot) -> str:
     rows = [
         ("target CPUs", f"{cpus(snapshot.target.cpus)} ({snapshot.target.chosen_by})"),
         ("online", f"{cpus(snapshot.online.online)}, offline {cpus(snapshot.online.offline)}"),
-        (
-            "isolated",
-            f"{cpus(snapshot.isolation.boot)} at boot, {cpus(snapshot.isolation.partition)} by partition",
-        ),
+        ("isolated", _isolated(snapshot.isolation)),
         ("nohz_full", cpus(snapshot.isolation.nohz_full)),
         ("rcu_nocbs", cpus(snapshot.isolation.rcu_nocbs)),
     ]
     return align(rows)
+
+
+def _isolated(isolation: Isolation) -> str:
+    by_version_1 = "" if isolation.unbalanced == frozenset() else f", {cpus(isolation.unbalanced)} by cgroup v1"
+    return f"{cpus(isolation.boot)} at boot, {cpus(isolation.partition)} by partition{by_version_1}"
 
 
 def _clock(snapshot: Snapshot) -> str:

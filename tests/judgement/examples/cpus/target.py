@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import VIRTUAL, Example
-from tests.written.quiet_machine import CPUS, cpu_row, crowd, process, stat_file
+from tests.written.quiet_machine import CPUS, cpu_row, crowd, process, quiet_files, stat_file
 
 _HOG = process(900, "hog", 2, 2_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 200}, 300)}
 _BUSY_BY_MANY = {"/proc/stat": stat_file({2: 12}, 300)}
@@ -60,12 +60,27 @@ def _designs(*registers: int) -> dict[str, str]:
     return {paths[cpu]: f"0x{register:016x}\n" for cpu, register in enumerate(registers)}
 
 
+_V1 = "/sys/fs/cgroup/cpuset"
+_VERSION_1 = {
+    f"{CPUS}/isolated": "\n",
+    "/proc/self/cgroup": "4:cpuset:/\n0::/\n",
+    "/proc/self/mounts": f"{quiet_files()['/proc/self/mounts']}cgroup {_V1} cgroup rw,cpuset 0 0\n",
+    f"{_V1}/release_agent": "\n",
+    f"{_V1}/cpuset.sched_load_balance": "1\n",
+    f"{_V1}/cpuset.effective_cpus": "0-3\n",
+    f"{_V1}/system/cpuset.sched_load_balance": "1\n",
+    f"{_V1}/system/cpuset.effective_cpus": "0-1\n",
+}
+
 EXAMPLES = [
     Example("boot-cpu-is-target", "pass", {f"{CPUS}/online": "1-3\n"}, "not known to be online"),
     Example("no-housekeeping-cpu", "unknown", gone=(f"{CPUS}/cpu2/topology/thread_siblings_list",)),
     #
     Example("target-not-isolated", "fail", {f"{CPUS}/isolated": "3\n"}, "CPU 2", {2}),
     Example("target-not-isolated", "unknown", gone=(f"{CPUS}/isolated",)),
+    Example("target-not-isolated", "pass", _VERSION_1 | {f"{_V1}/cpuset.sched_load_balance": "0\n"}, "by cgroup v1"),
+    Example("target-not-isolated", "fail", _VERSION_1, "CPUs 2-3: not isolated", {2, 3}),
+    Example("target-not-isolated", "warn", _VERSION_1, "cgroup v1 isolates", {2, 3}, gone=(f"{_V1}/release_agent",)),
     Example("target-not-isolated", "not-applicable", {}, "load balancing", rules=Rules("parallel")),
     Example(*("tasks-on-target", "fail", {}, "hog", {2}), after=_HOG),
     Example("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),

@@ -16,7 +16,7 @@ _KEYS = {
          "pressure", "cgroup", "unreadable"},
     "machine": {"is_live", "kernel", "cpu_model", "virtual", "container", "clock_source", "mains_power"},
     "cpus": {"online", "offline", "isolated", "isolated_by", "nohz_full", "rcu_nocbs", "target"},
-    "cpus isolated_by": {"boot", "partition"},
+    "cpus isolated_by": {"boot", "partition", "cgroup_v1"},
     "topology 0": {"cpu", "core", "package", "node", "siblings", "last_level_cache", "kind", "capacity"},
     "frequency": {"driver", "turbo", "cpus"},
     "frequency cpus 0": {"cpu", "governor", "current_khz", "min_khz", "max_khz", "hardware_min_khz",
@@ -60,7 +60,7 @@ def test_the_quiet_machine_reads_as_it_was_written(run: Run, unchanged_tree: Pat
     assert answer["machine"]["is_live"] is False
     assert answer["machine"]["kernel"] == "6.14.0"
     assert answer["machine"]["mains_power"] is True
-    assert answer["cpus"]["isolated_by"] == {"boot": [2, 3], "partition": []}
+    assert answer["cpus"]["isolated_by"] == {"boot": [2, 3], "partition": [], "cgroup_v1": []}
     assert answer["cpus"]["target"] == [2, 3]
     assert answer["topology"][1]["last_level_cache"] == [0, 1, 2, 3]
     assert answer["frequency"]["cpus"][2]["hardware_min_khz"] == 1_200_000
