@@ -63,9 +63,7 @@ def test_it_is_gone_by_the_command_that_was_printed(quiet: Lab) -> None:
 def test_the_busy_sibling_of_a_target_cpu_is_named(quiet: Lab) -> None:
     with running(quiet, _LOOP, 3) as pid:
         report = quiet.preflight("--cpus 2 --sample 2 --no-calibration")
-    assert_statuses(
-        report, ON_ONE_NODE | {"busy-sibling": "fail", "threads-confined-to-isolated-cpus": "not-applicable"}
-    )
+    assert_statuses(report, ON_ONE_NODE | {"busy-sibling": "fail"})
     (culprit,) = finding(report, "busy-sibling")["culprits"]
     assert (culprit["kind"], culprit["name"], culprit["pid"], culprit["cpu"]) == ("sibling", "sh", pid, 3)
     assert blamed_cpus(report) == {3}

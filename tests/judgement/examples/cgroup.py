@@ -79,6 +79,10 @@ _PRIORITY = [
 ]
 
 
+_BESIDE_PINNED = crowd(900, "bench", [2, 2], "1-3")
+_BESIDE_PINNED |= {path: text.replace("1-3", "2") for path, text in _BESIDE_PINNED.items() if "/901/" not in path}
+_ONE_ISOLATED = crowd(900, "bench", [2, 2], "2-3")
+
 EXAMPLES = [
     Example("threads-confined-to-isolated-cpus", "unknown", gone=_NO_KERNEL_THREADS, named="no kernel thread"),
     #
@@ -93,9 +97,12 @@ EXAMPLES = [
     Example("partition-invalid", "not-applicable", {}, "no cgroup partition"),
     Example("threads-confined-to-isolated-cpus", "warn", crowd(900, "bench", [2, 2], "2-3"), "are on 2", {2, 3}),
     Example("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [2, 2], "2"), "no process"),
-    Example("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [2, 2], "1-3"), "no process"),
+    Example("threads-confined-to-isolated-cpus", "fail", crowd(900, "bench", [2, 2], "1-3"), "isolated CPU 2", {2}),
+    Example("threads-confined-to-isolated-cpus", "fail", _BESIDE_PINNED, "1 thread of bench (pid 900)", {2}),
+    Example("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [1, 1, 2], "1-3"), "no process"),
+    Example("threads-confined-to-isolated-cpus", "warn", _ONE_ISOLATED, "are on 2", {2, 3}, target=frozenset({2})),
     Example("threads-confined-to-isolated-cpus", "unknown", gone=(f"{CPUS}/isolated",)),
-    Example("threads-confined-to-isolated-cpus", "not-applicable", {f"{CPUS}/isolated": "3\n"}, "fewer than two"),
+    Example("threads-confined-to-isolated-cpus", "not-applicable", {f"{CPUS}/isolated": "1\n"}, "no target CPU"),
     #
     Example("cpu-quota", "fail", _NEVER | {f"{_CPU}.max": "150000 100000\n"}, "1.5 of 2"),
     Example("cpu-quota", "warn", _NEVER | {f"{_CPU}.max": "400000 100000\n"}, "4 CPUs"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import cycle
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
@@ -80,11 +80,13 @@ def _dissolve(invalid: list[Partition]) -> Fix:
     severity=Severity.WARNING,
     reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),
     why=(
-        "Isolated CPUs have no load balancing: threads that may use several of them stay where they started, often "
-        "all on the first while the others idle. The threads of a benchmark then compete with each other."
+        "Isolated CPUs have no load balancing: threads that may use several CPUs stay on the isolated one where they "
+        "started while others idle, also where their mask has CPUs that are not isolated (numactl --cpunodebind). The "
+        "threads of a benchmark then compete with each other."
     ),
     remedy=(
-        "Pin each thread to its own CPU, or use a cgroup partition of type `root`, which balances load among its CPUs."
+        "Pin each thread to its own CPU, take isolated CPUs out of masks that have others, or use a cgroup partition "
+        "of type `root`, which balances load among its CPUs."
     ),
     sources=(_CPUSET_DOC, "https://docs.kernel.org/admin-guide/kernel-parameters.html"),
     severity_in={PARALLEL: Severity.BLOCKING},
@@ -94,21 +96,27 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
     if isolated is None:
         return unknown(case.why_unknown(f"{CPUS}/isolated"))
     concerned = isolated & case.target
-    if len(concerned) < 2:
-        return not_applicable("fewer than two target CPUs are isolated")
+    if not concerned:
+        return not_applicable("no target CPU is isolated")
     if tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
-    confined: dict[tuple[int, CpuSet], list[Task]] = defaultdict(list)
     others = [task for task in tasks.by_tid.values() if not task.is_kernel and task.pid not in case.snapshot.own_pids]
+    confined: dict[tuple[int, CpuSet], list[Task]] = defaultdict(list)
+    stuck: dict[tuple[int, CpuSet], list[Task]] = defaultdict(list)
+    number_on = Counter((task.pid, task.cpu) for task in others)
     for task in others:
         allowed = task.allowed or frozenset()
         if len(allowed) > 1 and allowed <= isolated and allowed & concerned:
             confined[task.pid, allowed].append(task)
+        elif task.cpu in concerned & allowed and allowed - isolated and number_on[task.pid, task.cpu] > 1:
+            stuck[task.pid, allowed].append(task)
     crowds = [threads for threads in confined.values() if len(threads) > 1]
-    if crowds:
-        said = "; ".join(_describe_crowd(threads) for threads in crowds)
-        cpus = frozenset().union(*(thread.allowed or frozenset() for threads in crowds for thread in threads))
-        return Answer(Status.WARN, said, cpus=cpus, fix=_pin_each(crowds))
+    if crowds or stuck:
+        said = "; ".join([*map(_describe_crowd, crowds), *map(_describe_stuck, stuck.values())])
+        cpus = {cpu for threads in crowds for thread in threads for cpu in thread.allowed or ()}
+        cpus |= {thread.cpu for threads in stuck.values() for thread in threads}
+        fix = _pin(crowds, [*stuck.values()], isolated)
+        return Answer(Status.FAIL if stuck else Status.WARN, said, cpus=frozenset(cpus), fix=fix)
     unseen = why_unseen(case)
     if unseen is not None:
         return unknown(unseen)
@@ -123,12 +131,29 @@ def _describe_crowd(threads: list[Task]) -> str:
     return f"{len(threads)} threads of {first.name} (pid {first.pid}) may use isolated CPUs {allowed}, but are on {on}"
 
 
-def _pin_each(crowds: list[list[Task]]) -> Fix:
-    """One CPU after the other; back again with the affinity that was read."""
-    pins = [
-        Pin(thread.tid, frozenset({cpu}), thread.allowed)
-        for threads in crowds
-        for thread, cpu in zip(threads, cycle(sorted(threads[0].allowed or ())), strict=False)
-        if not thread.has_deadline  # which the kernel refuses to pin
+def _describe_stuck(threads: list[Task]) -> str:
+    first, is_one = threads[0], len(threads) == 1
+    allowed, on = format_cpu_list(first.allowed or ()), name_cpus({thread.cpu for thread in threads})
+    return (
+        f"{len(threads)} thread{'' if is_one else 's'} of {first.name} (pid {first.pid}) may use CPUs {allowed}, but "
+        f"{'shares' if is_one else 'share'} isolated {on}: no load is balanced there"
+    )
+
+
+def _pin(crowds: list[list[Task]], stuck: list[list[Task]], isolated: CpuSet) -> Fix:
+    """One isolated CPU after the other, or those that are not isolated; back again with the affinity that was read."""
+    chosen = [
+        *(
+            (thread, frozenset({cpu}))
+            for threads in crowds
+            for thread, cpu in zip(threads, cycle(sorted(threads[0].allowed or ())), strict=False)
+        ),
+        *((thread, (thread.allowed or frozenset()) - isolated) for threads in stuck for thread in threads),
     ]
-    return Fix((Move(tuple(pins)),), (ByHand("pin each thread where the benchmark starts it"),))
+    pins = [  # the kernel refuses to pin SCHED_DEADLINE threads
+        Pin(thread.tid, cpus, thread.allowed) for thread, cpus in chosen if not thread.has_deadline
+    ]
+    by_hand = ["pin each thread where the benchmark starts it"] if crowds else []
+    if stuck:
+        by_hand.append("start the threads with a mask without isolated CPUs (numactl --physcpubind, taskset -c)")
+    return Fix((Move(tuple(pins)),), tuple(map(ByHand, by_hand)))
