@@ -107,7 +107,7 @@ def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start:
     from noisewatch.kernel.cpus.topology import read_topology
 
     last_cpu = max((online.online or frozenset()) | (online.offline or frozenset()), default=None)
-    isolation = read_isolation(reader, last_cpu, online.online)
+    isolation = read_isolation(reader, last_cpu, online.online, config=None)
     allowed = allowed_at_start if reader.machine.is_live else read_own_affinity(reader, None)
     cpus = fastest_target(isolation, online.online, allowed, read_topology(reader, online.online))
     if cpus is None:

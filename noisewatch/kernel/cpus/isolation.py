@@ -2,7 +2,7 @@
 
     /sys/devices/system/cpu/isolated                2-3,6-7      isolcpus=domain,…  (an empty line: none)
     /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
-    /proc/cmdline                                   isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3
+    /proc/cmdline                                   isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3 irqaffinity=0-1
 
 https://docs.kernel.org/admin-guide/kernel-parameters.html; partitions.py and load_balance.py read cgroups.
 """
@@ -17,10 +17,12 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.load_balance import read_unbalanced
 from noisewatch.kernel.cgroup.partitions import Partitions, read_partitions
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.build_options import KernelConfig
 from noisewatch.kernel.system.release import COMMAND_LINE, read_command_line
 from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
+_LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 
@@ -42,6 +44,7 @@ class Isolation:
     rcu_nocbs: CpuSet | None
     isolcpus: tuple[IsolcpusOption, ...] | None
     unbalanced: CpuSet | None  # by cgroup v1
+    requested: Mapping[str, CpuSet | None] | None  # by boot option; None is a list that no kernel accepts
 
     @property
     def partition(self) -> CpuSet | None:
@@ -68,7 +71,11 @@ class Isolation:
 
 
 def read_isolation(
-    reader: Reader, last_cpu: int | None, online: CpuSet | None, previous: Isolation | None = None
+    reader: Reader,
+    last_cpu: int | None,
+    online: CpuSet | None,
+    config: KernelConfig | None,
+    previous: Isolation | None = None,
 ) -> Isolation:
     """The isolation of this machine, whose highest CPU number is `last_cpu`.
 
@@ -80,13 +87,15 @@ def read_isolation(
     nohz_full = reader.parsed(f"{CPUS}/nohz_full", parse_cpu_list)
     if nohz_full is None and options is not None and reader.is_absent(f"{CPUS}/nohz_full"):
         nohz_full = frozenset()  # a kernel without CONFIG_NO_HZ_FULL has no such file
+    requested = _read_requested(reader, options, last_cpu)
     return Isolation(
         boot=reader.parsed(f"{CPUS}/isolated", parse_cpu_list),  # Linux 4.2
         partitions=read_partitions(reader),
         nohz_full=nohz_full,
-        rcu_nocbs=_read_rcu_nocbs(reader, options, nohz_full, last_cpu),
+        rcu_nocbs=_rcu_nocbs(requested, nohz_full, config),
         isolcpus=_read_isolcpus(reader, options, last_cpu),
         unbalanced=read_unbalanced(reader, online),
+        requested=requested,
     )
 
 
@@ -110,18 +119,28 @@ def _read_isolcpus(
         return None
 
 
-def _read_rcu_nocbs(
-    reader: Reader,
-    options: Mapping[str, tuple[str, ...]] | None,
-    nohz_full: CpuSet | None,
-    last_cpu: int | None,
-) -> CpuSet | None:
-    """nohz_full implies rcu_nocbs for its CPUs."""
+def _read_requested(
+    reader: Reader, options: Mapping[str, tuple[str, ...]] | None, last_cpu: int | None
+) -> Mapping[str, CpuSet | None] | None:
     if options is None:
         return None
-    try:
-        lists = [parse_cpu_list(value, last_cpu) for value in options.get("rcu_nocbs", ())]
-    except Malformed as error:
-        reader.note(COMMAND_LINE, f"rcu_nocbs: {error}")
-        return None
-    return frozenset().union(*lists, nohz_full or frozenset())
+    requested: dict[str, CpuSet | None] = {}
+    for name in _LISTS:
+        try:
+            lists = [parse_cpu_list(value, last_cpu) for value in options.get(name, ())]
+        except Malformed as error:
+            reader.note(COMMAND_LINE, f"{name}: {error}")
+            requested[name] = None
+        else:
+            requested |= {name: frozenset().union(*lists)} if lists else {}
+    return requested
+
+
+def _rcu_nocbs(
+    requested: Mapping[str, CpuSet | None] | None, nohz_full: CpuSet | None, config: KernelConfig | None
+) -> CpuSet | None:
+    """nohz_full implies rcu_nocbs for its CPUs; a kernel without CONFIG_RCU_NOCB_CPU ignores both."""
+    if config is not None and config.is_set("RCU_NOCB_CPU") is False:
+        return frozenset()
+    cpus = None if requested is None else requested.get("rcu_nocbs", frozenset())
+    return None if cpus is None else cpus | (nohz_full or frozenset())

@@ -143,7 +143,7 @@ def _read(
     if kept is None:
         reader.earlier.begin_settings()
     known_isolation = previous.isolation if previous is not None and kept is not None else None
-    isolation = read_isolation(reader, _last_cpu(reader, online), online.online, known_isolation)
+    isolation = read_isolation(reader, _last_cpu(reader, online), online.online, platform.config, known_isolation)
     topology = kept.topology if kept is not None else _known_topology(previous, online)
     if topology is None:
         topology = read_topology(reader, online.online, platform.design_by_cpu)

@@ -14,6 +14,7 @@ from noisewatch.kernel.cpus.isolation import (
     parse_isolcpus,
     read_isolation,
 )
+from noisewatch.kernel.system.build_options import parse_kernel_config
 from tests.kernel.cgroup.test_load_balance import VERSION_1
 from tests.written import Files, reading
 
@@ -22,7 +23,7 @@ MOUNTED = {"/proc/self/mounts": f"cgroup2 {CGROUP} cgroup2 rw 0 0\n"}
 
 
 def _read(files: Files, *, is_copy: bool = False) -> Isolation:
-    return read_isolation(reading(files, is_copy=is_copy), last_cpu=7, online=frozenset(range(8)))
+    return read_isolation(reading(files, is_copy=is_copy), last_cpu=7, online=frozenset(range(8)), config=None)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_an_impossible_isolcpus_is_malformed(value: str) -> None:
 
 def test_an_impossible_isolcpus_on_the_command_line_is_unknown_with_its_reason() -> None:
     reader = reading({"/proc/cmdline": "isolcpus=5-2\n"})
-    assert read_isolation(reader, last_cpu=7, online=None).isolcpus is None
+    assert read_isolation(reader, last_cpu=7, online=None, config=None).isolcpus is None
     assert reader.reason_by_path["/proc/cmdline"].startswith("isolcpus: ")
 
 
@@ -93,6 +94,23 @@ def test_nohz_full_missing_from_a_copy_is_unknown() -> None:
 def test_rcu_callbacks_are_kept_off_the_cpus_of_both_options() -> None:
     files = {"/proc/cmdline": "rcu_nocbs=1 rcu_nocbs=4-N\n", f"{CPUS}/nohz_full": "2\n"}
     assert _read(files).rcu_nocbs == frozenset({1, 2, 4, 5, 6, 7})
+
+
+def test_a_kernel_without_rcu_nocbs_keeps_rcu_callbacks_off_no_cpu() -> None:
+    reader = reading({"/proc/cmdline": "rcu_nocbs=1\n"})
+    config = parse_kernel_config("# CONFIG_RCU_NOCB_CPU is not set\n")
+    isolation = read_isolation(reader, last_cpu=7, online=None, config=config)
+    assert (isolation.rcu_nocbs, isolation.requested) == (frozenset(), {"rcu_nocbs": frozenset({1})})
+
+
+def test_lists_of_boot_options_are_kept_as_requested() -> None:
+    isolation = _read({"/proc/cmdline": "nohz_full=4-N rcu_nocbs=x irqaffinity=0 irqaffinity=1\n"})
+    assert isolation.requested == {
+        "nohz_full": frozenset({4, 5, 6, 7}),
+        "rcu_nocbs": None,
+        "irqaffinity": frozenset({0, 1}),
+    }
+    assert _read({}).requested is None
 
 
 def test_rcu_callbacks_may_be_kept_off_all_cpus() -> None:

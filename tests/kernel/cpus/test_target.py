@@ -28,6 +28,7 @@ _NOBODY = Isolation(
     rcu_nocbs=None,
     isolcpus=None,
     unbalanced=frozenset(),
+    requested=None,
 )
 
 

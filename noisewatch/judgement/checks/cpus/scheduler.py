@@ -84,16 +84,16 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         said = f"{name_cpus(kept)}: RCU callbacks run where they are queued{why_not}"
         fix = None if why_not else Fix(lasting=(option,))
         return Answer(Status.FAIL, said, cpus=kept, evidence=evidence, fix=fix)
-    if not _can_offload(case):
+    if not can_offload(case):
         return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option says nothing
     return _where_threads_run(case, evidence)
 
 
-def _can_offload(case: Case) -> bool:
-    """Whether the kernel is known to have RCU_NOCB_CPU, which NO_HZ_FULL brings along; only it has rcuo threads."""
+def can_offload(case: Case) -> bool | None:
+    """Return whether the kernel has RCU_NOCB_CPU, which NO_HZ_FULL selects; only such a kernel has rcuo threads."""
     tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
     has_threads = any(task.is_kernel and task.name.startswith("rcuo") for task in tasks)
-    return bool(_has(case, "RCU_NOCB_CPU") or case.snapshot.isolation.nohz_full or has_threads)
+    return True if case.snapshot.isolation.nohz_full or has_threads else _has(case, "RCU_NOCB_CPU")
 
 
 def _offloaded(case: Case) -> tuple[CpuSet | None, str]:

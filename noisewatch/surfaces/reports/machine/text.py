@@ -60,7 +60,7 @@ def _targets(snapshot: Snapshot) -> str:
         ("online", f"{cpus(snapshot.online.online)}, offline {cpus(snapshot.online.offline)}"),
         ("isolated", _isolated(snapshot.isolation)),
         ("nohz_full", cpus(snapshot.isolation.nohz_full)),
-        ("rcu_nocbs", cpus(snapshot.isolation.rcu_nocbs)),
+        ("rcu_nocbs", _rcu_nocbs(snapshot)),
     ]
     return align(rows)
 
@@ -68,6 +68,13 @@ def _targets(snapshot: Snapshot) -> str:
 def _isolated(isolation: Isolation) -> str:
     by_version_1 = "" if isolation.unbalanced == frozenset() else f", {cpus(isolation.unbalanced)} by cgroup v1"
     return f"{cpus(isolation.boot)} at boot, {cpus(isolation.partition)} by partition{by_version_1}"
+
+
+def _rcu_nocbs(snapshot: Snapshot) -> str:
+    isolation, config = snapshot.isolation, snapshot.platform.config
+    has_option = None if config is None else config.is_set("RCU_NOCB_CPU")
+    is_doubtful = isolation.rcu_nocbs and not isolation.nohz_full and has_option is None
+    return cpus(isolation.rcu_nocbs) + (" requested; whether the kernel can is unknown" if is_doubtful else "")
 
 
 def _clock(snapshot: Snapshot) -> str:

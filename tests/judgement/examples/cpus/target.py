@@ -5,6 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import VIRTUAL, Example
+from tests.written.quiet.system import CONFIG
 from tests.written.quiet_machine import CPUS, cpu_row, crowd, process, quiet_files, stat_file
 
 _HOG = process(900, "hog", 2, 2_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 200}, 300)}
@@ -71,6 +72,11 @@ _VERSION_1 = {
     f"{_V1}/system/cpuset.sched_load_balance": "1\n",
     f"{_V1}/system/cpuset.effective_cpus": "0-1\n",
 }
+_UNTICKLESS = {
+    CONFIG: "# CONFIG_NO_HZ_FULL is not set\n# CONFIG_RCU_NOCB_CPU is not set\n",
+    f"{CPUS}/nohz_full": "\n",
+    f"{CPUS}/isolated": "\n",
+}
 
 EXAMPLES = [
     Example("boot-cpu-is-target", "pass", {f"{CPUS}/online": "1-3\n"}, "not known to be online"),
@@ -81,6 +87,26 @@ EXAMPLES = [
     Example("target-not-isolated", "pass", _VERSION_1 | {f"{_V1}/cpuset.sched_load_balance": "0\n"}, "by cgroup v1"),
     Example("target-not-isolated", "fail", _VERSION_1, "CPUs 2-3: not isolated", {2, 3}),
     Example("target-not-isolated", "warn", _VERSION_1, "cgroup v1 isolates", {2, 3}, gone=(f"{_V1}/release_agent",)),
+    Example("isolation-options-wrong", "unknown", gone=("/proc/cmdline",)),
+    *(
+        Example("isolation-options-wrong", status, {"/proc/cmdline": f"{line}\n", **files}, words)
+        for status, line, words, files in (
+            ("pass", "isolcpus=2-3 nohz_full=2-3 rcu_nocbs=0-3 irqaffinity=0-1", "in effect", {}),
+            ("fail", "nohz_full=2-3", "nohz_full=2-3 has no effect (this kernel is built without", _UNTICKLESS),
+            ("fail", "rcu_nocbs=2-3", "rcu_nocbs=2-3 has no effect (this kernel is built without", _UNTICKLESS),
+            ("fail", "isolcpus=nohz,domain,2", "isolcpus=nohz,domain,2 has no effect (this", _UNTICKLESS),
+            ("fail", "nohz_full=rubbish", "nohz_full=rubbish has no effect", {f"{CPUS}/nohz_full": "\n"}),
+            ("fail", "isolcpus=rubbish", "isolcpus=rubbish has no effect", {f"{CPUS}/isolated": "\n"}),
+            ("fail", "isolcpus=2-3 irqaffinity=3", "irqaffinity is swapped: it sends interrupts to CPU 3", {}),
+            ("fail", "isolcpus=2-3 irqaffinity=0,3", "irqaffinity is wrong: it sends interrupts to CPU 3", {}),
+            ("fail", "isolcpus=2 nohz_full=3", "isolcpus (2) and nohz_full (3) have no CPU in common", {}),
+            ("fail", "isolcpus=2 nohz_full=0-1,3 irqaffinity=2", "isolcpus is swapped: it names CPU 2", {}),
+            ("unknown", "isolcpus=2-3", "isolated", {f"{CPUS}/isolated": "rubbish\n"}),
+            ("unknown", "nohz_full=2-3", "nohz_full", {f"{CPUS}/nohz_full": "rubbish\n"}),
+            ("unknown", "rcu_nocbs=2-3", "config", _UNTICKLESS | {CONFIG: "rubbish"}),
+            ("not-applicable", "quiet", "without options", {}),
+        )
+    ),
     Example("target-not-isolated", "not-applicable", {}, "load balancing", rules=Rules("parallel")),
     Example(*("tasks-on-target", "fail", {}, "hog", {2}), after=_HOG),
     Example("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.surfaces.running import Run, quiet_tree, record
+from tests.written.quiet.system import CONFIG
 from tests.written.quiet_machine import CPUS, quiet_files
 
 HOSTILE = "\x1b]0;x\x07[bold red]x"
@@ -35,6 +36,22 @@ def test_what_is_unknown_is_a_question_mark(run: Run, tmp_path: Path) -> None:
     row = _table(run("show", "-v", "--sysroot", root, "--cpus", "1").out)[1]
     unknown = {heading for heading, cell in row.items() if cell == "?"}
     assert unknown == {"GOVERNOR", "CORE", "SIBLINGS", "INTERRUPTS", "ISOLATED"}
+
+
+@pytest.mark.parametrize(
+    ("config", "shown"),
+    [
+        ("CONFIG_RCU_NOCB_CPU=y\n", "1-3"),
+        ("# CONFIG_RCU_NOCB_CPU is not set\n", "none"),
+        (None, "1-3 requested; whether the kernel can is unknown"),
+    ],
+)
+def test_rcu_nocbs_is_shown_as_in_force_where_the_kernel_has_it(
+    run: Run, tmp_path: Path, config: str | None, shown: str
+) -> None:
+    changed = {CONFIG: config, f"{CPUS}/nohz_full": "\n", "/proc/cmdline": "rcu_nocbs=1-3\n"}
+    out = run("show", "--sysroot", quiet_tree(tmp_path, changed)).out
+    assert next(line for line in out.splitlines() if line.startswith("rcu_nocbs")).split(maxsplit=1)[1] == shown
 
 
 def test_an_offline_cpu_has_its_row_as_in_lscpu_a(run: Run, tmp_path: Path) -> None:
