@@ -39,13 +39,10 @@ _MOST_FILES = 32
 
 @dataclass(frozen=True, slots=True)
 class Irqbalance:
-    """The variables that ban CPUs: `started_with` by process, `configured` by file; None is unknown.
-
-    `unread` are the reasons why environments are unknown, by process.
-    """
+    """The variables that ban CPUs: of environments by process, of the configuration by file; None is unknown."""
 
     started_with: Mapping[int, Variables]
-    unread: Mapping[int, str]
+    reason_by_pid: Mapping[int, str]  # of processes whose environment is unknown
     configured: Mapping[str, Variables] | None
 
 
@@ -53,16 +50,16 @@ def read_irqbalance(reader: Reader, tasks: Tasks | None) -> Irqbalance:
     """Read the environment of each running irqbalance, and the configuration where an environment is unreadable."""
     threads = tasks.by_tid.values() if tasks is not None else ()
     started_with: dict[int, Variables] = {}
-    unread: dict[int, str] = {}
+    reason_by_pid: dict[int, str] = {}
     for pid in [task.pid for task in threads if task.name == NAME and task.tid == task.pid]:
         path = environment_of(pid)
         try:
             started_with[pid] = parse_environment(reader.text(path, expected=False))
         except Malformed as error:
-            unread[pid] = str(error.at(path))
+            reason_by_pid[pid] = str(error.at(path))
         except Unreadable as error:
-            unread[pid] = str(error)
-    return Irqbalance(started_with, unread, _read_configuration(reader) if unread else None)
+            reason_by_pid[pid] = str(error)
+    return Irqbalance(started_with, reason_by_pid, _read_configuration(reader) if reason_by_pid else None)
 
 
 def environment_of(pid: int) -> str:

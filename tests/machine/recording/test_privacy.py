@@ -193,7 +193,7 @@ def test_only_banned_cpus_are_recorded_of_irqbalances_settings(tmp_path: Path) -
     assert "SECRET" not in _text(content)
     (after,) = replayed(Recording(written(tmp_path, content)))
     assert after.settings.irqbalance.started_with == before.settings.irqbalance.started_with == {800: {MASK: "0"}}
-    assert after.settings.irqbalance.unread.keys() == {801}
+    assert after.settings.irqbalance.reason_by_pid.keys() == {801}
     assert after.settings.irqbalance.configured == before.settings.irqbalance.configured
     assert after.settings.irqbalance.configured == {"/etc/default/irqbalance": {LIST: "2"}}
 

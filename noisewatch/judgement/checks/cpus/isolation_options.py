@@ -61,8 +61,8 @@ def isolation_options_wrong(case: Case) -> Answer:
     evidence = {"options": used}
     if faults:
         remedies = tuple(dict.fromkeys(fault.remedy for fault in faults))
-        said = "; ".join(fault.words for fault in faults)
-        return Answer(Status.FAIL, said, evidence=evidence, fix=Fix(lasting=remedies))
+        words = "; ".join(fault.words for fault in faults)
+        return Answer(Status.FAIL, words, evidence=evidence, fix=Fix(lasting=remedies))
     if isolation.boot is None and "isolcpus" in options:
         return unknown(case.why_unknown(f"{CPUS}/isolated"))
     if isolation.nohz_full is None and "nohz_full" in options:
@@ -97,7 +97,9 @@ def _ineffective(case: Case, name: str, why: str) -> _Fault:
 def _cpus_to_isolate(case: Case) -> CpuSet | None:
     """Return the CPUs that isolcpus takes from the load balancer; None where its list is malformed."""
     options = case.snapshot.isolation.isolcpus
-    return None if options is None else frozenset().union(*(each.cpus for each in options if "domain" in each.flags))
+    if options is None:
+        return None
+    return frozenset().union(*(option.cpus for option in options if "domain" in option.flags))
 
 
 def _contradictions(case: Case) -> Iterator[_Fault]:

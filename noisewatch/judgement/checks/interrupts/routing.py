@@ -73,7 +73,10 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
         "It rewrites affinities every ten seconds, also during a benchmark. It spares isolated and nohz_full CPUs, "
         "unless IRQBALANCE_BANNED_CPUS or IRQBALANCE_BANNED_CPULIST is set: then only the CPUs in these."
     ),
-    remedy="Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment.",
+    remedy=(
+        "Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment. Before version 1.8 "
+        "it ignores that list: set the mask IRQBALANCE_BANNED_CPUS."
+    ),
     sources=("https://github.com/Irqbalance/irqbalance",),
 )
 def irqbalance_may_move_irqs(case: Case) -> Answer:
@@ -110,7 +113,7 @@ def _ban(case: Case, pid: int) -> _Ban:
     path, started_with = environment_of(pid), irqbalance.started_with.get(pid)
     sources = {path: started_with} if started_with is not None else irqbalance.configured
     if sources is None or (started_with is None and case.snapshot.platform.container != NONE):
-        reason = irqbalance.unread.get(pid, f"{path}: not read yet")
+        reason = irqbalance.reason_by_pid.get(pid, f"{path}: not read yet")
         return _Ban(pid, None, f"what irqbalance was started with is unknown: {reason}")
     deciding = {source: variables for source, variables in sources.items() if variables}
     try:
@@ -118,7 +121,8 @@ def _ban(case: Case, pid: int) -> _Ban:
     except Malformed as error:
         return _Ban(pid, None, f"{', '.join(deciding)}: {error}")
     settings = {f"{name}={clean(value)}" for variables in deciding.values() for name, value in variables.items()}
-    words = f" ({' '.join(sorted(settings))} replaces its automatic ban)" if settings else ""
+    since = ", from irqbalance 1.8 on" if any(MASK not in variables for variables in deciding.values()) else ""
+    words = f" ({' '.join(sorted(settings))} replaces its automatic ban{since})" if settings else ""
     return _Ban(pid, by_default if not bans else frozenset.intersection(*bans), words)
 
 
