@@ -106,6 +106,17 @@ def format_taskset_list(cpus: Iterable[int]) -> str:
     )
 
 
+def cpu_list_argument(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = format_cpu_list) -> str:
+    """Return the CPUs as an option or a kernel file takes them. Raises ValueError for no CPU.
+
+    An empty list is refused there, or means all CPUs (AllowedCPUs= of systemd): without CPUs there is no command.
+    """
+    listed = write(cpus)
+    if not listed:
+        raise ValueError("a command needs a CPU")
+    return listed
+
+
 def fitting_cpu_list(cpus: Iterable[int], width: int) -> str:
     """As a kernel list in so many columns, or with strides, or as the first, the last and their number: `0…56 (6)`."""
     numbers = sorted(set(cpus))

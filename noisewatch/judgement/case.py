@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from noisewatch.model.history.entries import Past
     from noisewatch.model.interval.interval import Interval
 
+NO_TARGET = "there is no target CPU"
 NOT_READ_AFTER = "the counters after the calibration were not read"
 KERNELS_NAME = 15  # characters: the kernel keeps no more of a name
 T = TypeVar("T")

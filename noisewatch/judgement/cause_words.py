@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.cpus import CpuSet, cpu_list_argument
 from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.causes import Cause, Way
@@ -82,7 +82,7 @@ def steps_against(cause: Cause) -> list[tuple[str, str]]:
 
 
 def _proposal(cpus: CpuSet) -> str:
-    listed = format_cpu_list(cpus)
+    listed = cpu_list_argument(cpus)
     words = f"   a thread of each of {len(cpus)} cores below one last-level cache" if len(cpus) > 1 else ""
     return f"--cpus {listed}{words if len(listed) < _LONG_LIST else ''}"
 

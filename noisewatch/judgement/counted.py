@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.kernel.cpus.cpu_time import CPUACCT, SCHEDSTAT
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import Interrupts
@@ -30,7 +30,7 @@ def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     if interval.before.interrupts.is_cut_off or interval.after.interrupts.is_cut_off:
         return _CUT_OFF
     if not cpus:
-        return "there is no target CPU"
+        return NO_TARGET
     return _without_column(cpus - counts.cpus)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import quoted
+from noisewatch.judgement.case import NO_TARGET
 from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
@@ -107,7 +108,7 @@ def grade_cpus(
     CPU at all nothing is known.
     """
     if not value_by_cpu:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_unknown or "there is no target CPU", evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=why_unknown or NO_TARGET, evidence=evidence)
     worst = max(value_by_cpu.values())
     most, bound = case.bound(passes) if passes is not None else 0.0, case.bound(fails)
     if worst <= bound and why_unknown is not None:

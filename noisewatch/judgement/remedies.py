@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import cpu_list_argument
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cgroup.quota import lift
 from noisewatch.judgement.checks.cpus.isolation import DEADLINE, FIRST_PROCESS, INIT, move_threads
@@ -96,7 +96,7 @@ def _why_not_moved(culprit: Culprit, case: Case) -> str:
     """What helps instead; of one that is not there any more, what would have."""
     if not case.housekeeping:
         return _NO_HOUSEKEEPING
-    elsewhere = format_cpu_list(case.housekeeping)
+    elsewhere = cpu_list_argument(case.housekeeping)
     if culprit.pid == FIRST_PROCESS:
         return (
             "All that it starts would inherit the pin: let it start its work on other CPUs "
@@ -247,7 +247,7 @@ def _unexplained(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _unattributed(cpus: Collection[int], case: Case) -> Remedy:
-    trace = as_root(f"trace --cpus {format_cpu_list(cpus)}", case.snapshot.is_live)
+    trace = as_root(f"trace --cpus {cpu_list_argument(cpus)}", case.snapshot.is_live)
     return Remedy(f"Usually short-lived threads; a trace names them: {trace}.")
 
 

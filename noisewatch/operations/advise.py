@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.finding_words import commands_of, left_to_people
@@ -107,7 +107,7 @@ def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: Cpu
     """Of a thread that is gone."""
     said, commands = [*_describe(about, snapshot.irqs), _ENDED], []
     if housekeeping and about.kind == Kind.THREAD:
-        cpus = format_cpu_list(housekeeping)
+        cpus = cpu_list_argument(housekeeping)
         commands = [("next time", f"taskset -c {cpus} COMMAND")]
         said += [f"next time: taskset -c {cpus} COMMAND", f"for a service: AllowedCPUs={cpus} in its unit"]
     return Advice(about, tuple(map(printable, said)), tuple(commands))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 
-from noisewatch.cpus import CpuSet, format_cpu_list, format_taskset_list
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_taskset_list
 from noisewatch.judgement.fixes.shell import run, tee
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.records import dataclass
@@ -152,7 +152,7 @@ def _pinned(cpus_by_tid: Iterable[tuple[int, CpuSet]]) -> list[tuple[str, ...]]:
 
 
 def _taskset(tid: int, cpus: CpuSet, options: str) -> tuple[str, ...]:
-    return ("taskset", options, format_taskset_list(cpus), str(tid))
+    return ("taskset", options, cpu_list_argument(cpus, format_taskset_list), str(tid))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class MakePartition:
         return f"{removed} && {tee({self.delegate_in: '-cpuset'})}" if self.delegate_in is not None else removed
 
     def _made(self, kind: str, cpus: CpuSet) -> str:
-        wanted = tee({f"{self.folder}/cpuset.cpus": format_cpu_list(cpus)})
+        wanted = tee({f"{self.folder}/cpuset.cpus": cpu_list_argument(cpus)})
         return f"{wanted} && {tee({f'{self.folder}/cpuset.cpus.partition': kind})}"
 
 

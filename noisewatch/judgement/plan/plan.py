@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from noisewatch.cpus import fitting_cpu_list, format_cpu_list, name_cpus
+from noisewatch.cpus import cpu_list_argument, fitting_cpu_list, format_cpu_list, name_cpus
 from noisewatch.judgement.checks.cpus.isolation import partition_needs
 from noisewatch.judgement.plan.criteria import Criterion, Judged, judge_proposal
 from noisewatch.judgement.plan.proposal import Proposal
@@ -92,7 +92,7 @@ class Plan:
     @property
     def start_lines(self) -> tuple[StartLine, ...]:
         """How the benchmark is started once all is done."""
-        listed, run = format_cpu_list(self.proposal.run), self.pinned
+        listed, run = cpu_list_argument(self.proposal.run), self.pinned
         lines = [StartLine("check", f"noisewatch preflight --cpus {listed}")]
         lines.append(StartLine("watched", " ".join(["noisewatch", "run", *self._run_options, "--", _BENCHMARK])))
         if self.partition is not None:
@@ -104,14 +104,14 @@ class Plan:
     @property
     def pinned(self) -> str:
         """`taskset -c 2-3 numactl --membind=0`: numactl itself refuses isolated CPUs."""
-        listed = format_cpu_list(self.proposal.run)
+        listed = cpu_list_argument(self.proposal.run)
         return f"taskset -c {listed}{f' numactl --membind={self.membind}' if self.membind else ''}"
 
     @property
     def _run_options(self) -> list[str]:
         membind = ["--membind", self.membind] if self.membind else []
         spread = ["--spread"] if len(self.proposal.run) > 1 else []
-        return ["--cpus", format_cpu_list(self.proposal.run), *membind, *spread]
+        return ["--cpus", cpu_list_argument(self.proposal.run), *membind, *spread]
 
     @property
     def given_options(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
-from noisewatch.cpus import CpuSet, format_cpu_list, format_taskset_list
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_taskset_list
 from noisewatch.judgement.run.placement_reasons import is_stacked, weighty_threads
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.model.run.placement import Placement, ThreadPlacement
@@ -71,7 +71,7 @@ def _placed_better(
         if kind is not None:
             yield PlacementFault.CORES, _on_cpus(cpus_by_kind[kind])
     if is_stacked(placement, length_ns):
-        yield PlacementFault.STACKED, (NAME, "run", "--cpus", format_cpu_list(target), "--spread", "--")
+        yield PlacementFault.STACKED, (NAME, "run", "--cpus", cpu_list_argument(target), "--spread", "--")
     alone = _moving_alone(weighty, placement, length_ns)
     if alone is not None:
         cpu = _most(alone.ns_by_cpu, dict.fromkeys(target, target))
@@ -96,14 +96,14 @@ def _most(ns_by_key: Mapping[_Key | None, float] | Mapping[_Key, float], among: 
 
 
 def _on_cpus(cpus: CpuSet) -> tuple[str, ...]:
-    return "taskset", "-c", format_taskset_list(cpus)
+    return "taskset", "-c", cpu_list_argument(cpus, format_taskset_list)
 
 
 def _on_nodes(
     cpus: CpuSet, nodes: frozenset[int], topology: Mapping[int, CpuPlace], isolated: CpuSet
 ) -> tuple[str, ...]:
     """With the CPUs by their nodes where these are all. numactl refuses isolated ones by number, taskset does not."""
-    listed = format_cpu_list(nodes)
+    listed = cpu_list_argument(nodes)
     is_whole = cpus == {cpu for cpu, place in topology.items() if place.node in nodes} and not cpus & isolated
     if is_whole:
         return "numactl", f"--cpunodebind={listed}", f"--membind={listed}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.fixes.actions import Move, MoveProcesses
 from noisewatch.judgement.fixes.fix import Fix
@@ -110,7 +110,7 @@ def _for_the_next_time(culprit: RunCulprit, case: Case, may_run: bool) -> Remedy
     if not case.housekeeping:
         return Remedy(f"{said} No CPU is left for other work: choose fewer target CPUs.")
     them = "them" if len(culprit.pids) > 1 else "it"
-    return Remedy(f"{said} Next time start {them} elsewhere: taskset -c {format_cpu_list(case.housekeeping)} COMMAND")
+    return Remedy(f"{said} Next time start {them} elsewhere: taskset -c {cpu_list_argument(case.housekeeping)} COMMAND")
 
 
 def _on_cpu(culprit: RunCulprit, noise: Kind, cpu: int) -> Disturbance:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from noisewatch.cpus import format_cpu_list, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.cpus import cpu_list_argument, name_cpus
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.fixes.actions import MakePartition, move
@@ -53,13 +53,15 @@ def target_not_isolated(case: Case) -> Answer:
     isolation = case.snapshot.isolation
     if isolation.isolated is None:
         return unknown(case.why_unknown(f"{CPUS}/isolated"))
+    if not case.target:
+        return unknown(NO_TARGET)
     open_cpus = case.target - isolation.isolated
     evidence = {
         "boot": None if isolation.boot is None else sorted(isolation.boot),
         "partition": None if isolation.partition is None else sorted(isolation.partition),
         "cgroup_v1": None if isolation.unbalanced is None else sorted(isolation.unbalanced),
     }
-    if not open_cpus and case.target:
+    if not open_cpus:
         by = " by cgroup v1" if case.target & (isolation.unbalanced or frozenset()) else ""
         return Answer(Status.PASS, f"{name_cpus(case.target)}: isolated{by}", cpus=case.target, evidence=evidence)
     said = f"{name_cpus(open_cpus)}: not isolated"
@@ -101,7 +103,7 @@ def isolate(case: Case) -> Fix:
     """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
     if not case.online - case.target:
         return Fix(lasting=(FEWER_TARGETS,), needs_root=False)
-    option = BootOptions(f"isolcpus=domain,managed_irq,{format_cpu_list(case.target)}")
+    option = BootOptions(f"isolcpus=domain,managed_irq,{cpu_list_argument(case.target)}")
     root, release = case.snapshot.isolation.partitions.root, release_number(case.snapshot.platform.kernel)
     if root is None or partition_needs(case).missing:
         return Fix(lasting=(option,))
@@ -274,7 +276,7 @@ def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
         return None
     movable, by_hand = _movable(case, culprits), []
     if any(not task.is_kernel for task in movable.values()):
-        by_hand.append(ByHand(f"for a service: AllowedCPUs={format_cpu_list(case.housekeeping)} in its unit"))
+        by_hand.append(ByHand(f"for a service: AllowedCPUs={cpu_list_argument(case.housekeeping)} in its unit"))
     fixed = [task.name for task in _blamed(case, culprits).values() if task.has_deadline]
     if fixed:
         by_hand.append(ByHand(f"{DEADLINE} ({', '.join(fixed)})"))

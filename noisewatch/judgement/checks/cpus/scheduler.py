@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noisewatch.cpus import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_mask, name_cpus
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import move, write
 from noisewatch.judgement.fixes.fix import Fix
@@ -48,12 +48,14 @@ def target_not_tickless(case: Case) -> Answer:
     if tickless is None:
         return unknown(case.why_unknown(f"{CPUS}/nohz_full", COMMAND_LINE))
     evidence = {"nohz_full": sorted(tickless)}
+    if not case.target:
+        return unknown(NO_TARGET)
     ticking = case.target - tickless
-    if case.target and not ticking:
+    if not ticking:
         return Answer(Status.PASS, f"{name_cpus(case.target)}: the tick can stop", cpus=case.target, evidence=evidence)
     wanted = (tickless | case.target) - _BOOT_CPU
     is_possible = ticking - _BOOT_CPU and case.online - wanted
-    fix = Fix(lasting=(BootOptions(f"nohz_full={format_cpu_list(wanted)}"),)) if is_possible else None
+    fix = Fix(lasting=(BootOptions(f"nohz_full={cpu_list_argument(wanted)}"),)) if is_possible else None
     return Answer(Status.FAIL, f"{name_cpus(ticking)}: the tick never stops", cpus=ticking, evidence=evidence, fix=fix)
 
 
@@ -76,11 +78,13 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
     if offloaded is None:
         return unknown(why_not)
     evidence = {"rcu_nocbs": sorted(offloaded)}
+    if not case.target:
+        return unknown(NO_TARGET)
     kept = case.target - offloaded
     if kept and case.snapshot.isolation.nohz_full is None:
         return unknown(case.why_unknown(f"{CPUS}/nohz_full"))  # which would offload them as well
-    if kept or not case.target:
-        option = BootOptions(f"rcu_nocbs={format_cpu_list(offloaded | case.target)}")
+    if kept:
+        option = BootOptions(f"rcu_nocbs={cpu_list_argument(offloaded | case.target)}")
         said = f"{name_cpus(kept)}: RCU callbacks run where they are queued{why_not}"
         fix = None if why_not else Fix(lasting=(option,))
         return Answer(Status.FAIL, said, cpus=kept, evidence=evidence, fix=fix)
@@ -131,7 +135,7 @@ def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
     if not movable or not case.housekeeping:
         return None
     wanted = case.target - _BOOT_CPU
-    option = (BootOptions(f"nohz_full={format_cpu_list(wanted)}"),) if wanted else ()
+    option = (BootOptions(f"nohz_full={cpu_list_argument(wanted)}"),) if wanted else ()
     return Fix((move(movable, case.housekeeping),), option)
 
 
@@ -168,4 +172,4 @@ def confine_work(case: Case, queues: Workqueues) -> Fix | None:
         return None
     before = queues.requested or queues.allowed or frozenset()
     mask = write(f"{WORKQUEUES}/cpumask", format_cpu_mask(case.housekeeping), format_cpu_mask(before))
-    return Fix((mask,), (BootOptions(f"workqueue.unbound_cpus={format_cpu_list(case.housekeeping)}"),))
+    return Fix((mask,), (BootOptions(f"workqueue.unbound_cpus={cpu_list_argument(case.housekeeping)}"),))

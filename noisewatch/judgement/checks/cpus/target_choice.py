@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
@@ -144,6 +144,8 @@ def _strengths(case: Case) -> dict[str, dict[int, int]]:
 
 def _measured(case: Case) -> Answer:
     """Where nothing tells the kinds: how long the same work took."""
+    if not case.target:
+        return unknown(NO_TARGET)
     calibrated = case.calibrated
     why_unknown = f"neither capacity nor highest frequency is exported for {name_cpus(case.target)}"
     if calibrated is None:

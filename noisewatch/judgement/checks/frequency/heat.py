@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
@@ -64,7 +64,7 @@ _THERMAL_INTERRUPT = "TRM"
 )
 def throttled(case: Case) -> Answer:
     if not case.target:
-        return unknown("there is no target CPU")
+        return unknown(NO_TARGET)
     counted = [count for interval in case.intervals for count in _events(interval).items()]
     events = sum(count or 0 for _, count in counted)
     evidence = {

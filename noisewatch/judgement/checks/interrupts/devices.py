@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.checks.interrupts.routing import kept_from_balancer
@@ -196,11 +196,11 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
     """Those that user space may move go to the housekeeping CPUs; the kernel's own need a boot option."""
     if not case.housekeeping:
         return None
-    managed = [irq for irq in irqs if irq.movable is False]
-    listed = format_cpu_list(case.housekeeping)
+    managed = [irq for irq in irqs if irq.movable is False] if case.target else []
+    listed = cpu_list_argument(case.housekeeping)
     options = f"irqaffinity={listed}"
     if managed:
-        options += f" isolcpus=managed_irq,domain,{format_cpu_list(case.target)}"
+        options += f" isolcpus=managed_irq,domain,{cpu_list_argument(case.target)}"
     before = {
         f"{FOLDER}/{irq.irq}/smp_affinity_list": format_cpu_list(irq.allowed) if irq.allowed else None
         for irq in sorted(irqs, key=lambda irq: irq.irq)

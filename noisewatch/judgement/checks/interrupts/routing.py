@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from noisewatch.cpus import CpuSet, format_cpu_list, format_cpu_mask, name_cpus, parse_cpu_mask
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.errors import Malformed
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
@@ -52,7 +52,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
         before = format_cpu_mask(irqs.default_allowed)
         fix = Fix(
             (write(DEFAULT, format_cpu_mask(case.housekeeping), before),),
-            (BootOptions(f"irqaffinity={format_cpu_list(case.housekeeping)}"),),
+            (BootOptions(f"irqaffinity={cpu_list_argument(case.housekeeping)}"),),
         )
     return Answer(
         Status.FAIL,
@@ -82,6 +82,8 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
 def irqbalance_may_move_irqs(case: Case) -> Answer:
     if case.snapshot.tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
+    if not case.target:
+        return unknown(NO_TARGET)
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
     if not bans:
         reason = why_unseen(case)
@@ -94,8 +96,8 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
             return Answer(Status.WARN, f"{said}, unless it is configured not to", reason=ban.words, fix=fix)
         if exposed:
             return Answer(Status.FAIL, f"{said}{ban.words}", fix=fix)
-        if ban.cpus is None or not case.target:
-            return unknown(ban.words or "there is no target CPU")
+        if ban.cpus is None:
+            return unknown(ban.words)
     return Answer(Status.PASS, f"irqbalance spares the target CPUs{bans[0].words}")
 
 
@@ -137,13 +139,13 @@ def _banned(case: Case) -> ByHand:
     irqbalance = case.snapshot.settings.irqbalance
     sources = [*irqbalance.started_with.values(), *(irqbalance.configured or {}).values()]
     instead = f" (and no {MASK}, which comes first)" if any(MASK in variables for variables in sources) else ""
-    banned = f"{LIST}={format_cpu_list(case.target | _banned_by_default(case))}{instead}"
+    banned = f"{LIST}={cpu_list_argument(case.target | _banned_by_default(case))}{instead}"
     return ByHand(f"{banned} in /etc/default/irqbalance or /etc/sysconfig/irqbalance")
 
 
 def kept_from_balancer(case: Case) -> tuple[ByHand, ...]:
     """Return what keeps irqbalance from moving IRQs back to target CPUs; nothing where it is known not to."""
-    bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
+    bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})] if case.target else []
     return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_banned(case),)
 
 

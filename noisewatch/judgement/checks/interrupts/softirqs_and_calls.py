@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.grading import grade_cpus
@@ -156,8 +156,10 @@ def _why_uncounted(case: Case, interval: Interval) -> str | None:
         return interval.softirqs.reason
     if not {row.label for row in after.rows} & DEVICE_WORK:
         return f"{SOFTIRQS}: has no rows of device softirqs"
+    if not case.target:
+        return NO_TARGET
     missing = case.target - (set(before.cpus) & set(after.cpus))
-    return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing or not case.target else None
+    return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing else None
 
 
 _CALLS_PASS = Limit(

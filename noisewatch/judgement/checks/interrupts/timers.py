@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.case import NOT_READ_AFTER, Case
+from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.grading import not_calibrated, why_incomplete
@@ -128,7 +128,7 @@ def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
 def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     """Why the rate of some target CPU is not known; None where all are."""
     if not case.target:
-        return "there is no target CPU"
+        return NO_TARGET
     if not cpus:
         return None
     reason = why_uncounted(case, interval, cpus)

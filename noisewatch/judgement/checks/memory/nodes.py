@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.topology import CPUS, NODES
@@ -48,6 +48,8 @@ def memory_from_other_nodes(case: Case) -> Answer:
         return not_applicable("a kernel without NUMA") if is_without_numa else unknown(case.why_unknown(NODES))
     if len(with_memory) == 1:
         return not_applicable("one memory node")
+    if not case.target:
+        return unknown(NO_TARGET)
     own, unplaced = _nodes_of_target(case)
     if unplaced:
         return unknown(case.why_unknown(NODES, f"{CPUS}/cpu{min(unplaced)}"))
@@ -79,7 +81,7 @@ def _judged(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | Non
 
 
 def _said_of(wanted: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:
-    advice = f"(numactl --membind={format_cpu_list(own)}, or noisewatch run --membind auto)"
+    advice = f"(numactl --membind={cpu_list_argument(own)}, or noisewatch run --membind auto)"
     if policy.mode in _UNSAID:
         nodes = f"node{'' if len(wanted) == 1 else 's'} {format_cpu_list(wanted)}"
         return f"memory from {nodes}, bound by nobody {advice}"

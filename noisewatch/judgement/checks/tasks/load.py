@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.grading import grade_cpus
@@ -100,6 +100,8 @@ def _why_unmeasured(case: Case, interval: Interval) -> str:
     missing = sorted(cpu for cpu in case.target if cpu not in interval.load_by_cpu)
     if interval.before.cpu_time is None or interval.after.cpu_time is None:
         return case.why_unknown("/proc/stat")
+    if not case.target:
+        return NO_TARGET
     return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
 
 

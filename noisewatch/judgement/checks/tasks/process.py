@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noisewatch.cpus import format_cpu_list, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.cpus import cpu_list_argument, name_cpus
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
@@ -222,11 +222,11 @@ def started_off_target(case: Case) -> Answer:
         return unknown(case.why_unknown(OWN_AFFINITY))
     evidence = {"allowed": sorted(allowed)}
     if not case.target:
-        return unknown("there is no target CPU")
+        return unknown(NO_TARGET)
     if allowed <= case.target:
         return Answer(Status.PASS, f"programs started here run on {name_cpus(allowed)}", evidence=evidence)
     where = "also on" if allowed & case.target else "on"
     said = f"programs started here run {where} {name_cpus(allowed - case.target)}, unless they are pinned"
-    pinned = f"taskset -c {format_cpu_list(case.target)} COMMAND"
+    pinned = f"taskset -c {cpu_list_argument(case.target)} COMMAND"
     fix = Fix(lasting=(ByHand(f"start the benchmark with: {pinned}"),), needs_root=False)
     return Answer(Status.WARN, said, cpus=allowed - case.target, evidence=evidence, fix=fix)

@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 
-from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of
@@ -32,8 +32,9 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
     attribution = calibrated.attribution
     reason = attribution.reason
     lines = [] if reason is None else textwrap.wrap(f"Inferred from the gaps, without a trace: {reason}.", width)
-    cpus = format_cpu_list(attribution.culprits_by_cpu)
-    lines += root_lines(reason, f"calibrate --cpus {cpus}", attribution.is_live)
+    if attribution.culprits_by_cpu:
+        cpus = cpu_list_argument(attribution.culprits_by_cpu)
+        lines += root_lines(reason, f"calibrate --cpus {cpus}", attribution.is_live)
     for cpu, culprits in attribution.culprits_by_cpu.items():
         if not culprits:
             continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from noisewatch import __version__
-from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.plan.plan import Plan
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 from noisewatch.surfaces.reports.plan.words import about, one_line, placement
@@ -34,14 +34,14 @@ def _head(plan: Plan) -> Iterator[str]:
 def _unit(plan: Plan) -> Iterator[str]:
     proposal = plan.proposal
     yield from ["[Unit]", f"Description=Benchmark on {name_cpus(proposal.run)}", "", "[Service]"]
-    yield from ["Type=oneshot", f"CPUAffinity={format_cpu_list(proposal.run)}"]
+    yield from ["Type=oneshot", f"CPUAffinity={cpu_list_argument(proposal.run)}"]
     if plan.membind:
         yield from ["NUMAPolicy=bind", f"NUMAMask={plan.membind}"]
     partition = plan.steps.partition
     if partition is not None:
         file = f"{partition.folder.rpartition('/')[0]}/{_NAME}/cpuset.cpus.partition"
         yield "# All threads of its cores, which nothing else may use while it runs: an isolated partition."
-        yield from ["Slice=-.slice", f"AllowedCPUs={format_cpu_list(proposal.taken)}"]
+        yield from ["Slice=-.slice", f"AllowedCPUs={cpu_list_argument(proposal.taken)}"]
         read_back = f"grep -qx isolated {file} || {{ cat {file} >&2; exit 1; }}"
         yield f"ExecStartPre=+/bin/sh -c 'echo isolated >{file}; {read_back}'"
     elif plan.partition is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import cpu_list_argument, format_cpu_list
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.plan.plan import Plan
 from noisewatch.text import printable
@@ -21,7 +21,7 @@ def placement(plan: Plan) -> str:
     """`run on 2-3, leave 10-11 idle`."""
     proposal = plan.proposal
     idle = f", leave {format_cpu_list(proposal.idle)} idle" if proposal.idle else ""
-    return f"run on {format_cpu_list(proposal.run)}{idle}"
+    return f"run on {cpu_list_argument(proposal.run)}{idle}"
 
 
 def boot_notes(plan: Plan) -> Iterator[str]:

@@ -6,7 +6,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.finding_words import commands_of
 from noisewatch.judgement.remedies import Remedy, common_remedy
 from noisewatch.kinds import Kind, Tracer
@@ -37,7 +37,7 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
         lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
-        trace = f"trace --cpus {format_cpu_list(followed.target)}"
+        trace = f"trace --cpus {cpu_list_argument(followed.target)}"
         lines += root_lines(followed.reason, trace, followed.interval.after.is_live)
     for traced in followed.cpus:
         lines += ["", *_of_trace(traced, followed, width)]

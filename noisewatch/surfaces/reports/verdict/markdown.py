@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch import __version__
-from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.causes import Cause, causes_of, in_order
 from noisewatch.judgement.finding_words import (
     by_gravity,
@@ -104,7 +104,8 @@ _CALM = (Gravity.PASSED, Gravity.LEFT_OUT)
 def _of_cause(number: int, cause: Cause) -> str:
     """Its checks and, once, what helps against it."""
     advice = [cause.advice] if cause.advice is not None else []
-    advice += [f"choose other target CPUs: --cpus {format_cpu_list(cause.target)}"] if cause.target is not None else []
+    if cause.target is not None:
+        advice.append(f"choose other target CPUs: --cpus {cpu_list_argument(cause.target)}")
     names = ", ".join(code(each.check.id) for each in cause.findings)
     return _section(f"{number}. {names}", cause.findings, cause.fix, advice)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import cpu_list_argument
 from noisewatch.judgement.terms import Area, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.tui.draw.check_grid import grid_rows, named_rows
@@ -206,10 +206,10 @@ def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
         ago = max(frame.taken_at_ns - model.calibrated_at_ns, 0) / 1e9
         floor = f"calibrated {ago:.0f} s before this: c shows it"
     sample = f"the last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "none: settings only"
-    cpus = format_cpu_list(frame.target)
+    cpus = f" --cpus {cpu_list_argument(frame.target)}" if frame.target else ""
     lines = (
         ("noise floor", floor),
         ("sample", sample),
-        ("in a script", f"noisewatch preflight --cpus {cpus} --wait 300 --lock || exit 1"),
+        ("in a script", f"noisewatch preflight{cpus} --wait 300 --lock || exit 1"),
     )
     return [[(f"{name:<13}", "faint"), (said, "plain")] for name, said in lines]
