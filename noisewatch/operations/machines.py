@@ -108,7 +108,7 @@ def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start:
 
     last_cpu = max((online.online or frozenset()) | (online.offline or frozenset()), default=None)
     isolation = read_isolation(reader, last_cpu, online.online, config=None)
-    allowed = allowed_at_start if reader.machine.is_live else read_own_affinity(reader, None)
+    allowed = allowed_at_start if reader.machine.is_live else read_own_affinity(reader, None, online)
     cpus = fastest_target(isolation, online.online, allowed, read_topology(reader, online.online))
     if cpus is None:
         raise UsageError(f"{option} {FASTEST}: the kinds of core are not known here; list the CPUs")

@@ -119,9 +119,14 @@ def _with_target(case: Case, cpus: CpuSet, chosen_by: str) -> Case:
 
 
 def _usable(case: Case, readings: PlacementReadings) -> CpuSet | None:
-    """Where this process can be pinned to, and what only those inside a partition can; None where nobody can say."""
-    granted = readings.pin_trial.granted
-    return None if granted is None else granted | (case.snapshot.isolation.partition or frozenset())
+    """Return the CPUs that this process, or one inside a partition, can be pinned to, or None if unknown.
+
+    Where pinning was not tried, they are the CPUs that it may use, and the isolated ones, which that leaves out.
+    """
+    granted, own, isolation = readings.pin_trial.granted, case.snapshot.own_affinity, case.snapshot.isolation
+    if granted is not None:
+        return granted | (isolation.partition or frozenset())
+    return None if own is None else own | (isolation.isolated or frozenset())
 
 
 def _why_not(count: int, most: int, cores: list[Core], kept: list[Core], usable: CpuSet | None) -> str:

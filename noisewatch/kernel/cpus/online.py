@@ -1,9 +1,14 @@
-"""Which CPUs are online, from the first of four places that says it, and which are present.
+"""Which CPUs are online, from the first of five places that says it, and which are present.
 
-/sys/devices/system/cpu/online          0-3,8
-/sys/devices/system/cpu/cpuN/online     1        (not there for a CPU that cannot be taken offline)
-/proc/stat                              cpu0 …   (a row for each online CPU)
-/proc/cpuinfo                           processor : 0
+/sys/devices/system/cpu/online              0-3,8
+/sys/devices/system/cpu/cpuN/online         1        (not there for a CPU that cannot be taken offline)
+/sys/devices/system/cpu/{present,offline}   0-7, 4-7 (offline: possible and not online, drivers/base/cpu.c)
+/proc/stat                                  cpu0 …   (a row for each online CPU)
+/proc/cpuinfo                               processor : 0
+
+In a container with a CPU quota lxcfs writes `0-N` into the first, with N from the number of CPUs and the quota, and it
+numbers the processors of /proc/cpuinfo and the rows of /proc/stat from 0 (lxcfs 7.0: src/sysfs_fuse.c, do_cpuset_read;
+src/proc_cpuview.c). All other files of sysfs, sched_getaffinity(2) and sched_setaffinity(2) use the kernel's numbers.
 """
 
 from __future__ import annotations
@@ -18,10 +23,14 @@ from noisewatch.kernel.cpus.cpu_time import parse_cpu_time
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.numbers import parse_flag
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.mounts import LXCFS, cover_of
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
+LIST = f"{CPUS}/online"
+_RENUMBERED = "lxcfs renumbers the CPUs of this container: these are the kernel's numbers"
+_PERHAPS_RENUMBERED = f"a mount covers {LIST}, as lxcfs does to renumber CPUs: these are the kernel's numbers"
 _CPU_FOLDER = regex(r"cpu([0-9]{1,5})")
 
 
@@ -33,27 +42,38 @@ class Online:
     offline: CpuSet | None
     said_by: str | None
     present: CpuSet | None = None  # in a socket, whether online or not
+    renumbered: str | None = None  # why the numbers are not those of /sys/devices/system/cpu/online
 
 
 def read_online(reader: Reader) -> Online:
-    """The online CPUs as the machine tells them."""
+    """Return the online CPUs by the kernel's numbers."""
     present = reader.parsed(f"{CPUS}/present", parse_cpu_list, expected=False)
-    return replace(_read_online(reader), present=read_cpu_folders(reader) or None if present is None else present)
+    cover = cover_of(reader, LIST)
+    if cover is not None:
+        reader.note(LIST, cover)
+    online = _read_online(reader, present, is_covered=cover is not None)
+    return replace(
+        online,
+        present=read_cpu_folders(reader) or None if present is None else present,
+        renumbered=None if cover is None else _RENUMBERED if cover == LXCFS else _PERHAPS_RENUMBERED,
+    )
 
 
-def _read_online(reader: Reader) -> Online:
-    listed = reader.parsed(f"{CPUS}/online", parse_nonempty_cpu_list)
+def _read_online(reader: Reader, present: CpuSet | None, is_covered: bool) -> Online:
+    listed = None if is_covered else reader.parsed(LIST, parse_nonempty_cpu_list)
     flags = None if listed is not None else _read_flags(reader)
     offline = reader.parsed(f"{CPUS}/offline", parse_cpu_list, expected=listed is not None)
     if listed is not None:
-        return Online(listed, _read_unplugged(reader) if offline is None else offline, f"{CPUS}/online")
+        return Online(listed, _read_unplugged(reader) if offline is None else offline, LIST)
     if flags is not None:
         unplugged = frozenset(cpu for cpu, is_online in flags.items() if not is_online)
         return Online(frozenset(flags) - unplugged, unplugged or offline, f"{CPUS}/cpuN/online")
-    rows = reader.parsed(STAT, parse_cpu_time, expected=False)
+    if present is not None and offline is not None and present - offline:
+        return Online(present - offline, offline, f"{CPUS}/{{present,offline}}")
+    rows = None if cover_of(reader, STAT) else reader.parsed(STAT, parse_cpu_time, expected=False)
     if rows is not None:
         return Online(frozenset(rows), offline, STAT)
-    processors = reader.parsed(CPUINFO, parse_processors, expected=False)
+    processors = None if cover_of(reader, CPUINFO) else reader.parsed(CPUINFO, parse_processors, expected=False)
     return Online(processors, offline, CPUINFO if processors is not None else None)
 
 

@@ -14,13 +14,16 @@ from pathlib import Path
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.cpus.isolation import Isolation
+from noisewatch.kernel.cpus.online import Online
 from noisewatch.kernel.cpus.topology import CpuPlace, fastest_of
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.files import parse_allowed
 from noisewatch.machine import Json
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 OWN_AFFINITY = "CPUs this process may use"
+OWN_STATUS = "/proc/self/status"
 _PIN = "pin to CPUs"
 _REQUESTED = "CPUs that were asked for"
 _MOST_LOOKS = 200
@@ -36,14 +39,19 @@ class Target:
     doubt: str | None = None  # why isolated CPUs, which would have come first, may have been missed
 
 
-def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None) -> CpuSet | None:
-    """The CPUs the scheduler gives this process, isolated ones not among them; None where nobody can say."""
+def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: Online | None = None) -> CpuSet | None:
+    """Return the CPUs that the scheduler gives this process, isolated ones not among them, or None if unknown.
+
+    In a copy of a container whose CPUs lxcfs renumbers, the process that copied it was in the container too.
+    """
 
     def ask() -> list[int]:
         return sorted(allowed_at_start if allowed_at_start is not None else os.sched_getaffinity(0))
 
-    answer = reader.ask(OWN_AFFINITY, ask)
-    return _cpus(answer)
+    allowed = _cpus(reader.ask(OWN_AFFINITY, ask))
+    if allowed is None and online is not None and online.renumbered is not None:
+        return reader.parsed(OWN_STATUS, parse_allowed, expected=False)
+    return allowed
 
 
 def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
@@ -61,7 +69,7 @@ def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
 def choose_target(
     requested: CpuSet | None,
     isolation: Isolation,
-    online: CpuSet | None,
+    online: Online,
     own_affinity: CpuSet | None,
     topology: Mapping[int, CpuPlace],
 ) -> Target:
@@ -69,13 +77,17 @@ def choose_target(
 
     Where the machine tells of several kinds of core, those that nobody requested are of the fastest one.
     """
+    known = online.online or frozenset()
+    if own_affinity is not None and not own_affinity & known:
+        known |= own_affinity  # sched_getaffinity(2) returns active CPUs alone (kernel/sched/syscalls.c)
+    target = _usual_target(isolation, known, own_affinity, topology)
     if requested is not None:
-        return Target(requested, "as requested")
-    target = _usual_target(isolation, online or frozenset(), own_affinity, topology)
-    fastest = fastest_of(target.cpus, topology)
-    if fastest == target.cpus:
-        return target
-    return replace(target, cpus=fastest, chosen_by=f"{target.chosen_by}, the fastest kind of core")
+        target = Target(requested, "as requested")
+    elif (fastest := fastest_of(target.cpus, topology)) != target.cpus:
+        target = replace(target, cpus=fastest, chosen_by=f"{target.chosen_by}, the fastest kind of core")
+    if online.renumbered is not None:
+        target = replace(target, chosen_by=f"{target.chosen_by}; {online.renumbered}")
+    return target
 
 
 def fastest_target(
@@ -94,7 +106,7 @@ def fastest_target(
 def _usual_target(
     isolation: Isolation, online: CpuSet, own_affinity: CpuSet | None, topology: Mapping[int, CpuPlace]
 ) -> Target:
-    """Those of `online` that nobody had to request."""
+    """Return the target CPUs among `online` if none are requested."""
     isolated = (isolation.isolated or frozenset()) & online
     if isolated:
         return Target(isolated, "isolated")

@@ -147,8 +147,8 @@ def _read(
     topology = kept.topology if kept is not None else _known_topology(previous, online)
     if topology is None:
         topology = read_topology(reader, online.online, platform.design_by_cpu)
-    own_affinity = read_own_affinity(reader, options.allowed_at_start)
-    target = choose_target(read_requested(reader, options.cpus), isolation, online.online, own_affinity, topology)
+    own_affinity = read_own_affinity(reader, options.allowed_at_start, online)
+    target = choose_target(read_requested(reader, options.cpus), isolation, online, own_affinity, topology)
     if reader.spared is not None:
         reader.spared = replace(reader.spared, cpus=target.cpus)
     frequency = read_frequency(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from noisewatch.errors import Absent, Malformed, Unreadable
@@ -23,6 +24,8 @@ MOUNTS = "/proc/mounts"
 LONGEST_PATH = 4096  # of the kernel
 _FIELDS = 6
 TEMPORARY_FILES = "file system of temporary files"
+LXCFS = "served by lxcfs, which shows this container only"
+_KERNELS_OWN = ("proc", "sysfs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +50,35 @@ def parse_mounts(text: str) -> tuple[Mount, ...]:
 
 
 def is_served_by_lxcfs(reader: Reader, path: str) -> bool:
-    """Whether the file is not the kernel's own, or may not be; the reason is kept."""
+    """Return whether the file is not the kernel's own, or may not be; the reason is kept."""
     mounts = _read_mounts(reader)
     if mounts is None:
         reader.note(path, f"{OWN_MOUNTS} does not say whether this covers the container only (lxcfs)")
         return True
-    if not any(mount.folder == path and mount.kind.startswith("fuse") for mount in mounts):
-        return False
-    reader.note(path, "served by lxcfs, which shows this container only")
-    return True
+    cover = _cover(mounts, path)
+    if cover is not None:
+        reader.note(path, cover)
+    return cover is not None
+
+
+def cover_of(reader: Reader, path: str) -> str | None:
+    """Return what covers a kernel file, in words; None if nothing does, or if the mounts cannot be read."""
+    return _cover(_read_mounts(reader) or (), path)
+
+
+def _cover(mounts: Iterable[Mount], path: str) -> str | None:
+    """Return the words for the mount that covers a file of /proc or /sys.
+
+    lxcfs is mounted over single files, over /proc/pressure, and over all of /sys/devices/system/cpu (lxcfs 7.0,
+    share/lxc.mount.hook.in). A container engine mounts proc and sysfs over themselves to make them read-only.
+    """
+    for mount in mounts:
+        is_file = mount.folder == path
+        if mount.kind.startswith("fuse") and (is_file or path.startswith(f"{mount.folder}/")):
+            return LXCFS
+        if is_file and mount.kind not in _KERNELS_OWN:
+            return f"covered by a mount ({mount.kind}), as lxcfs does: not the kernel's own file"
+    return None
 
 
 def _read_mounts(reader: Reader) -> list[Mount] | None:

@@ -7,7 +7,8 @@ import pytest
 from noisewatch.judgement.plan.criteria import Criterion
 from noisewatch.judgement.terms import Status
 from tests.judgement.plan.planned import answer, planned, run_on
-from tests.written.topologies import WrittenCore, cores, files_of
+from tests.written import PROC_MOUNT, WrittenMachine
+from tests.written.topologies import WrittenCore, cores, files_of, machine_of
 
 
 @pytest.mark.parametrize(
@@ -34,9 +35,31 @@ def test_slow_cores_are_told() -> None:
 
 
 def test_an_offline_cpu_is_brought_online_first() -> None:
-    plan = planned(files_of(cores(4), offline=[3]), cpus="3")
+    plan = planned(machine_of(files_of(cores(4), offline=[3]), may_use=range(3)), cpus="3")
     assert answer(plan, Criterion.USABLE).said == "CPU 3: not online"
     assert plan.steps.now[0].fix.now == "echo 1 | sudo tee /sys/devices/system/cpu/cpu3/online"
+
+
+def test_a_cpu_that_a_copied_container_does_not_have_is_not_called_usable() -> None:
+    plan = planned(_container(), cpus="1")
+    assert "not CPU 1" in (answer(plan, Criterion.USABLE).reason or "")
+
+
+def test_of_a_copied_container_only_its_own_cpus_are_proposed() -> None:
+    assert run_on(planned(_container(), 1)) == [7]
+
+
+def _container() -> WrittenMachine:
+    """Return the copy of a container that has CPUs 3 and 7, which lxcfs renumbers."""
+    cpus = "/sys/devices/system/cpu"
+    files = files_of(cores(8)) | {
+        f"{cpus}/online": "0-1\n",
+        f"{cpus}/present": "0-7\n",
+        f"{cpus}/offline": "\n",
+        "/proc/self/mounts": f"{PROC_MOUNT}lxcfs {cpus}/online fuse.lxcfs rw 0 0\n",
+        "/proc/self/status": "Cpus_allowed_list:\t3,7\n",
+    }
+    return WrittenMachine(files, is_copy=True)
 
 
 def test_cpu_0_is_not_taken_with_its_sibling() -> None:

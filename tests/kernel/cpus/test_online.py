@@ -46,6 +46,37 @@ def test_a_cpu_without_flag_and_files_is_not_online() -> None:
     assert read_online(reading(files)).online == frozenset({1})
 
 
+_LIST_OF_LXCFS = {f"{CPUS}/online": "0-1\n", f"{CPUS}/present": "0-5\n", f"{CPUS}/offline": "5\n"}
+
+
+@pytest.mark.parametrize(
+    ("mount", "words"),
+    [
+        (f"lxcfs {CPUS}/online fuse.lxcfs rw 0 0\n", "lxcfs renumbers"),
+        (f"lxcfs {CPUS} fuse.lxcfs rw 0 0\n", "lxcfs renumbers"),
+        (f"/dev/vda {CPUS}/online ext4 rw 0 0\n", "a mount covers"),
+    ],
+)
+def test_a_covered_list_is_passed_over_for_the_kernels_other_files(mount: str, words: str) -> None:
+    files = _LIST_OF_LXCFS | {"/proc/self/mounts": f"proc /proc proc rw 0 0\n{mount}"}
+    assert _said(files) == (frozenset(range(5)), frozenset({5}), f"{CPUS}/{{present,offline}}")
+    assert words in (read_online(reading(files)).renumbered or "")
+
+
+@pytest.mark.parametrize("mounts", [None, "proc /proc proc rw 0 0\n", f"sysfs {CPUS}/online sysfs ro 0 0\n"])
+def test_the_kernels_own_list_counts(mounts: str | None) -> None:
+    files = _LIST_OF_LXCFS | ({} if mounts is None else {"/proc/self/mounts": mounts})
+    online = read_online(reading(files))
+    assert (online.online, online.renumbered) == (frozenset({0, 1}), None)
+
+
+def test_where_lxcfs_covers_all_that_tells_the_online_cpus_are_unknown() -> None:
+    covered = "".join(f"lxcfs {path} fuse.lxcfs rw 0 0\n" for path in (f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo"))
+    reader = reading({f"{CPUS}/online": "0\n", "/proc/self/mounts": covered} | STAT | CPUINFO)
+    assert read_online(reader).online is None
+    assert "lxcfs" in reader.reason_by_path[f"{CPUS}/online"]
+
+
 @pytest.mark.parametrize("listed", [None, "\n", "rubbish\n", "5-2\n"])
 def test_without_sysfs_the_rows_of_proc_stat_say_it(listed: str | None) -> None:
     files: Files = STAT | CPUINFO | ({f"{CPUS}/online": listed} if listed is not None else {})

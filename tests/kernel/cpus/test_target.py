@@ -13,6 +13,7 @@ import pytest
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.partitions import Partitions
 from noisewatch.kernel.cpus.isolation import Isolation
+from noisewatch.kernel.cpus.online import Online
 from noisewatch.kernel.cpus.target import PinTrial, choose_target, fastest_target, read_own_affinity, read_pin_trial
 from noisewatch.kernel.cpus.topology import CpuPlace, fastest_of
 from noisewatch.kernel.reader import Reader
@@ -54,7 +55,8 @@ def _choose(
 ) -> tuple[CpuSet, str]:
     """The target's CPUs and why these, where CPUs are isolated at boot."""
     isolation = replace(_NOBODY, boot=isolated)
-    target = choose_target(requested, isolation, online, own, {0: _place(0, *boot_core)} if boot_core else {})
+    places = {0: _place(0, *boot_core)} if boot_core else {}
+    target = choose_target(requested, isolation, Online(online, None, None), own, places)
     return target.cpus, target.chosen_by
 
 
@@ -91,6 +93,26 @@ def test_without_topology_cpu_0_alone_is_spared() -> None:
 
 def test_without_knowing_who_is_online_there_is_no_target() -> None:
     assert _choose(online=None, own=None)[0] == frozenset()
+
+
+@pytest.mark.parametrize("online", [None, frozenset({0})])
+def test_where_no_list_names_the_cpus_that_the_scheduler_gives_these_are_the_target(online: CpuSet | None) -> None:
+    assert _choose(online=online, own=frozenset({3, 7}))[0] == frozenset({3, 7})
+
+
+def test_the_target_says_that_a_container_numbers_cpus_otherwise() -> None:
+    online = Online(frozenset({0, 1}), None, None, renumbered="lxcfs renumbers")
+    isolation = Isolation(frozenset(), Partitions(frozenset()), None, None, None)
+    target = choose_target(frozenset({1}), isolation, online, None, {})
+    assert target.chosen_by == "as requested; lxcfs renumbers"
+
+
+def test_in_a_copied_container_whose_cpus_are_renumbered_the_status_of_its_copier_tells_the_cpus() -> None:
+    files = {"/proc/self/status": "Cpus_allowed_list:\t3,7\n"}
+    reader = Reader(WrittenMachine(files, is_copy=True))
+    renumbered = Online(None, None, None, renumbered="lxcfs renumbers")
+    assert read_own_affinity(reader, None, renumbered) == frozenset({3, 7})
+    assert read_own_affinity(reader, None, Online(None, None, None)) is None
 
 
 def test_our_own_affinity_is_asked_of_the_machine() -> None:
@@ -207,7 +229,7 @@ def test_of_several_kinds_of_core_the_target_is_of_the_fastest(
     isolation: Isolation, own: set[int] | None, cpus: set[int], chosen_by: str
 ) -> None:
     allowed = frozenset(own) if own is not None else None
-    target = choose_target(None, isolation, frozenset(range(5)), allowed, _HYBRID)
+    target = choose_target(None, isolation, Online(frozenset(range(5)), None, None), allowed, _HYBRID)
     assert (set(target.cpus), target.chosen_by) == (cpus, chosen_by)
 
 

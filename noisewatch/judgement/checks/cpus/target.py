@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import MINIMUM, Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
@@ -38,10 +38,13 @@ def target_cpu_unusable(case: Case) -> Answer:
     if online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     if not case.target:
-        return unknown("there is no target CPU")
+        return unknown(NO_TARGET)
     if case.snapshot.target.doubt is not None:
         return unknown(f"{listed} may be the wrong target (give --cpus): {case.snapshot.target.doubt}")
+    trial = _worst_trial(case)
     offline = case.target - online.online
+    if offline & (trial.granted or frozenset()):
+        return unknown(f"{online.said_by}: {name_cpus(offline)} not listed, but the kernel pins a process there")
     if offline:
         fix = Fix((write_cpus(dict.fromkeys(offline, 1), "online", dict.fromkeys(offline, 0)),))
         return Answer(
@@ -51,7 +54,6 @@ def target_cpu_unusable(case: Case) -> Answer:
             evidence={"online_by": online.said_by},
             fix=fix,
         )
-    trial = _worst_trial(case)
     evidence = {
         "online_by": online.said_by,
         "granted": None if trial.granted is None else sorted(trial.granted),
@@ -59,7 +61,12 @@ def target_cpu_unusable(case: Case) -> Answer:
     if trial.granted is None and trial.reason is None:
         if case.snapshot.is_live:
             return unknown("pinning could not be tried")
-        return not_applicable(f"{listed}: online by {online.said_by}; pinning is tried on a live machine only")
+        outside = _outside_container(case)
+        if outside:
+            own = name_cpus(case.snapshot.own_affinity or ())
+            return unknown(f"{online.renumbered}; the container has {own}, not {name_cpus(outside)}")
+        number = f" ({online.renumbered})" if online.renumbered is not None else ""
+        return not_applicable(f"{listed}: online by {online.said_by}{number}; pinning is tried on a live machine only")
     if trial.granted is None:
         return Answer(Status.FAIL, f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target, evidence=evidence)
     refused = case.target - trial.granted
@@ -68,6 +75,14 @@ def target_cpu_unusable(case: Case) -> Answer:
         said = f"pinned to {listed}, but the kernel allows only {granted}: a cpuset excludes the rest"
         return Answer(Status.FAIL, said, cpus=refused, evidence=evidence)
     return Answer(Status.PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
+
+
+def _outside_container(case: Case) -> CpuSet:
+    """Return the target CPUs that a copied container with renumbered CPUs may not use."""
+    own = case.snapshot.own_affinity
+    if case.snapshot.online.renumbered is None or own is None:
+        return frozenset()
+    return case.target - own - (case.snapshot.isolation.isolated or frozenset())
 
 
 def _worst_trial(case: Case) -> PinTrial:

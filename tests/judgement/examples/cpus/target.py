@@ -23,6 +23,13 @@ _IDLE_PAIR = {
 }
 _NO_CACHES = tuple(f"{CPUS}/cpu{cpu}/cache" for cpu in range(4))
 _ALL = frozenset({0, 1, 2, 3})
+_LXCFS = "".join(
+    f"lxcfs {path} fuse.lxcfs rw 0 0\n" for path in ("/proc/cpuinfo", "/proc/stat", "/sys/devices/system/cpu/online")
+)
+_MOUNTS = quiet_files()["/proc/self/mounts"]
+_RENUMBERED = {"/proc/self/mounts": _MOUNTS + _LXCFS}
+_COVERED = {"/proc/self/mounts": f"{_MOUNTS}/dev/vda {CPUS}/online ext4 rw 0 0\n"}
+_TWO_LISTED = {f"{CPUS}/online": "0-1\n", f"{CPUS}/present": "0-3\n", f"{CPUS}/offline": "\n"}
 _PARALLEL, _STRICT = Rules("parallel"), Rules("strict")
 _PAIRS = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
 _WHO_IS_ONLINE = (f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo")
@@ -115,7 +122,14 @@ EXAMPLES = [
     Example(*("tasks-on-target", "fail", {}, "unattributed time", {2}), after={"/proc/stat": stat_file({2: 30}, 300)}),
     Example("tasks-on-target", "unknown", gone=("/proc/stat",)),
     #
-    Example("target-cpu-unusable", "fail", {f"{CPUS}/online": "0-2\n"}, "CPU 3", {3}),
+    Example(
+        *("target-cpu-unusable", "fail", {f"{CPUS}/online": "0-2\n"}, "CPU 3: not online", {3}),
+        answers={"pin to CPUs": {"granted": [2]}},
+    ),
+    Example("target-cpu-unusable", "unknown", {f"{CPUS}/online": "0-2\n"}, "the kernel pins a process there"),
+    Example("target-cpu-unusable", "pass", _RENUMBERED | _TWO_LISTED, "CPUs 2-3: online"),
+    Example("target-cpu-unusable", "pass", _COVERED | _TWO_LISTED, "CPUs 2-3: online"),
+    Example("target-cpu-unusable", "unknown", _RENUMBERED, "served by lxcfs"),
     Example("target-cpu-unusable", "fail", {}, "allows only 2", {3}, answers={"pin to CPUs": {"granted": [2]}}),
     Example(
         *("target-cpu-unusable", "fail", {}, "invalid argument", {2, 3}),
