@@ -103,4 +103,4 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
 
 def read_swaps(reader: Reader) -> tuple[Swap, ...] | None:
     """Those in use; None is unknown."""
-    return reader.parsed(PATH, parse_swaps, expected=False)
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_swaps, expected=False)

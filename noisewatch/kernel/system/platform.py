@@ -19,6 +19,7 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.build_options import KernelConfig, read_kernel_config
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
 from noisewatch.kernel.system.hypervisor import NONE, read_hypervisor
+from noisewatch.kernel.system.mounts import cover_of
 from noisewatch.kernel.system.release import read_build, read_command_line, read_release
 from noisewatch.kernel.system.vulnerabilities import Vulnerabilities, read_vulnerabilities
 from noisewatch.machine.recording.privacy import HOST_NAME, RELEVANT_OPTIONS
@@ -83,7 +84,7 @@ def read_platform(reader: Reader) -> Platform:
         vendor=firmware.vendor,
         product=firmware.product,
         virtual_because=hypervisor.because,
-        design_by_cpu=designs_of(cpuinfo),
+        design_by_cpu={} if cover_of(reader, CPUINFO) is not None else designs_of(cpuinfo),  # lxcfs renumbers them
     )
 
 

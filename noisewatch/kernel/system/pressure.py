@@ -62,7 +62,11 @@ def read_pressure(reader: Reader) -> Pressure:
     """The stalls of the whole machine."""
     if reader.names_or_none(FOLDER) is None:
         return Pressure(None, None, None)
-    return Pressure(*(reader.parsed(f"{FOLDER}/{resource}", parse_stall) for resource in RESOURCES))
+    return Pressure(*(_read_stall(reader, f"{FOLDER}/{resource}") for resource in RESOURCES))
+
+
+def _read_stall(reader: Reader, path: str) -> Stall | None:
+    return None if is_served_by_lxcfs(reader, path) else reader.parsed(path, parse_stall)
 
 
 PATH = "/proc/loadavg"

@@ -14,7 +14,7 @@ from noisewatch.kernel.system.pressure import (
     read_load_average,
     read_pressure,
 )
-from tests.written import reading
+from tests.written import PROC_MOUNT, reading
 
 STALL = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1473177\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
 
@@ -34,7 +34,8 @@ def test_a_text_that_tells_no_stall_is_malformed(text: str) -> None:
 
 
 def test_pressure_of_one_resource_may_be_unknown() -> None:
-    reader = reading({"/proc/pressure/cpu": STALL, "/proc/pressure/memory": "rubbish"})
+    mounts = {"/proc/self/mounts": PROC_MOUNT}
+    reader = reading({"/proc/pressure/cpu": STALL, "/proc/pressure/memory": "rubbish"} | mounts)
     assert read_pressure(reader) == Pressure(Stall(1_473_177_000, 7_000), None, None)
     assert sorted(reader.reason_by_path) == ["/proc/pressure/io", "/proc/pressure/memory"]
 

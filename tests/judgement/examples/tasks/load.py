@@ -21,6 +21,7 @@ _SERVED = {
     "/proc/self/mounts": (
         "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"
         "lxcfs /proc/loadavg fuse.lxcfs rw 0 0\n"
+        "lxcfs /proc/pressure fuse.lxcfs rw 0 0\n"
         "lxcfs /proc/diskstats fuse.lxcfs rw 0 0\n"
     )
 }
@@ -119,6 +120,7 @@ EXAMPLES = [
     Example("pressure-stall", "warn", {}, "io 0.8%", after={"/proc/pressure/io": _FULL.format(total=25_000)}),
     Example("pressure-stall", "fail", {}, "cpu 10.0%", after={"/proc/pressure/cpu": _FULL.format(total=301_000)}),
     Example("pressure-stall", "unknown", gone=("/proc/pressure",)),
+    Example("pressure-stall", "unknown", _SERVED, "lxcfs"),
     #
     Example("machine-locked", "fail", _LOCKED | _HOLDER, "nightly.sh (pid 900)"),
     Example("machine-locked", "pass", {PATH: "\n"}, "nobody"),
