@@ -148,13 +148,14 @@ def _read_movable(reader: Reader, number: int, release: str | None) -> bool | No
 
 
 def parse_actions(description: str) -> tuple[str, ...]:
-    """The actions in a row's description: `IO-APIC 16-fasteoi vmwgfx, snd_ens1371` has two.
+    """Return the actions in a row's description: `IO-APIC 16-fasteoi vmwgfx, snd_ens1371` has two.
 
-    An IRQ that nobody requested has none.
+    An IRQ that nobody requested has none. Without a number and a trigger the chip is one word: `XT-PIC timer`, and of
+    Xen `Dynamic-irq eth0` (2.6.18) and `xen-dyn-event eth0`.
     """
     matches = (pattern.search(description) for pattern in _HARDWARE)
     match = next((match for match in matches if match is not None), None)
-    words = description[match.end() :] if match is not None else ""
+    words = description[match.end() :] if match is not None else description.partition(" ")[2]
     return tuple(action.strip() for action in words.split(", ") if action.strip())
 
 

@@ -101,7 +101,10 @@ _TICK = regex(
     r"|(?:^|\s)ipi tick broadcast$|^xen-percpu\b.*\btimer\d*$",
     re.IGNORECASE,
 )
-_CALLED = regex(rf"(?:^|\s)(?:{'|'.join(_CALLS)})$|^LSAPIC\b.*\b(?:resched|tlb_flush)$|^xen-percpu\b.*-ipi\b")
+_CALLED = regex(
+    rf"(?:^|\s)(?:{'|'.join(_CALLS)})$|^LSAPIC\b.*\b(?:resched|tlb_flush)$|^xen-percpu\b.*-ipi\b"
+    r"|^Dynamic-irq\S* (?:resched|callfunc(?:single)?|spinlock)\d+$"  # linux-2.6.18-xen: drivers/xen/core/smpboot.c
+)
 _COUNTER = regex(rf"(?:^|\s)(?:{'|'.join(_COUNTERS)})$")
 _LOCAL = regex(rf"{_COUNTER.pattern}|\bvgic$|^xen-percpu\b")
 

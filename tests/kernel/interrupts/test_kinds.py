@@ -82,7 +82,13 @@ def test_a_call_that_passes_the_timer_on_is_the_tick() -> None:
     "description",
     [
         *("XICS 2 Edge IPI", "XIVE-IPI 0 Edge IPI-0", "CPU IPI", "MIPS GIC 40 IPI resched", "MIPS GIC 41 IPI call"),
-        *("LSAPIC resched", "xen-percpu -ipi resched0", "ARC In-core Intc 19 IPI Interrupt"),
+        *(
+            "LSAPIC resched",
+            "xen-percpu -ipi resched0",
+            "xen-percpu-ipi callfunc0",
+            "Dynamic-irq resched0",
+            "ARC In-core Intc 19 IPI Interrupt",
+        ),
     ],
 )
 def test_a_numbered_call_is_no_devices(description: str) -> None:
@@ -106,6 +112,8 @@ def test_a_numbered_counter_is_the_cpus_own(description: str) -> None:
             "IO-APIC 20-edge hpet0",
             "GIC 45 Level gtx",
             "xen-dyn -event eth0",
+            "xen-dyn-event eth0",
+            "Dynamic-irq blkif",
             "PCI-MSI 1 eth0",
         ),
     ],

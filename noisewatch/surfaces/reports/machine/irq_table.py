@@ -36,12 +36,17 @@ class ShownIrq:
     @property
     def queue(self) -> tuple[str | None, str]:
         """What the queues of a device have in common: its name, and the driver's without the last number."""
-        return self.device, _LAST_NUMBER.sub("*", self.driver)
+        return self.device, _LAST_NUMBER.sub("*", self.driver) or self._alone
 
     @property
     def make(self) -> tuple[str | None, str]:
         """What devices of one driver have in common."""
-        return self.device, _NUMBER.sub("*", self.driver)
+        return self.device, _NUMBER.sub("*", self.driver) or self._alone
+
+    @property
+    def _alone(self) -> str:
+        """Return the number of an IRQ whose device is unknown: it has nothing in common with others."""
+        return "" if self.device is not None else str(self.number)
 
     @property
     def driver(self) -> str:

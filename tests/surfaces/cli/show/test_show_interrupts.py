@@ -73,3 +73,21 @@ def test_softirqs_keep_the_columns_of_cpus_that_are_offline(run: Run, tmp_path: 
     softirqs = run("show", "--format", "json", "--sysroot", root).json["softirqs"]
     assert softirqs["cpus"] == [0, 1, 2, 3]
     assert softirqs["rows"] == [{"label": "TIMER", "count_by_cpu": {"0": 10, "1": 20, "2": 30, "3": 40}}]
+
+
+def _irqs_of(run: Run, tmp_path: Path, *rows: str) -> str:
+    """Return `show irqs` of a machine with more IRQs than rows."""
+    others = [f" {number}: 1 0 0 {chip}\n" for number, chip in enumerate(["acme"] * 25, start=40)]
+    table = "".join(["  CPU0 CPU2 CPU3\n", *others, *rows, "LOC: 1 1 1 Local timer interrupts\n"])
+    return run("show", "irqs", "--sysroot", quiet_tree(tmp_path, {"/proc/interrupts": table})).out
+
+
+def test_a_device_of_xens_old_table_has_a_row_of_its_own(run: Run, tmp_path: Path) -> None:
+    rows = [line.split() for line in _irqs_of(run, tmp_path, "114: 749775929 0 0 xen-dyn-event eth0\n").splitlines()]
+    assert next(row for row in rows if row[:1] == ["114"])[1:4] == ["749", "775", "929"]
+
+
+def test_irqs_of_unknown_devices_share_no_row(run: Run, tmp_path: Path) -> None:
+    text = _irqs_of(run, tmp_path, "114: 749775929 0 0 acme\n")
+    assert "749 775 929" in text
+    assert "…" not in text.split("other IRQs")[0]
