@@ -30,7 +30,7 @@ from noisewatch.kernel.cgroup.mounts import (
 )
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader, content_of
-from noisewatch.kernel.system.mounts import MOUNTS
+from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.machine import Machine
 from noisewatch.records import dataclass
 
@@ -179,7 +179,7 @@ def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, 
         if path is None:
             continue
         if mounts is None:
-            raise Unreadable(MOUNTS, reader.reason_by_path.get(MOUNTS, "not read"))
+            raise Unreadable(OWN_MOUNTS, reader.reason_by_path.get(OWN_MOUNTS, "not read"))
         found = find_hierarchy(reader, mounts, {controller: path}, _V1)
         if found is not None:
             yield from _freezers_in(reader, *found)

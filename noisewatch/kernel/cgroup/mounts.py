@@ -82,7 +82,9 @@ def parse_membership(text: str) -> dict[str, str]:
 def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     """The mounted hierarchies; None where the mounts cannot be read."""
     own = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
-    mounts = own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts)
+    mounts = own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts, expected=False)
+    if mounts is None:
+        return reader.parsed(OWN_MOUNTS, parse_cgroup_mounts)  # for the reason
     if not mounts:
         return mounts
     roots = reader.parsed(MOUNT_ROOTS, parse_mount_roots) or {}

@@ -31,12 +31,13 @@ from noisewatch.kernel.cgroup.mounts import (
 from noisewatch.kernel.memory.counters import parse_vmstat
 from noisewatch.kernel.numbers import is_count, parse_count
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.mounts import MOUNTS
+from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.records import dataclass
 
 UNLIMITED = 1 << 60  # bytes, and what is above: v1 says so with the largest number of whole pages
 _CACHE_V2 = ("inactive_file", "active_file", "slab_reclaimable")
 _CACHE_V1 = ("total_inactive_file", "total_active_file")
+_OF_MEMORY = f"{MEMBERSHIP} (memory)"  # beside the reason of the cpu controller
 _HITS = ("high", "max", "oom")
 
 
@@ -68,11 +69,11 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
-        return MemoryLimits((), MEMBERSHIP if membership is None else MOUNTS)
+        return MemoryLimits((), MEMBERSHIP if membership is None else OWN_MOUNTS)
     hierarchy = find_hierarchy(reader, mounts, membership, "memory")
     if hierarchy is None:
-        reader.note(MEMBERSHIP, "no hierarchy with the memory controller is mounted, so limits are unknown")
-        return MemoryLimits((), MEMBERSHIP)
+        reader.note(_OF_MEMORY, "no hierarchy with the memory controller is mounted, so limits are unknown")
+        return MemoryLimits((), _OF_MEMORY)
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
     levels = [read_level(reader, folder, mount) for folder in folders_up(mount, path)]

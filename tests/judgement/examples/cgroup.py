@@ -82,8 +82,25 @@ _PRIORITY = [
 _BESIDE_PINNED = crowd(900, "bench", [2, 2], "1-3")
 _BESIDE_PINNED |= {path: text.replace("1-3", "2") for path, text in _BESIDE_PINNED.items() if "/901/" not in path}
 _ONE_ISOLATED = crowd(900, "bench", [2, 2], "2-3")
+_FREE_V1 = {
+    "cpu.cfs_quota_us": "-1\n",
+    "cpu.cfs_period_us": "100000\n",
+    "cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n",
+    "cpu.shares": "1024\n",
+}
+_PERIOD_0 = {
+    "/proc/self/cgroup": "1:cpu:/a/b\n",
+    **{f"/sys/fs/cgroup/cpu{folder}/{name}": text for folder in ("", "/a", "/a/b") for name, text in _FREE_V1.items()},
+    "/sys/fs/cgroup/cpu/release_agent": "\n",
+    "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "50000\n",
+    "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "0\n",
+    **mounted("cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"),
+}
 
 EXAMPLES = [
+    Example("cpu-quota", "unknown", named="/proc/self/mounts: no such file", gone=("/proc/self/mounts",)),
+    Example("cpu-quota", "unknown", _PERIOD_0, "cpu/a/cpu.cfs_period_us: wanted a whole number"),
+    Example("cpu-quota", "unknown", {"/sys/fs/cgroup/cpu.max": "50000 0\n"}, "cpu.max: wanted a whole number"),
     Example("threads-confined-to-isolated-cpus", "unknown", gone=_NO_KERNEL_THREADS, named="no kernel thread"),
     #
     Example("partition-invalid", "fail", _partition("isolated invalid (not exclusive)", "2"), "(not exclusive)", {2}),

@@ -99,7 +99,7 @@ def test_the_root_of_a_namespace_can_be_frozen_from_outside() -> None:
         (machine_files("6:freezer:/a\n", _group_v1("/a", "ICY")), "THAWED, FREEZING or FROZEN"),
         (machine_files("0::/../a\n", group_v2("/a")), "outside the mounted part"),
         (machine_files("0::/a\n") | mounted(""), "cgroup v2 is not mounted"),
-        (without(machine_files("0::/a\n"), "/proc/self/mounts"), "/proc/mounts: no such file"),
+        (without(machine_files("0::/a\n"), "/proc/self/mounts"), "/proc/self/mounts: no such file"),
         (machine_files("rubbish\n"), "0::/user.slice"),
     ],
 )

@@ -110,9 +110,9 @@ def test_a_copy_without_the_levels_is_not_whole() -> None:
 
 def test_without_mounts_or_membership_nobody_knows() -> None:
     assert _read({}) == MemoryLimits((), "/proc/self/cgroup")
-    assert _read({"/proc/self/cgroup": "0::/\n"}) == MemoryLimits((), "/proc/mounts")
+    assert _read({"/proc/self/cgroup": "0::/\n"}) == MemoryLimits((), "/proc/self/mounts")
     assert _read(_V1 | {"/proc/self/mounts": f"cgroup {ROOT}/cpu cgroup rw,cpu 0 0\n"}) == MemoryLimits(
-        (), "/proc/self/cgroup"
+        (), "/proc/self/cgroup (memory)"
     )
 
 

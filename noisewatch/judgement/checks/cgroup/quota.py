@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,9 @@ from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
+from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Throttle, uncounted_between
@@ -78,9 +79,7 @@ def cpu_quota(case: Case) -> Answer:
         return inferred
     counted = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
     if quota is None or None in counted:
-        folder = cgroup.folder or "/sys/fs/cgroup"
-        paths = (MEMBERSHIP, f"{folder}/cpu.max", f"{folder}/cpu.stat", folder, MOUNT_ROOTS, "/proc/self/mounts")
-        reason = "; ".join([case.why_unknown(*paths), *_long_stops_said(case)])
+        reason = "; ".join([case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_said(case)])
         return replace(unknown(reason), evidence=evidence)
     if quota != UNLIMITED:
         uncounted = _uncounted(case)
@@ -92,6 +91,16 @@ def cpu_quota(case: Case) -> Answer:
             Status.WARN, said, measured=quota, limit=wanted, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM
         )
     return Answer(Status.PASS, "no quota", evidence=evidence)
+
+
+def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
+    """Yield the paths that may hold the reason why the quota is unknown, the likeliest first."""
+    for level in cgroup.levels:
+        files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us") if level.quota_share is None else ()
+        files += ("cpu.stat",) if level.throttling is None else ()
+        yield from (f"{level.folder}/{file}" for file in files)
+        yield from (level.folder,) if files else ()
+    yield from (MEMBERSHIP, OWN_MOUNTS, MOUNT_ROOTS)
 
 
 def _uncounted(case: Case) -> list[CgroupLevel]:
