@@ -174,6 +174,11 @@ def name_cpus(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = forma
     return f"{'CPU' if len(numbers) == 1 else 'CPUs'} {write(numbers)}"
 
 
+def name_cpu_sets(sets: Iterable[CpuSet]) -> str:
+    """Return several sets in a sentence, separable from their own commas: `CPUs 0 | 1,5 | 2-3`."""
+    return f"CPUs {' | '.join(map(format_cpu_list, sets))}"
+
+
 def parse_cpu_mask(text: str) -> CpuSet:
     """The CPUs of a mask: hexadecimal, in groups of 32 bits, the highest first. Raises Malformed."""
     stripped = bare(text)

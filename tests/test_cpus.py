@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from noisewatch.cpus import (
     CpuSet,
+    cpu_list_argument,
     fitting_cpu_list,
     format_cpu_list,
     format_cpu_mask,
     format_cpu_strides,
     format_taskset_list,
+    name_cpu_sets,
     parse_cpu_list,
     parse_cpu_mask,
     parse_cpu_words,
@@ -236,3 +238,14 @@ def test_any_text_is_a_mask_or_malformed(text: str) -> None:
 @pytest.mark.parametrize(("cpus", "mask"), [([], "0"), ([0, 1], "3"), (range(40), "ff,ffffffff"), ([32], "1,00000000")])
 def test_a_mask_is_written_as_the_kernel_accepts_it(cpus: list[int], mask: str) -> None:
     assert format_cpu_mask(cpus) == mask
+
+
+def test_sets_are_apart_from_the_cpus_in_them() -> None:
+    sets = [frozenset({0}), frozenset({1, 5}), frozenset({2, 3})]
+    assert name_cpu_sets(sets) == "CPUs 0 | 1,5 | 2-3"
+
+
+def test_a_command_without_a_cpu_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs a CPU"):
+        cpu_list_argument(frozenset())
+    assert cpu_list_argument({3, 1}, format_taskset_list) == "1,3"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.cpus import format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.check import Answer, not_applicable, unknown
 from noisewatch.judgement.checks.cpus.neighbours import CANNOT_SEE
 from noisewatch.judgement.checks.cpus.target import target_cpu_unusable
@@ -155,8 +155,7 @@ def _one_cache(proposal: Proposal) -> Answer:
     known = sorted((cache for cache in caches if cache is not None), key=sorted)
     evidence = {"last_level_caches": [format_cpu_list(cache) for cache in known]}
     if len(known) > 1:
-        parts = ", ".join(format_cpu_list(cache & proposal.run) for cache in known)
-        said = f"{len(known)} last-level caches: CPUs {parts}"
+        said = f"{len(known)} last-level caches: {name_cpu_sets(cache & proposal.run for cache in known)}"
         return Answer(Status.WARN, said, cpus=proposal.run, evidence=evidence)
     if None in caches or not known:
         return _unknown(why_no_cache(case, uncached(case)), evidence)

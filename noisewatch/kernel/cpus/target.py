@@ -111,7 +111,7 @@ def _usual_target(
     if isolated:
         return Target(isolated, "isolated")
     if own_affinity is None:
-        return Target(online, "all online CPUs")
+        return Target(online, "all online CPUs" if online else "none is known to be online")
     place = topology.get(0)
     boot_core = frozenset({0}) | (place.siblings if place is not None and place.siblings else frozenset())
     without_boot_core = (own_affinity & online) - boot_core

@@ -40,7 +40,7 @@ def test_more_than_a_cache_holds_stays_in_the_node_and_is_said() -> None:
     assert run_on(plan) == [8, 9, 10, 11, 12, 13]
     assert answer(plan, Criterion.NODE).status == Status.PASS
     assert answer(plan, Criterion.CACHE).status == Status.WARN
-    assert answer(plan, Criterion.CACHE).said == "2 last-level caches: CPUs 8-11, 12-13"
+    assert answer(plan, Criterion.CACHE).said == "2 last-level caches: CPUs 8-11 | 12-13"
 
 
 def test_more_than_a_node_holds_takes_the_nearest_node() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
@@ -229,8 +229,7 @@ def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:
     """The caches that are known, where these are several and have no CPU in common."""
     if len(caches) < 2 or sum(map(len, caches)) > len(frozenset().union(*caches)):
         return None
-    listed = ", ".join(format_cpu_list(cache & case.target) for cache in caches)
-    return f"targets span {len(caches)} last-level caches: CPUs {listed}"
+    return f"targets span {len(caches)} last-level caches: {name_cpu_sets(cache & case.target for cache in caches)}"
 
 
 def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Mapping[int, CpuSet | None]) -> str | None:

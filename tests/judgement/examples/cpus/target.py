@@ -199,14 +199,14 @@ EXAMPLES = [
     Example(
         *("target-cpus-far-apart", "pass", {f"{_NODES}/node0/cpulist": "1-3\n", f"{_NODES}/node1/cpulist": "0\n"}),
     ),
-    Example("target-cpus-far-apart", "warn", _CACHES, "CPUs 1, 2", {1, 2}, target=frozenset({1, 2})),
+    Example("target-cpus-far-apart", "warn", _CACHES, "CPUs 1 | 2", {1, 2}, target=frozenset({1, 2})),
     Example("target-cpus-far-apart", "pass", _CACHES, "one node, one last-level cache"),
     Example("target-cpus-far-apart", "unknown", _CACHE_OF_ITS_OWN, "contradicts"),
     Example("target-cpus-far-apart", "unknown", {f"{CPUS}/cpu3/cache/index3/shared_cpu_list": "0-1\n"}, "contradicts"),
     Example("target-cpus-far-apart", "unknown", named=f"{CPUS}/cpu2/cache", gone=_NO_LAST_LEVEL),
     Example("target-cpus-far-apart", "pass", _LEVEL_2, "one last-level cache", gone=_NO_LEVEL_3),
     Example(
-        *("target-cpus-far-apart", "warn", _LEVEL_2 | _THREADS, "2 last-level caches: CPUs 1, 2"),
+        *("target-cpus-far-apart", "warn", _LEVEL_2 | _THREADS, "2 last-level caches: CPUs 1 | 2"),
         gone=_NO_LEVEL_3,
         target=frozenset({1, 2}),
     ),
