@@ -96,10 +96,12 @@ def cpu_quota(case: Case) -> Answer:
 def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
     """Yield the paths that may hold the reason why the quota is unknown, the likeliest first."""
     for level in cgroup.levels:
-        files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us") if level.quota_share is None else ()
-        files += ("cpu.stat",) if level.throttling is None else ()
-        yield from (f"{level.folder}/{file}" for file in files)
-        yield from (level.folder,) if files else ()
+        if level.quota_share is None:
+            yield from (f"{level.folder}/{file}" for file in ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"))
+        if level.throttling is None:
+            yield f"{level.folder}/cpu.stat"
+        if None in (level.quota_share, level.throttling):
+            yield level.folder
     yield from (MEMBERSHIP, OWN_MOUNTS, MOUNT_ROOTS)
 
 
