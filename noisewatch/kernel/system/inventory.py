@@ -2,7 +2,6 @@
 
     /proc/cpuinfo        cpu family 6, model 85, stepping 7, microcode 0x5003604; CPU variant, CPU revision on ARM
     /sys/class/dmi/id/{bios_version,bios_date}                            2.19.1     06/14/2023
-    /sys/devices/system/cpu/cpu0/cache/index2/{level,type,size}           2          Unified    1024K
     /sys/devices/system/edac/mc/mc0/dimm0/{size,dimm_mem_type}            16384      Registered-DDR4       (size in MB)
     /etc/machine-id      (never kept: a key is made of it, machine-id(5))
 
@@ -14,11 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.kernel.cpus.cache_sizes import read_cache_sizes
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.cpuinfo import values_by_cpu
-from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
-from noisewatch.kernel.numbers import integer_from, parse_word
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.numbers import integer_from
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.firmware import DMI
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
@@ -27,9 +27,7 @@ from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _STEPPING = ("cpu family", "model", "stepping", "CPU variant", "CPU revision", "revision")
-_INDEX, _CONTROLLER, _MODULE = regex(r"index\d{1,2}"), regex(r"mc\d{1,3}"), regex(r"(?:dimm|rank)\d{1,3}")
-_CACHE_SIZE = regex(r"(\d{1,9})K")
-_LETTERS = {"Data": "d", "Instruction": "i", "Unified": ""}
+_CONTROLLER, _MODULE = regex(r"mc\d{1,3}"), regex(r"(?:dimm|rank)\d{1,3}")
 _MOST_MODULES = 256
 
 
@@ -61,14 +59,6 @@ def read_inventory(reader: Reader, topology: Mapping[int, CpuPlace]) -> Inventor
     )
 
 
-def parse_cache_size(text: str) -> str:
-    """A size as the kernel writes it, `1024K`. Raises Malformed."""
-    size = text.strip()
-    if _CACHE_SIZE.fullmatch(size) is None:
-        raise Malformed("a size such as 1024K", size)
-    return size
-
-
 def _named(reader: Reader, path: str) -> str | None:
     text = reader.text_or_none(path, expected=False)
     if text is None:
@@ -83,28 +73,9 @@ def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[in
     for cpu, place in sorted(topology.items()):
         lies = (place.kind, place.package, place.last_level_cache)
         if lies not in by_place:
-            by_place[lies] = _caches_of(reader, cpu)
+            by_place[lies] = read_cache_sizes(reader, cpu)
         caches[cpu] = by_place[lies]
     return caches
-
-
-def _caches_of(reader: Reader, cpu: int) -> str | None:
-    folder = f"{CPUS}/cpu{cpu}/cache"
-    try:
-        indexes = sorted(name for name in reader.names(folder, expected=False) if _INDEX.fullmatch(name))
-    except Absent:
-        return "none"
-    except Unreadable:
-        return None
-    words = [_cache(reader, f"{folder}/{index}") for index in indexes]
-    return ", ".join(word for word in words if word) if None not in words else None
-
-
-def _cache(reader: Reader, folder: str) -> str | None:
-    level = reader.parsed(f"{folder}/level", integer_from(1, 8), expected=False)
-    kind = reader.parsed(f"{folder}/type", parse_word, expected=False)
-    size = reader.parsed(f"{folder}/size", parse_cache_size, expected=False)
-    return None if level is None or kind not in _LETTERS or size is None else f"L{level}{_LETTERS[kind]} {size}"
 
 
 def _read_memory_modules(reader: Reader) -> str | None:
