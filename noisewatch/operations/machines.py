@@ -102,14 +102,19 @@ def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSe
 
 def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start: CpuSet) -> CpuSet:
     """What FASTEST names. Raises UsageError where the kinds of core are not told, or none of the fastest is allowed."""
+    from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
+    from noisewatch.kernel.cpus.cpuinfo import designs_of
     from noisewatch.kernel.cpus.isolation import read_isolation  # most name no CPUs, or list them
     from noisewatch.kernel.cpus.target import fastest_target, read_own_affinity
     from noisewatch.kernel.cpus.topology import read_topology
+    from noisewatch.kernel.system.mounts import cover_of
 
     last_cpu = max((online.online or frozenset()) | (online.offline or frozenset()), default=None)
     isolation = read_isolation(reader, last_cpu, online.online, config=None)
     allowed = allowed_at_start if reader.machine.is_live else read_own_affinity(reader, None, online)
-    cpus = fastest_target(isolation, online.online, allowed, read_topology(reader, online.online))
+    cpuinfo = None if cover_of(reader, CPUINFO) is not None else reader.text_or_none(CPUINFO, expected=False)
+    topology = read_topology(reader, online.online, designs_of(cpuinfo))
+    cpus = fastest_target(isolation, online.online, allowed, topology)
     if cpus is None:
         raise UsageError(f"{option} {FASTEST}: the kinds of core are not known here; list the CPUs")
     if not cpus:

@@ -7,7 +7,7 @@ from functools import cache
 from operator import itemgetter
 
 from noisewatch.cpus import format_cpu_list
-from tests.written.quiet_machine import CPUS, process, quiet_files
+from tests.written.quiet_machine import CPUS, cpuinfo, process, quiet_files
 
 NIC_IRQ, NVME_IRQ = 200, 100
 NVME_QUEUES = 4
@@ -36,6 +36,7 @@ def still_files(count: int) -> dict[str, str]:
     isolated = format_cpu_list(range(len(housekeeping(count)), count))
     files = {path: text for path, text in quiet_files().items() if not path.startswith((*_OWN, "/proc/700/"))}
     files |= {
+        "/proc/cpuinfo": cpuinfo(range(count)),
         "/proc/sys/kernel/hostname": f"example-{count}\n",
         "/proc/cmdline": f"root=UUID=1234 isolcpus=managed_irq,domain,{isolated} nohz_full={isolated}\n",
         "/etc/default/grub": f'GRUB_CMDLINE_LINUX_DEFAULT="quiet nohz_full={isolated}"\n',

@@ -5,7 +5,7 @@ Everything that the checks ask for is there and as it should be, so that a test 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from noisewatch.machine import Json
@@ -20,9 +20,9 @@ ANSWERS: dict[str, Json] = {
     **quiet.answers(),
 }
 
-_CPUINFO = "".join(
-    f"processor\t: {cpu}\nmodel name\t: A Processor @ 3.00GHz\nflags\t\t: fpu tsc constant_tsc nonstop_tsc sse2\n\n"
-    for cpu in range(4)
+_CPUINFO = (
+    "processor\t: {cpu}\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n"
+    "model name\t: A Processor @ 3.00GHz\nflags\t\t: fpu tsc constant_tsc nonstop_tsc sse2\n\n"
 )
 _INTERRUPTS = """\
            CPU0       CPU1       CPU2       CPU3
@@ -126,6 +126,11 @@ def _topology() -> dict[str, str]:
     return files
 
 
+def cpuinfo(cpus: Iterable[int]) -> str:
+    """Return /proc/cpuinfo of the CPUs, all of one model."""
+    return "".join(_CPUINFO.format(cpu=cpu) for cpu in cpus)
+
+
 def quiet_files(seconds: float = 0.0) -> dict[str, str]:
     """All files, so many seconds after the first snapshot."""
     return dict(_quiet_files(seconds))
@@ -140,7 +145,7 @@ def _quiet_files(seconds: float) -> Mapping[str, str]:
         "/proc/sys/kernel/hostname": "benchmark-host\n",
         "/proc/version": "Linux version 6.14.0 (somebody@builder) #1 SMP\n",
         "/proc/cmdline": "root=UUID=1234 isolcpus=managed_irq,domain,2-3 nohz_full=2-3\n",
-        "/proc/cpuinfo": _CPUINFO,
+        "/proc/cpuinfo": cpuinfo(range(4)),
         "/proc/stat": stat_file({0: ticks // 50}, ticks),
         "/proc/interrupts": _INTERRUPTS.format(eth=500 + ticks, nvme=100 + ticks // 10, tick=9000 + ticks),
         "/proc/softirqs": _SOFTIRQS.format(eth=500 + ticks, tick=9000 + ticks),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from noisewatch.cpus import format_cpu_list
 from noisewatch.machine import Json
 from tests.written import WrittenMachine, without
-from tests.written.quiet_machine import ANSWERS, CPUS, cpu_row, quiet_files
+from tests.written.quiet_machine import ANSWERS, CPUS, cpu_row, cpuinfo, quiet_files
 
 NODES = "/sys/devices/system/node"
 
@@ -68,6 +68,7 @@ def files_of(
         f"{CPUS}/isolated": "\n",
         f"{CPUS}/nohz_full": "\n",
         "/proc/cmdline": "root=UUID=1234\n",
+        "/proc/cpuinfo": cpuinfo(sorted(online)),
         "/proc/stat": cpu_row("cpu") + "".join(cpu_row(f"cpu{cpu}") for cpu in sorted(online)) + "ctxt 5\n",
     }
 
@@ -89,6 +90,7 @@ def _files_of_cpu(cpu: int, core: WrittenCore, shape: Sequence[WrittenCore], onl
         f"{folder}/topology/thread_siblings_list": f"{format_cpu_list(set(core.cpus) & online)}\n",
         f"{folder}/cache/index3/level": "3\n",
         f"{folder}/cache/index3/type": "Unified\n",
+        f"{folder}/cache/index3/size": "28160K\n",
         f"{folder}/cache/index3/shared_cpu_list": f"{format_cpu_list(below)}\n",
         f"{folder}/cpufreq/scaling_driver": "acpi-cpufreq\n",
         f"{folder}/cpufreq/scaling_max_freq": f"{core.khz}\n",

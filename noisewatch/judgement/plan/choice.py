@@ -45,7 +45,7 @@ def _rank(cores: Cores, wishes: Wishes) -> tuple[object, ...]:
     return (
         sum(not _is_near(core, wishes) for core in cores),
         sum(_lacks_memory(core, wishes) for core in cores),
-        len({core.kind for core in cores}),
+        len({(core.kind, core.design) for core in cores}),
         -min(core.speed_of_kind for core in cores),
         len(nodes),
         len(caches),
@@ -92,7 +92,7 @@ def _pools(cores: Sequence[Core], wishes: Wishes) -> Iterator[Sequence[Core]]:
     with_memory = [[core for core in pool if not _lacks_memory(core, wishes)] for pool in (near, cores)]
     for pool in (cores, near, *with_memory):
         yield pool
-        for kind in grouped(pool, lambda core: core.kind):
+        for kind in grouped(pool, lambda core: (core.kind, core.design)):
             yield kind
             yield from _equally_strong(kind)
 

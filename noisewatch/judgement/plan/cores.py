@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from noisewatch.cpus import CpuSet
 from noisewatch.grouping import grouped
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.checks.cpus.target_choice import highest_clocks
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.records import dataclass
 
@@ -27,6 +28,7 @@ class Core:
     cache: CpuSet | None
     kind: str | None
     strength: tuple[int, int, int]
+    design: str | None = None
 
     @property
     def first(self) -> int:
@@ -48,13 +50,14 @@ def online_of(case: Case) -> CpuSet:
 def cores_of(case: Case, cpus: CpuSet, ranking: Mapping[int, int] | None = None) -> list[Core]:
     """The cores of these CPUs with all of their threads that run, by their first CPU."""
     found: dict[int, Core] = {}
+    clocks = highest_clocks(case)
     for cpu in sorted(cpus):
-        core = _core(case, cpu, ranking or {})
+        core = _core(case, cpu, clocks, ranking or {})
         found.setdefault(core.first, core)
     return list(found.values())
 
 
-def _core(case: Case, cpu: int, ranking: Mapping[int, int]) -> Core:
+def _core(case: Case, cpu: int, clocks: Mapping[int, int], ranking: Mapping[int, int]) -> Core:
     place = case.snapshot.topology.get(cpu)
     siblings = _siblings(place, case) if place is not None else None
     return Core(
@@ -63,7 +66,8 @@ def _core(case: Case, cpu: int, ranking: Mapping[int, int]) -> Core:
         node=place.node if place is not None else None,
         cache=place.last_level_cache if place is not None else None,
         kind=place.kind if place is not None else None,
-        strength=(_capacity(place), _highest_khz(case, cpu), ranking.get(cpu, 0)),
+        strength=(_capacity(place), clocks.get(cpu, 0), ranking.get(cpu, 0)),
+        design=place.design if place is not None else None,
     )
 
 
@@ -74,12 +78,6 @@ def _siblings(place: CpuPlace, case: Case) -> CpuSet | None:
 
 def _capacity(place: CpuPlace | None) -> int:
     return place.capacity or 0 if place is not None else 0
-
-
-def _highest_khz(case: Case, cpu: int) -> int:
-    clock = case.snapshot.frequency.cpus.get(cpu)
-    limits = (clock.hardware_max_khz, clock.max_khz) if clock is not None else ()
-    return min((khz for khz in limits if khz), default=0)
 
 
 def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: CpuSet) -> list[Core]:
@@ -95,4 +93,4 @@ def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: Cpu
 
 def alike(cores: Iterable[Core]) -> list[list[Core]]:
     """The cores of one kind below one last-level cache of one node."""
-    return grouped(cores, lambda core: (core.node, core.cache, core.kind, core.strength[0]))
+    return grouped(cores, lambda core: (core.node, core.cache, core.kind, core.design, core.strength[0]))

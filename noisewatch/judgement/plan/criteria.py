@@ -10,13 +10,14 @@ from noisewatch.cpus import format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.check import Answer, not_applicable, unknown
 from noisewatch.judgement.checks.cpus.neighbours import CANNOT_SEE
 from noisewatch.judgement.checks.cpus.target import target_cpu_unusable
-from noisewatch.judgement.checks.cpus.target_choice import ALIKE, target_cores_differ
+from noisewatch.judgement.checks.cpus.target_choice import ALIKE, highest_clocks, target_cores_differ, why_no_kind
 from noisewatch.judgement.plan.cores import BOOT_CPU, cores_of
 from noisewatch.judgement.plan.fixed_irqs import READS as IRQ_FILES
 from noisewatch.judgement.plan.fixed_irqs import judge_fixed_irqs
 from noisewatch.judgement.plan.proposal import Proposal
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Status
+from noisewatch.kernel.cpus.core_kinds import PERFORMANCE
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.nodes import HAS_MEMORY
@@ -111,26 +112,21 @@ def _housekeeping(proposal: Proposal) -> Answer:
 
 
 def _fastest_kind(proposal: Proposal) -> Answer:
-    """What `target-cores-differ` says of several, and whether others are faster."""
-    case = proposal.case
-    kinds = {cpu: place.kind for cpu, place in case.snapshot.topology.items() if cpu in case.online}
+    """Return the answer of `target-cores-differ` and, where that passes, the kind."""
+    answer = target_cores_differ.answer(proposal.case)
     own = {core.kind for core in proposal.cores}
-    evidence = {"kind_by_cpu": {str(cpu): kinds.get(cpu) for cpu in sorted(proposal.run)}}
-    if len(proposal.run) > 1:
-        alike = target_cores_differ.answer(case)
-        if alike.status != Status.PASS:
-            return replace(alike, fix=None)
-    if None in own or not own:
-        cpu = min(core.first for core in proposal.cores)
-        return _unknown(case.why_unknown(f"{CPUS}/cpu{cpu}/cpu_capacity", f"{CPUS}/cpu{cpu}/cpufreq"), evidence)
-    if own == {"efficiency"}:
-        faster = frozenset(cpu for cpu, kind in kinds.items() if kind == "performance")
-        said = f"efficiency cores; {name_cpus(faster)} are performance cores" if faster else "efficiency cores"
-        return Answer(Status.WARN if faster else Status.PASS, said, cpus=proposal.run, evidence=evidence)
-    silent = sorted(cpu for cpu in case.online if kinds.get(cpu) is None)
-    if silent and own == {"none"}:
-        return _unknown(f"the kind of {name_cpus(silent)} is not known", evidence)
-    said = "performance cores" if own == {"performance"} else "all cores of this machine are of one kind"
+    kinds = {str(cpu): core.kind for core in proposal.cores for cpu in sorted(core.cpus & proposal.run)}
+    evidence = {**answer.evidence, "kind_by_cpu": kinds}
+    if answer.status != Status.PASS:
+        return replace(answer, fix=None, evidence=evidence)
+    if None in own:
+        return _unknown(why_no_kind(proposal.case, proposal.run), evidence)
+    clocks = highest_clocks(proposal.case)
+    least = min((clocks[cpu] for cpu in proposal.run if cpu in clocks), default=0) * (1 - ALIKE.value)
+    slower = frozenset(cpu for cpu, khz in clocks.items() if khz < least)
+    said = "performance cores" if own == {PERFORMANCE} else "all cores of this machine are of one kind"
+    if slower and own != {PERFORMANCE}:
+        said = f"{said}, though {name_cpus(slower)} clock lower"
     return _with_strength(Answer(Status.PASS, said, evidence=evidence), proposal)
 
 

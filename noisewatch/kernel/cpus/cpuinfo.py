@@ -23,6 +23,7 @@ Flags = Sequence[frozenset[str] | None]  # of each x86 processor; None where the
 
 PATH = "/proc/cpuinfo"
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and ARM of late; MIPS; POWER; old ARM
+_MODEL_NUMBERS = ("vendor_id", "cpu family", "model", "cpu", "revision", "uarch", "CPU Family", "Model Name")
 _ANOTHER_ARCHITECTURE = regex(r"^(?:CPU implementer|Features|features|isa|cpu)\s*:", re.MULTILINE)
 _BLOCK_END = regex(r"\n\s*\n")
 _PROCESSOR = regex(r"\s*processor\s*:\s*([0-9]{1,5})\b")
@@ -75,15 +76,21 @@ def flags_of(cpuinfo: str | None) -> Flags:
 
 
 def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
-    """Who designed each ARM core, and the part: `0x41/0xd05`; empty on other architectures, and where none is told."""
+    """Return the design of each core: who designed it and the part on ARM (`0x41/0xd05`), elsewhere the model."""
     if "CPU part" not in (cpuinfo or ""):
-        return {}
+        models = values_by_cpu(cpuinfo, _MODEL_NUMBERS, is_named=False)
+        return {cpu: model for cpu, model in models.items() if model is not None}
     design_by_cpu: dict[int, str] = {}
     for block in _blocks(cpuinfo):
         processor, implementer, part = _PROCESSOR.match(block), _IMPLEMENTER.search(block), _PART.search(block)
         if processor is not None and implementer is not None and part is not None:
             design_by_cpu[int(processor[1])] = design(int(implementer[1], 16), int(part[1], 16))
     return design_by_cpu
+
+
+def names_core(name: str) -> bool:
+    """Return whether a design is that of a core; a processor of one model may have several kinds of core."""
+    return name.startswith("0x")
 
 
 def design(implementer: int, part: int) -> str:

@@ -1,4 +1,4 @@
-"""How the CPUs lie: cores, packages, nodes, shared caches, kinds of core.
+"""How the CPUs lie: cores, packages, nodes, shared caches, kinds of core (core_kinds.py).
 
     /sys/devices/system/cpu/cpuN/topology/thread_siblings_list   0,4      (also core_cpus_list, Linux 5.3)
     …/{core_cpus,thread_siblings}                                00000011 (the same, as masks)
@@ -7,10 +7,6 @@
     /sys/devices/system/node/node0/{cpulist,cpumap}              0-3, f
     /sys/devices/system/cpu/cpuN/cache/index3/{level,type,shared_cpu_list}
     /sys/devices/system/cpu/cpuN/cpu_capacity                    1024     (ARM, and hybrid x86 of late)
-    /sys/devices/{cpu_core,cpu_atom}/cpus                        0-7      (hybrid Intel)
-    /sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_max_freq        3900000  (kHz)
-    /sys/devices/system/cpu/cpuN/regs/identification/midr_el1    0x00000000410fd0c0   (ARM; else /proc/cpuinfo)
-
     /sys/devices/system/cpu/cpuN/cpufreq/amd_pstate_prefcore_ranking         231      (Linux 6.9)
 
 https://docs.kernel.org/admin-guide/cputopology.html, https://docs.kernel.org/admin-guide/pm/amd-pstate.html. The
@@ -22,33 +18,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 
 from noisewatch.cpus import (
     CpuSet,
-    format_cpu_list,
     parse_cpu_list,
     parse_cpu_mask,
     parse_nonempty_cpu_list,
     parse_nonempty_cpu_mask,
 )
-from noisewatch.kernel.cpus.cpuinfo import design
+from noisewatch.kernel.cpus.core_kinds import (
+    EFFICIENCY,
+    PERFORMANCE,
+    read_designs,
+    read_highest_performance,
+    read_hybrid_units,
+    read_kinds,
+)
 from noisewatch.kernel.cpus.online import read_cpu_folders
 from noisewatch.kernel.frequency.cpufreq import read_cpufreq_folders
-from noisewatch.kernel.numbers import integer_from, parse_count, parse_hexadecimal, parse_khz, parse_word
+from noisewatch.kernel.numbers import integer_from, parse_count, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
-_PERFORMANCE, _EFFICIENCY, _ALL_ALIKE = "performance", "efficiency", "none"
 _NODE = regex(r"node([0-9]{1,5})")
 _UNDEFINED = -1  # what the kernel shows where the architecture tells no package
-HYBRID = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
 _HOLD_DATA = ("Data", "Unified")
 _parse_level = integer_from(1, 8)  # the most that any architecture can tell
-_CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores), kinds by a quarter and more
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,10 @@ class CpuPlace:
     last_level_cache: CpuSet | None
     kind: str | None  # performance, efficiency; none where all cores are alike
     capacity: int | None  # 1024 is the largest core
-    design: str | None = None  # who designed the ARM core, and the part: 0x41/0xd05
+    design: str | None = None  # what tells kinds of core apart: 0x41/0xd05, an x86 model with its caches, cpu_atom
     package_cpus: CpuSet | None = None  # asked for where the package has no number
     cache_level: int | None = None  # of the last-level cache
+    highest_performance: int | None = None  # on the firmware's scale, where it compares kinds of core
 
     @property
     def is_known(self) -> bool:
@@ -74,22 +73,32 @@ class CpuPlace:
 
 
 def read_topology(
-    reader: Reader, online: CpuSet | None, designs: Mapping[int, str] | None = None
+    reader: Reader,
+    online: CpuSet | None,
+    designs: Mapping[int, str] | None = None,
+    earlier: Mapping[int, CpuPlace] | None = None,
 ) -> Mapping[int, CpuPlace]:
     """The place of each online CPU that sysfs knows; empty where it knows none.
 
-    `designs` are those of /proc/cpuinfo, for CPUs whose registers are not shown.
+    `designs` are those of /proc/cpuinfo. What interrupts a CPU by being read is taken from `earlier` places.
     """
     folders = read_cpu_folders(reader)
     cpus = sorted(folders if online is None else folders & online)
     nodes = _read_nodes(reader)
     capacities = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_count, expected=False) for cpu in cpus}
-    known_designs = {cpu: found for cpu in cpus if (found := _read_design(reader, cpu) or (designs or {}).get(cpu))}
-    kinds = _read_kinds(reader, cpus, capacities)
-    if len(set(known_designs.values())) > 1 and set(kinds.values()) == {_ALL_ALIKE}:
-        kinds = {}  # of equal strength as far as that is told, and yet not alike
-    places = (_read_place(reader, cpu, nodes, capacities[cpu], kinds.get(cpu)) for cpu in cpus)
-    return {place.cpu: replace(place, design=known_designs.get(place.cpu)) for place in places}
+    units = read_hybrid_units(reader)
+    known_designs = read_designs(reader, cpus, designs or {}, units)
+    asked = {cpu: place.highest_performance for cpu, place in (earlier or {}).items() if place.highest_performance}
+    performance = read_highest_performance(reader, cpus, known_designs, asked)
+    kinds = read_kinds(reader, cpus, units, known_designs, capacities, performance)
+    return {
+        cpu: replace(
+            _read_place(reader, cpu, nodes, capacities[cpu], kinds.get(cpu)),
+            design=known_designs.get(cpu),
+            highest_performance=performance.get(cpu),
+        )
+        for cpu in cpus
+    }
 
 
 def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: int | None, kind: str | None) -> CpuPlace:
@@ -121,12 +130,6 @@ def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bo
         if cpus is not None:
             return cpus
     return reader.parsed(last, parse_nonempty_cpu_list, expected)  # for the reason
-
-
-def _read_design(reader: Reader, cpu: int) -> str | None:
-    path = f"{CPUS}/cpu{cpu}/regs/identification/midr_el1"
-    register = reader.parsed(path, parse_hexadecimal, expected=False)
-    return None if register is None else design(register >> 24 & 0xFF, register >> 4 & 0xFFF)
 
 
 def _read_nodes(reader: Reader) -> dict[int, int]:
@@ -201,47 +204,14 @@ def cache_names(topology: Mapping[int, CpuPlace]) -> Mapping[int, str]:
     return name_by_cpu
 
 
-def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | None]) -> dict[int, str]:
-    """The kind of each core, from the first of three places that tells; a CPU that is missing is unknown."""
-    core, atom = (reader.parsed(path, parse_cpu_list, expected=False) for path in HYBRID)
-    if core is not None and atom is not None and (core & atom or not core | atom):
-        reader.note(HYBRID[0], f"{format_cpu_list(core & atom) or 'nothing'} is in it and in {HYBRID[1]}")
-        return {}
-    is_one_hidden = any(path in reader.reason_by_path for path in HYBRID)  # there, and not to be read
-    if (core and atom) or is_one_hidden:
-        return dict.fromkeys(core or (), _PERFORMANCE) | dict.fromkeys(atom or (), _EFFICIENCY)
-    known = {cpu: capacity for cpu, capacity in capacities.items() if capacity is not None and capacity > 0}
-    if known:
-        return kinds_by_strength(known)
-    folders = read_cpufreq_folders(reader, cpus)
-    limits = {
-        cpu: reader.parsed(f"{folder}/cpuinfo_max_freq", parse_khz, expected=False) for cpu, folder in folders.items()
-    }
-    return kinds_by_strength({cpu: limit for cpu, limit in limits.items() if limit is not None and limit > 0})
-
-
-def kinds_by_strength(strength_by_cpu: Mapping[int, int]) -> dict[int, str]:
-    """The kinds told apart by capacity or highest frequency: one kind, unless the weakest is clearly weaker.
-
-    Cores above the widest step between neighbouring strengths are performance cores, those below efficiency cores.
-    """
-    if not strength_by_cpu:
-        return {}
-    strengths = sorted(set(strength_by_cpu.values()))
-    if strengths[0] >= strengths[-1] * _CLEAR_GAP:
-        return dict.fromkeys(strength_by_cpu, _ALL_ALIKE)
-    steps = [(low / high, high) for low, high in pairwise(strengths)]
-    threshold = min(steps)[1]
-    return {cpu: _PERFORMANCE if strength >= threshold else _EFFICIENCY for cpu, strength in strength_by_cpu.items()}
-
-
 def fastest_of(cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Those of the CPUs that are of the fastest kind; all of them where nobody tells of a faster one among them.
+    """Return the CPUs of the fastest kind; all of them where none is known to be slower than another.
 
     Of several designs of performance cores it is that of the strongest one.
     """
-    fast = [topology[cpu] for cpu in cpus if cpu in topology and topology[cpu].kind == _PERFORMANCE]
-    chosen = frozenset([place.cpu for place in fast]) or cpus
+    fast = [topology[cpu] for cpu in cpus if cpu in topology and topology[cpu].kind == PERFORMANCE]
+    slow = {cpu for cpu in cpus if cpu in topology and topology[cpu].kind == EFFICIENCY}
+    chosen = frozenset([place.cpu for place in fast]) or (cpus - slow) or cpus
     strongest = max(fast, key=lambda place: place.capacity or 0, default=None)
     if strongest is None or strongest.design is None or strongest.capacity is None:
         return chosen

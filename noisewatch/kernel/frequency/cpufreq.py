@@ -31,6 +31,7 @@ POLICIES = f"{CPUS}/cpufreq"
 _POLICY = regex(r"policy[0-9]{1,5}")
 _BOOST = f"{CPUS}/cpufreq/boost"
 _OWN_KNOBS = ("boost", "cpb")  # of one CPU
+INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module, active and passive
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
 _PREFERENCE = regex(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
@@ -88,6 +89,11 @@ class CpuFrequency:
     base_khz: int | None = None  # without turbo: told by intel_pstate, and by firmware with CPPC
     energy_preference: str | None = None  # none where the driver takes none
     driver: str | None = None
+
+    @property
+    def has_hwp(self) -> bool:
+        """Whether Intel's driver is known to let the processor choose the clock: then it takes a preference."""
+        return self.driver in INTEL_DRIVERS and self.energy_preference not in (None, NO_PREFERENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +167,19 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
         return reader.parsed(f"{folder}/{name}", parse_khz, expected)
 
     lowest_khz, highest_khz = read_window(reader, f"{folder}/scaling_min_freq", f"{folder}/scaling_max_freq")
-    return CpuFrequency(
+    limits = CpuFrequency(
         cpu,
         driver=reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False),
         min_khz=lowest_khz,
         max_khz=highest_khz,
         hardware_min_khz=khz("cpuinfo_min_freq"),
         hardware_max_khz=khz("cpuinfo_max_freq"),
-        base_khz=asked.base_khz
-        if asked is not None
-        else khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
         energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, folder),
     )
+    base_khz = asked.base_khz if asked is not None else khz("base_frequency", expected=False)
+    if base_khz is None and asked is None and not limits.has_hwp:  # with HWP cores of one nominal clock may differ
+        base_khz = _nominal_khz(reader, cpu)
+    return replace(limits, base_khz=base_khz)
 
 
 def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | None, int | None]:

@@ -146,7 +146,8 @@ def _read(
     isolation = read_isolation(reader, _last_cpu(reader, online), online.online, platform.config, known_isolation)
     topology = kept.topology if kept is not None else _known_topology(previous, online)
     if topology is None:
-        topology = read_topology(reader, online.online, platform.design_by_cpu)
+        earlier = previous.topology if previous is not None else None
+        topology = read_topology(reader, online.online, platform.design_by_cpu, earlier)
     own_affinity = read_own_affinity(reader, options.allowed_at_start, online)
     target = choose_target(read_requested(reader, options.cpus), isolation, online, own_affinity, topology)
     if reader.spared is not None:

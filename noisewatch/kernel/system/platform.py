@@ -53,7 +53,7 @@ class Platform:
     product: str | None = None
     virtual_because: str | None = None  # what `virtual` was concluded from, or why it is unknown
     kernel_build: str | None = None  # #1 SMP PREEMPT_DYNAMIC …
-    design_by_cpu: Mapping[int, str] = field(default_factory=dict)  # of ARM cores, as far as /proc/cpuinfo tells
+    design_by_cpu: Mapping[int, str] = field(default_factory=dict)  # ARM parts, or models, in /proc/cpuinfo
 
     @property
     def tick_hz(self) -> int | None:

@@ -66,6 +66,30 @@ def test_big_cores_come_before_little_ones() -> None:
     assert run_on(planned(files_of(_BIG_LITTLE), 1)) == [4]
 
 
+def test_no_efficiency_core_counts_as_a_performance_core_where_there_are_three_steps_of_frequency() -> None:
+    steps = [5_100_000] * 2 + [4_800_000] * 4 + [3_800_000] * 8 + [2_500_000] * 2
+    plan = planned(files_of([WrittenCore((cpu,), khz=khz) for cpu, khz in enumerate(steps)]), 6)
+    assert run_on(plan) == [6, 7, 8, 9, 10, 11]
+    assert answer(plan, Criterion.KIND).said == "efficiency cores; CPUs 0-5 are performance cores"
+
+
+def test_cores_of_a_higher_base_frequency_come_first_without_turbo() -> None:
+    bases = {f"{CPUS}/cpu{cpu}/cpufreq/base_frequency": f"{2_700_000 if cpu < 4 else 2_100_000}\n" for cpu in range(8)}
+    plan = planned(files_of(cores(8)) | bases, 2)
+    assert run_on(plan) == [1, 2]
+    assert answer(plan, Criterion.KIND).said == "all cores of this machine are of one kind, though CPUs 4-7 clock lower"
+    slow = planned(files_of(cores(8)) | bases, cpus="5")
+    assert answer(slow, Criterion.KIND).status == Status.WARN
+
+
+def test_cores_of_one_design_are_chosen_where_the_kinds_are_unknown() -> None:
+    part = "regs/identification/midr_el1"
+    parts = {f"{CPUS}/cpu{cpu}/{part}": f"0x{0x410FD050 if cpu % 2 else 0x410FD0B0:x}\n" for cpu in range(8)}
+    plan = planned(files_of(cores(8)) | parts, 3)
+    assert len({cpu % 2 for cpu in run_on(plan)}) == 1
+    assert answer(plan, Criterion.KIND).status == Status.UNKNOWN
+
+
 def test_the_strongest_of_equal_cores_come_first_if_they_are_enough() -> None:
     shape = [WrittenCore((cpu,), khz=4_500_000 if cpu in (5, 6) else 4_300_000) for cpu in range(8)]
     assert run_on(planned(files_of(shape), 2)) == [5, 6]

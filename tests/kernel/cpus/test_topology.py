@@ -1,15 +1,11 @@
-"""How the CPUs lie: cores, packages, nodes, caches, kinds of core and their ranks."""
+"""How the CPUs lie: cores, packages, nodes, caches and ranks."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from noisewatch.kernel.cpus.topology import CPUS, NAME, CpuPlace, kinds_by_strength, read_core_ranking, read_topology
+from noisewatch.kernel.cpus.topology import CPUS, NAME, CpuPlace, read_core_ranking, read_topology
 from tests.written import Files, reading
-
-_DESIGNS = {0: 0x410FD050, 1: 0x410FD0B0}  # midr_el1 of a Cortex-A55 and of a Cortex-A76
 
 
 def _cpu(cpu: int, files: Files) -> dict[str, str]:
@@ -23,16 +19,6 @@ def _cache(index: int, level: int, shared: str, kind: str = "Unified") -> dict[s
 
 def _place(files: Files, nodes: Files | None = None) -> CpuPlace:
     return read_topology(reading(_cpu(0, {"uevent": "", **files}) | dict(nodes or {})), None)[0]
-
-
-def _kinds(*, capacity: str = "", frequency: str = "", more: Files | None = None) -> list[str | None]:
-    """The kinds of CPUs with the given capacities, or highest frequencies, by number."""
-    files = dict(more or {})
-    for cpu, value in enumerate(capacity.split()):
-        files |= _cpu(cpu, {"cpu_capacity": f"{value}\n"})
-    for cpu, value in enumerate(frequency.split()):
-        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": f"{value}\n"})
-    return [place.kind for _, place in sorted(read_topology(reading(files), None).items())]
 
 
 def test_a_cpu_lies_in_a_core_a_package_and_a_node() -> None:
@@ -68,37 +54,6 @@ def test_a_package_without_a_number_still_has_its_cpus(name: str) -> None:
     text = "0-3\n" if name.endswith("_list") else "f\n"
     place = _place({f"topology/{name}": text, "topology/physical_package_id": "-1\n"})
     assert (place.package, place.package_cpus) == (None, frozenset(range(4)))
-
-
-@pytest.mark.parametrize("frequency", ["2000000 2000000", ""])
-def test_cores_of_two_designs_are_not_said_to_be_alike(frequency: str) -> None:
-    registers = {f"{CPUS}/cpu{cpu}/regs/identification/midr_el1": f"0x{value:x}\n" for cpu, value in _DESIGNS.items()}
-    assert _kinds(frequency=frequency, more=registers) == [None, None]
-    places = read_topology(reading(registers), None)
-    assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
-
-
-def test_the_capacity_of_two_designs_tells_their_kinds() -> None:
-    registers = {f"{CPUS}/cpu{cpu}/regs/identification/midr_el1": f"0x{value:x}\n" for cpu, value in _DESIGNS.items()}
-    assert _kinds(capacity="446 1024", more=registers) == ["efficiency", "performance"]
-
-
-def test_the_design_in_cpuinfo_counts_where_no_register_is_shown() -> None:
-    files = _cpu(0, {"uevent": ""}) | _cpu(1, {"regs/identification/midr_el1": "0x410fd0b0\n"})
-    places = read_topology(reading(files), None, {0: "0x41/0xd05", 1: "0x41/0xd05"})
-    assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
-
-
-def test_the_frequency_of_a_policy_tells_the_kinds_where_the_cpus_have_no_link() -> None:
-    policies = f"{CPUS}/cpufreq"
-    files = {f"{CPUS}/cpu{cpu}/uevent": "" for cpu in range(4)} | {
-        f"{policies}/policy0/related_cpus": "0 1\n",
-        f"{policies}/policy0/cpuinfo_max_freq": "1800000\n",
-        f"{policies}/policy2/affected_cpus": "2 3\n",
-        f"{policies}/policy2/cpuinfo_max_freq": "2800000\n",
-    }
-    kinds = [place.kind for _, place in sorted(read_topology(reading(files), None).items())]
-    assert kinds == ["efficiency", "efficiency", "performance", "performance"]
 
 
 def test_a_link_to_a_node_tells_the_node_too() -> None:
@@ -158,48 +113,6 @@ def test_a_level_that_no_cache_has_or_another_one_has_is_unknown_and_not_the_cac
 
 def test_a_machine_without_sysfs_has_no_topology() -> None:
     assert read_topology(reading({}), frozenset({0})) == {}
-
-
-def test_hybrid_intel_tells_its_kinds_by_two_devices() -> None:
-    more = {"/sys/devices/cpu_core/cpus": "0-1\n", "/sys/devices/cpu_atom/cpus": "2\n"}
-    assert _kinds(frequency="1 1 1", more=more) == ["performance", "performance", "efficiency"]
-
-
-def test_a_machine_with_one_of_the_two_devices_alone_is_told_apart_by_strength() -> None:
-    assert _kinds(capacity="1024 1024", more={"/sys/devices/cpu_core/cpus": "0-1\n"}) == ["none", "none"]
-
-
-def test_capacity_tells_the_kinds_before_frequency_does() -> None:
-    assert _kinds(capacity="1024 446", frequency="3000000 3000000") == ["performance", "efficiency"]
-
-
-def test_the_highest_frequency_tells_the_kinds_where_nothing_else_does() -> None:
-    assert _kinds(frequency="5000000 5000000 3800000") == ["performance", "performance", "efficiency"]
-
-
-def test_favoured_cores_are_still_of_one_kind() -> None:
-    assert _kinds(frequency="5800000 5700000 5500000") == ["none", "none", "none"]
-
-
-def test_three_kinds_are_parted_at_the_widest_step() -> None:
-    assert _kinds(capacity="250 905 1024") == ["efficiency", "performance", "performance"]
-
-
-def test_a_cpu_without_capacity_is_of_unknown_kind_where_others_have_one() -> None:
-    assert _kinds(capacity="1024 446", more=_cpu(2, {"uevent": ""})) == ["performance", "efficiency", None]
-
-
-@given(st.dictionaries(st.integers(0, 9), st.integers(0, 10**7), max_size=10))
-def test_the_strongest_core_is_never_an_efficiency_core(strengths: dict[int, int]) -> None:
-    kinds = kinds_by_strength(strengths)
-    assert kinds.keys() == strengths.keys()
-    strongest = {cpu for cpu, strength in strengths.items() if strength == max(strengths.values())}
-    assert {kinds[cpu] for cpu in strongest} <= {"performance", "none"}
-
-
-@pytest.mark.parametrize("capacity", ["0 0", "0 5", "-5 0", "-5 5"])
-def test_a_capacity_that_makes_no_sense_is_no_reason_to_stop(capacity: str) -> None:
-    assert len(_kinds(capacity=capacity)) == 2
 
 
 def test_only_cores_that_are_ranked_have_a_rank() -> None:

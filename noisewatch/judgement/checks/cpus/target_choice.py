@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpu_sets, name_cpus
@@ -12,11 +12,17 @@ from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cpus.core_kinds import EFFICIENCY, HYBRID, PERFORMANCE
+from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.cpus.topology import HYBRID, NODES
 from noisewatch.kernel.cpus.topology import NAME as RANKING
+from noisewatch.kernel.cpus.topology import NODES
+from noisewatch.kernel.frequency.cpufreq import NO_DRIVER
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.system.release import release_number
 
+_EXPORTS_BASE_SINCE = (4, 20)
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
 
@@ -36,7 +42,7 @@ _WORK_ALIKE = Limit(
 )
 _WORK_DIFFERS = Limit(
     key="fails",
-    name="difference in measured speed that fails",
+    name="difference in speed that fails",
     value=0.2,
     unit="share",
     reason="different kinds of core differ by a quarter or more",
@@ -46,28 +52,37 @@ _WORK_DIFFERS = Limit(
 @check(
     id="target-cores-differ",
     area="target",
-    question="Are the target CPUs cores of one kind?",
+    question="Are the target CPUs cores of one kind, and of the fastest?",
     severity=Severity.WARNING,
     reads=(
         f"{CPUS}/cpuN/cpu_capacity",
         f"{CPUS}/cpuN/regs/identification/midr_el1 (ARM), or /proc/cpuinfo (CPU implementer, CPU part)",
-        "/sys/devices/{cpu_core,cpu_atom}/cpus",
-        f"{CPUS}/cpuN/cpufreq/{{cpuinfo_max_freq,scaling_max_freq}}",
+        "/sys/devices/{cpu_core,cpu_atom,cpu_lowpower}/cpus",
+        f"/proc/cpuinfo (vendor_id, cpu family, model) with {CPUS}/cpuN/cache/indexN/{{level,type,size}}, on x86",
+        f"{CPUS}/cpuN/cpufreq/{{cpuinfo_max_freq,scaling_max_freq}}, and base_frequency without turbo",
+        f"{CPUS}/cpuN/acpi_cppc/highest_perf, but for AMD",
         f"{CPUS}/cpuN/{RANKING}",
         f"{MICROBENCHMARK}, where no file gives the kind",
     ),
     limits=(ALIKE, _WORK_ALIKE, _WORK_DIFFERS),
     why=(
         "With several kinds of cores, the time depends mainly on which core the benchmark gets. Even among equal "
-        "cores, favoured ones clock a few per cent higher."
+        "cores, favoured ones clock a few per cent higher, and Intel's SST-BF gives some a higher base frequency."
     ),
     remedy="Choose CPUs of one kind with --cpus; cap the maximum frequency of favoured cores.",
     sources=("https://docs.kernel.org/admin-guide/pm/amd-pstate.html", _CPU_LIST_DOC),
     severity_in={PARALLEL: Severity.BLOCKING},
 )
 def target_cores_differ(case: Case) -> Answer:
-    if len(case.target) == 1:
-        return Answer(Status.PASS, "there is one target CPU")
+    if not case.target:
+        return unknown("there is no target CPU")
+    alone = Answer(Status.PASS, "there is one target CPU")
+    answer = alone if len(case.target) == 1 else _among_targets(case)
+    return (_next_to_others(case) or answer) if answer.status == Status.PASS else answer
+
+
+def _among_targets(case: Case) -> Answer:
+    """Return how the target CPUs differ from each other."""
     places = {cpu: place for cpu in sorted(case.target) if (place := case.snapshot.topology.get(cpu)) is not None}
     kinds = {cpu: place.kind for cpu, place in places.items() if place.kind is not None}
     designs = {cpu: place.design for cpu, place in places.items() if place.design is not None}
@@ -80,38 +95,142 @@ def target_cores_differ(case: Case) -> Answer:
         if len(set(known.values())) > 1:
             said = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(known).items())
             return Answer(Status.FAIL, f"cores of several {what}: {said}", cpus=case.target, evidence=evidence)
-    is_one_design = len(designs) == len(case.target) and bool(strengths)
-    if (len(kinds) < len(case.target) and not is_one_design) or not case.target:
-        return _measured(case)
     for what, strength_by_cpu in strengths.items():
         least, most = min(strength_by_cpu.values()), max(strength_by_cpu.values())
         evidence[f"{what.replace(' ', '_')}_by_cpu"] = {str(cpu): each for cpu, each in strength_by_cpu.items()}
         difference = 1 - least / most
         if difference > case.bound(ALIKE):
             weaker = frozenset(cpu for cpu, each in strength_by_cpu.items() if each < most)
-            said = f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others"
+            is_grave = what != "rank" and difference > case.bound(_WORK_DIFFERS)
             return Answer(
-                Status.WARN,
-                said,
+                Status.FAIL if is_grave else Status.WARN,
+                f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others",
                 measured=difference,
-                limit=case.bound(ALIKE),
+                limit=case.bound(_WORK_DIFFERS if is_grave else ALIKE),
                 unit="share",
                 cpus=weaker,
                 evidence=evidence,
             )
-    untold = _told_of_some(case, {"design": designs, "rank": _ranks(case)})
-    if untold is not None:
-        return unknown(untold)
+    if len(designs) < len(case.target) or not strengths:
+        return _measured(case)
+    unread = _read_of_some(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
+    if unread is not None:
+        return unknown(unread)
     return Answer(Status.PASS, f"{name_cpus(case.target)}: one kind of core", cpus=case.target, evidence=evidence)
 
 
-def _told_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
-    """What is told of some target CPUs and not of others, which may differ in it; None where there is nothing."""
+def _next_to_others(case: Case) -> Answer | None:
+    """Return that all target CPUs are slower than others of the machine, or may be; None where they are not."""
+    topology = case.snapshot.topology
+    kinds = {cpu: place.kind if (place := topology.get(cpu)) is not None else None for cpu in case.online | case.target}
+    own = {kinds[cpu] for cpu in case.target}
+    evidence = {"kind_by_cpu": {str(cpu): kinds[cpu] for cpu in sorted(case.target)}}
+    if own == {EFFICIENCY}:
+        faster = frozenset(cpu for cpu, kind in kinds.items() if kind == PERFORMANCE)
+        said = f"efficiency cores; {name_cpus(faster)} are performance cores" if faster else "efficiency cores"
+        return Answer(Status.WARN, said, cpus=case.target, evidence=evidence)
+    bases = {} if case.snapshot.frequency.turbo == "on" else _bases(case)
+    best = max(bases.values(), default=0)
+    mine = max((bases.get(cpu, 0) for cpu in case.target), default=0)
+    if mine and 1 - mine / best > case.bound(ALIKE):
+        faster = frozenset(cpu for cpu, khz in bases.items() if khz == best)
+        said = (
+            f"the base frequency of {name_cpus(case.target)} is {1 - mine / best:.0%} lower than of {name_cpus(faster)}"
+        )
+        return Answer(Status.WARN, said, cpus=case.target, evidence=evidence)
+    if None in own and not _hides_kinds(case):
+        return unknown(why_no_kind(case, case.target))
+    why_no_base = _why_no_base(case, kinds.keys())
+    return unknown(why_no_base) if why_no_base is not None else None
+
+
+def _hides_kinds(case: Case) -> bool:
+    """Return whether all CPUs have one design as far as this machine reports any, and it has no clocks to compare.
+
+    So it is in most guests, whose host decides on which core they run.
+    """
+    frequency, topology = case.snapshot.frequency, case.snapshot.topology
+    designs = {topology[cpu].design if cpu in topology else None for cpu in case.online | case.target}
+    if len(designs) > 1 or highest_clocks(case) or any(place.capacity for place in topology.values()):
+        return False
+    is_guest = case.snapshot.platform.virtual not in (None, NONE)
+    is_unread = None in designs and (not is_guest or CPUINFO in case.snapshot.reason_by_path)
+    return not is_unread and (is_guest or frequency.driver == NO_DRIVER)
+
+
+def why_no_kind(case: Case, cpus: Iterable[int]) -> str:
+    """Return why the kind of core of those CPUs is not known."""
+    topology, clocks = case.snapshot.topology, highest_clocks(case)
+    hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
+    if hidden is not None:
+        return f"{case.why_unknown(hidden)}, so that there may be several kinds of core"
+    silent = [cpu for cpu in cpus if cpu not in clocks and not ((place := topology.get(cpu)) and place.capacity)]
+    if silent:
+        return f"neither capacity nor highest frequency is exported for {name_cpus(silent)}"
+    unknown_designs = [cpu for cpu in sorted(case.online) if cpu not in topology or topology[cpu].design is None]
+    if unknown_designs:
+        paths = [CPUINFO] if CPUINFO in case.snapshot.reason_by_path else []
+        why = case.why_unknown(*paths, f"{CPUS}/cpu{unknown_designs[0]}/cache", CPUINFO)
+        return f"the design of {name_cpus(unknown_designs)} is not known ({why}), so that cores may differ"
+    if len({place.design for place in topology.values()}) > 1:
+        return "this machine has cores of several designs, and does not report which of them are faster"
+    return "not all CPUs of this machine export their capacity or highest frequency, so that others may be faster"
+
+
+def _read_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
+    """Return what is exported for some target CPUs and not for others, which may differ in it; None if nothing is."""
     for what, by_cpu in known.items():
         silent = case.target - by_cpu.keys()
         if by_cpu and silent:
             return f"the {what} of {name_cpus(silent)} is not exported, that of other target CPUs is"
     return None
+
+
+def _why_no_base(case: Case, cpus: Collection[int]) -> str | None:
+    """Return why the base frequency, which counts without turbo, is not known of one of the CPUs; None if it is."""
+    lacking = sorted(cpu for cpu in _without_base(case) if cpu in cpus)
+    return case.why_unknown(f"{CPUS}/cpu{lacking[0]}/cpufreq/base_frequency") if lacking else None
+
+
+def _without_base(case: Case) -> CpuSet:
+    """Return the CPUs whose base frequency may differ from that of others, and is not known.
+
+    intel_pstate exports it of all CPUs with HWP, from Linux 4.20 on (hwp_cpufreq_attrs); it differs with SST-BF.
+    """
+    frequency = case.snapshot.frequency
+    if frequency.turbo == "on":
+        return frozenset()
+    release = release_number(case.snapshot.platform.kernel)
+    is_old = release is not None and release < _EXPORTS_BASE_SINCE
+    bases = _bases(case)
+    return frozenset(
+        cpu
+        for cpu, clock in frequency.cpus.items()
+        if cpu not in bases and (bases or (clock.has_hwp and not is_old)) and clock.hardware_max_khz
+    )
+
+
+def _bases(case: Case) -> dict[int, int]:
+    return {cpu: clock.base_khz for cpu, clock in case.snapshot.frequency.cpus.items() if clock.base_khz}
+
+
+def highest_clocks(case: Case) -> Mapping[int, int]:
+    """Return how high (kHz) each CPU may clock: within its limits and, without turbo, up to its base frequency.
+
+    A CPU whose base frequency counts, and is not known, is missing.
+    """
+    return case.kept("highest clocks", _highest_clocks)
+
+
+def _highest_clocks(case: Case) -> Mapping[int, int]:
+    frequency, lacking = case.snapshot.frequency, _without_base(case)
+    highest = {}
+    for cpu, clock in frequency.cpus.items():
+        limits = [khz for khz in (clock.hardware_max_khz, clock.max_khz) if khz]
+        if limits and cpu not in lacking:
+            bases = [clock.base_khz] if clock.base_khz and frequency.turbo != "on" else []
+            highest[cpu] = min(limits + bases)
+    return highest
 
 
 def _ranks(case: Case) -> dict[int, int]:
@@ -125,29 +244,22 @@ def _by_kind(kinds: Mapping[int, str]) -> dict[str, CpuSet]:
 
 
 def _strengths(case: Case) -> dict[str, dict[int, int]]:
-    """What tells cores of one kind apart, where it is known of all target CPUs."""
-    frequency = case.snapshot.frequency
+    """Return what tells cores of one kind apart, where it is known of all target CPUs."""
     capacities = {cpu: place.capacity for cpu in case.target if (place := case.snapshot.topology.get(cpu)) is not None}
-    clocks = {cpu: clock for cpu, clock in frequency.cpus.items() if cpu in case.target}
-    highest = {
-        cpu: min(limits)
-        for cpu, clock in clocks.items()
-        if (limits := [khz for khz in (clock.hardware_max_khz, clock.max_khz) if khz])
-    }
-    found = {
+    strengths = {
         "capacity": {cpu: capacity for cpu, capacity in capacities.items() if capacity},
-        "highest frequency": highest,
+        "highest frequency": {cpu: khz for cpu, khz in highest_clocks(case).items() if cpu in case.target},
         "rank": _ranks(case),
     }
-    return {what: dict(sorted(each.items())) for what, each in found.items() if each and len(each) == len(case.target)}
+    return {what: dict(sorted(own.items())) for what, own in strengths.items() if own and len(own) == len(case.target)}
 
 
 def _measured(case: Case) -> Answer:
-    """Where nothing tells the kinds: how long the same work took."""
+    """Return how long the same work took on each target CPU, where no file tells the kinds."""
     if not case.target:
         return unknown(NO_TARGET)
     calibrated = case.calibrated
-    why_unknown = f"neither capacity nor highest frequency is exported for {name_cpus(case.target)}"
+    why_unknown = why_no_kind(case, case.target)
     if calibrated is None:
         return unknown(f"{why_unknown}, and there was no calibration")
     if calibrated.doubt is not None or calibrated.troubles:

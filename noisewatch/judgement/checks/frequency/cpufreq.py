@@ -19,7 +19,6 @@ _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 
 # There `powersave` is not the slowest clock but the driver's own algorithm, and the only other choice.
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
-INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module, active and passive
 
 _MOST_WINDOWS = 3  # ranges of frequency that are told one by one
 

@@ -6,14 +6,14 @@ from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
-from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, INTEL_DRIVERS, clocks_of, why_no_clock
+from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks_of, why_no_clock
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.grading import hardware_without, unread
 from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.frequency.cpufreq import NO_PREFERENCE, CpuFrequency
+from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.hardware import bias_path
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE

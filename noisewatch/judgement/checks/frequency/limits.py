@@ -5,14 +5,14 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, unknown
-from noisewatch.judgement.checks.frequency.cpufreq import INTEL_DRIVERS, clocks_of, why_no_clock
+from noisewatch.judgement.checks.frequency.cpufreq import clocks_of, why_no_clock
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.grading import hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.frequency.cpufreq import CpuFrequency
+from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, CpuFrequency
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import FrequencyCap, UncoreDomain, cap_path
 from noisewatch.kernel.snapshot.knobs import Knob

@@ -57,6 +57,12 @@ def _of_each(name: str, *values: int) -> dict[str, str]:
     return {f"{CPUS}/cpu{cpu}/{name}": f"{value}\n" for cpu, value in enumerate(values)}
 
 
+_ONE = frozenset({2})
+_PRIORITY = _of_each("cpufreq/base_frequency", 2_700_000, 2_700_000, 2_700_000, 2_100_000)
+_NO_BASE_OF_0 = {f"{CPUS}/cpu0/cpufreq/base_frequency": "\n"}
+_HWP = {f"{CPUS}/cpu{cpu}/cpufreq/scaling_driver": "intel_pstate\n" for cpu in range(4)}
+_SIZE = f"{CPUS}/cpu3/cache/index3/size"
+_WITHOUT_SIZE = tuple(f"{CPUS}/cpu{cpu}/cache/index3/size" for cpu in range(4))
 _FASTER = _of_each("cpufreq/cpuinfo_max_freq", 3_000_000, 3_000_000, 3_100_000, 3_000_000)
 
 
@@ -84,6 +90,7 @@ _UNTICKLESS = {
     f"{CPUS}/nohz_full": "\n",
     f"{CPUS}/isolated": "\n",
 }
+_TWO_DESIGNS = _designs(0x410FD050, 0x410FD050, 0x411FD0B0, 0x414FD0B1)
 
 EXAMPLES = [
     Example("boot-cpu-is-target", "pass", {f"{CPUS}/online": "1-3\n"}, "not known to be online"),
@@ -182,13 +189,33 @@ EXAMPLES = [
     Example("target-cores-differ", "pass", _FASTER, "one kind"),
     Example("target-cores-differ", "warn", _FAVOURED | {f"{CPUS}/cpufreq/boost": "1\n"}, "rank of CPU 3", {3}),
     Example("target-cores-differ", "pass", _FAVOURED, "one kind"),
-    Example("target-cores-differ", "pass", _of_each("cpu_capacity", 1024, 446), "one target", target=frozenset({2})),
+    Example("target-cores-differ", "pass", {}, "one target", target=_ONE),
+    Example("target-cores-differ", "pass", {}, "one target", gone=_NO_CPUFREQ, target=_ONE),
+    Example("target-cores-differ", "pass", VIRTUAL, "one target", gone=_NO_CPUFREQ, target=_ONE),
+    Example("target-cores-differ", "unknown", _of_each("cpu_capacity", 1024, 446), "others may be", target=_ONE),
+    Example("target-cores-differ", "warn", _of_each("cpu_capacity", 1024, 1024, 446, 446), "efficiency", {2, 3}),
+    Example("target-cores-differ", "warn", _of_each("cpu_capacity", 1024, 1024, 446, 446), "efficiency", target=_ONE),
+    Example("target-cores-differ", "fail", _PRIORITY, "highest frequency of CPU 3 is up to 22% lower", {3}),
+    Example(
+        "target-cores-differ", "warn", _PRIORITY, "base frequency of CPU 3 is 22% lower", {3}, target=frozenset({3})
+    ),
+    Example("target-cores-differ", "pass", _PRIORITY, "one target", target=_ONE),
+    Example("target-cores-differ", "warn", _PRIORITY | _NO_BASE_OF_0, "base frequency of CPU 3", target=frozenset({3})),
+    Example("target-cores-differ", "unknown", _PRIORITY | _NO_BASE_OF_0, "cpu0/cpufreq/base_frequency", target=_ONE),
+    Example("target-cores-differ", "pass", _PRIORITY | {f"{CPUS}/cpufreq/boost": "1\n"}, "one kind"),
+    Example("target-cores-differ", "unknown", _HWP, "base_frequency"),
+    Example("target-cores-differ", "pass", _HWP | {"/proc/sys/kernel/osrelease": "4.15.0\n"}, "one kind"),
+    Example("target-cores-differ", "unknown", named="design of CPUs 0-3 is not known", gone=_WITHOUT_SIZE),
+    Example("target-cores-differ", "unknown", {"/proc/cpuinfo": "processor : 0\n"}, "design of CPUs 0-3"),
+    Example("target-cores-differ", "unknown", named="/proc/cpuinfo: no such file", gone=("/proc/cpuinfo",)),
+    Example("target-cores-differ", "fail", {_SIZE: "14080K\n"}, "cores of several designs"),
     Example("target-cores-differ", "pass", {}, "the same work", gone=_NO_CPUFREQ),
     Example("target-cores-differ", "unknown", gone=_NO_CPUFREQ, target=frozenset({1, 2})),
     Example("target-cores-differ", "unknown", gone=_NO_CPUFREQ, target=frozenset({1, 2}), rules=_PARALLEL),
     Example("target-cores-differ", "fail", _designs(0x410FD050, 0x410FD050, 0x410FD050, 0x411FD0B0), "0x41/0xd0b"),
     Example("target-cores-differ", "fail", {"/proc/cpuinfo": _BIG_LITTLE}, "CPU 2: 0x41/0xd05; CPU 3: 0x41/0xd0b"),
-    Example("target-cores-differ", "pass", _designs(0x410FD050, 0x410FD050, 0x411FD0B0, 0x414FD0B1), "one kind"),
+    Example("target-cores-differ", "unknown", _TWO_DESIGNS, "several designs, and does not report which"),
+    Example("target-cores-differ", "pass", _TWO_DESIGNS | _of_each("cpu_capacity", 446, 446, 1024, 1024), "one kind"),
     Example(
         *("target-cores-differ", "unknown", _designs(0x410FD050, 0x410FD050, 0x410FD050, 0x410FD050)),
         gone=_NO_CPUFREQ,

@@ -1,0 +1,112 @@
+"""Less evidence of the kinds of core never makes a better answer, without a calibration that measures the cores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.checks.cpus.target_choice import target_cores_differ
+from noisewatch.judgement.plan.criteria import Criterion
+from noisewatch.judgement.terms import Status
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from tests.judgement.plan.planned import answer, planned
+from tests.written import without
+from tests.written.quiet_machine import CPUS
+from tests.written.topologies import cores, files_of, machine_of
+
+_RANK = {Status.PASS: 0, Status.WARN: 1, Status.UNKNOWN: 2, Status.FAIL: 2}
+_EVIDENCE = (
+    "/sys/devices/cpu_[a-z]+/cpus",
+    "/proc/cpuinfo",
+    *(
+        f"{CPUS}/cpu[0-9]+/{name}"
+        for name in (
+            "cpu_capacity",
+            "regs/identification/midr_el1",
+            "acpi_cppc/highest_perf",
+            "cpufreq/base_frequency",
+            "cpufreq/cpuinfo_max_freq",
+            "cache/index[0-9]/size",
+        )
+    ),
+)
+
+
+def _of_each(name: str, *values: object) -> dict[str, str]:
+    return {f"{CPUS}/cpu{cpu}/{name}": f"{value}\n" for cpu, value in enumerate(values)}
+
+
+def _parts(*parts: str) -> dict[str, str]:
+    """Return /proc/cpuinfo of an ARM processor."""
+    lines = "processor\t: {}\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU part\t: {}\n\n"
+    return {"/proc/cpuinfo": "".join(lines.format(cpu, part) for cpu, part in enumerate(parts))}
+
+
+_CLOCKS = _of_each("cpufreq/cpuinfo_max_freq", 4_800_000, 4_800_000, 3_500_000, 3_500_000)
+_SCALE = _of_each("acpi_cppc/highest_perf", 61, 61, 35, 35)
+_SIZES = _of_each("cache/index3/size", "28160K", "28160K", "14080K", "14080K")
+_HYBRID = {"/sys/devices/cpu_core/cpus": "0-1\n", "/sys/devices/cpu_atom/cpus": "2-3\n"}
+_HWP = _of_each("cpufreq/scaling_driver", *["intel_pstate"] * 4) | _of_each(
+    "cpufreq/energy_performance_preference", *["performance"] * 4
+)
+_MACHINES: Mapping[str, Mapping[str, str]] = {
+    "alike": {},
+    "equal clocks of two designs": _parts("0xd07", "0xd07", "0x003", "0x003"),
+    "big.LITTLE": _parts("0xd0b", "0xd0b", "0xd05", "0xd05") | _of_each("cpu_capacity", 1024, 1024, 446, 446),
+    "three designs": _parts("0xd05", "0xd0b", "0xd0b", "0xd44") | _of_each("cpu_capacity", 250, 600, 600, 1024),
+    "hybrid": _HYBRID | _CLOCKS | _SCALE | _SIZES,
+    "hybrid without lists": _CLOCKS | _SCALE | _SIZES,
+    "hybrid of equal clocks": _SIZES,
+    "two base frequencies": _HWP | _of_each("cpufreq/base_frequency", 2_700_000, 2_700_000, 2_100_000, 2_100_000),
+    "a list that contradicts the clocks": {"/sys/devices/cpu_core/cpus": "0-3\n"} | _CLOCKS,
+}
+_TARGETS = ("3", "1-2", "2-3")
+
+
+def _lessened(files: Mapping[str, str], paths: Iterable[str], how: str) -> dict[str, str]:
+    """Return the files without those paths, or with nothing or half of what they say."""
+    if how == "absent":
+        return without(files, *paths)
+    return {**files, **{path: "" if how == "empty" else files[path][: len(files[path]) // 2] for path in paths}}
+
+
+def _ways(files: Mapping[str, str]) -> Iterable[tuple[str, ...]]:
+    """Return each file of the evidence alone, of a strong and of a weak CPU, and all files of each sort together."""
+    for pattern in _EVIDENCE:
+        paths = tuple(path for path in files if re.fullmatch(pattern, path))
+        yield from ((path,) for path in paths if not re.search("/cpu[12]/", path))
+        if len(paths) > 1:
+            yield paths
+
+
+def _answers(files: Mapping[str, str]) -> dict[str, Status]:
+    """Return what the check and a plan's criterion say, by target CPUs."""
+    machine = machine_of(files, is_copy=True)
+    statuses = {}
+    for cpus in _TARGETS:
+        target = frozenset(range(int(cpus[0]), int(cpus[-1]) + 1))
+        case = Case(read_snapshot(machine, SnapshotOptions(target)))
+        statuses[f"check of {cpus}"] = target_cores_differ.answer(case).status
+        statuses[f"plan of {cpus}"] = answer(planned(machine, cpus=cpus), Criterion.KIND).status
+    return statuses
+
+
+@pytest.mark.parametrize("how", ["absent", "empty", "truncated"])
+@pytest.mark.parametrize("name", _MACHINES)
+def test_less_evidence_of_the_kinds_never_makes_a_better_answer(name: str, how: str) -> None:
+    files = files_of(cores(4)) | dict(_MACHINES[name])
+    complete = _answers(files)
+    better = [
+        f"{question}: {complete[question]} became {status} where {', '.join(paths)} is {how}"
+        for paths in _ways(files)
+        for question, status in _answers(_lessened(files, paths, how)).items()
+        if _RANK[status] < _RANK[complete[question]]
+    ]
+    assert better == []
+
+
+def test_a_machine_of_equal_cores_passes_with_all_evidence() -> None:
+    assert set(_answers(files_of(cores(4))).values()) == {Status.PASS}

@@ -1,0 +1,152 @@
+"""The kinds of core, and what is not enough to tell them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.kernel.cpus.core_kinds import kinds_by_strength
+from noisewatch.kernel.cpus.cpuinfo import designs_of
+from noisewatch.kernel.cpus.topology import CPUS, CpuPlace, read_topology
+from tests.written import Files, reading
+
+_DESIGNS = {0: 0x410FD050, 1: 0x410FD0B0}  # midr_el1 of a Cortex-A55 and of a Cortex-A76
+_CACHES = {"big": (("Data", 1, "48K"), ("Unified", 2, "512K")), "small": (("Data", 1, "32K"), ("Unified", 2, "1536K"))}
+
+
+def _cpu(cpu: int, files: Files) -> dict[str, str]:
+    return {f"{CPUS}/cpu{cpu}/{name}": text for name, text in files.items()}
+
+
+def _kinds(
+    *, capacity: str = "", frequency: str = "", more: Files | None = None, designs: str = "a a a a a a"
+) -> list[str | None]:
+    """Return the kinds of CPUs with the given capacities or highest frequencies, by number."""
+    files = dict(more or {})
+    for cpu, value in enumerate(capacity.split()):
+        files |= _cpu(cpu, {"cpu_capacity": f"{value}\n"})
+    for cpu, value in enumerate(frequency.split()):
+        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": f"{value}\n"})
+    known = {cpu: f"0x41/{design}" for cpu, design in enumerate(designs.split())}
+    return [place.kind for _, place in sorted(read_topology(reading(files), None, known).items())]
+
+
+@pytest.mark.parametrize("frequency", ["2000000 2000000", ""])
+def test_cores_of_two_designs_are_not_said_to_be_alike(frequency: str) -> None:
+    registers = {f"{CPUS}/cpu{cpu}/regs/identification/midr_el1": f"0x{value:x}\n" for cpu, value in _DESIGNS.items()}
+    assert _kinds(frequency=frequency, more=registers) == [None, None]
+    places = read_topology(reading(registers), None)
+    assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
+
+
+def test_the_capacity_of_two_designs_tells_their_kinds() -> None:
+    registers = {f"{CPUS}/cpu{cpu}/regs/identification/midr_el1": f"0x{value:x}\n" for cpu, value in _DESIGNS.items()}
+    assert _kinds(capacity="446 1024", more=registers) == ["efficiency", "performance"]
+
+
+def test_the_design_in_cpuinfo_counts_where_no_register_is_shown() -> None:
+    files = _cpu(0, {"uevent": ""}) | _cpu(1, {"regs/identification/midr_el1": "0x410fd0b0\n"})
+    places = read_topology(reading(files), None, {0: "0x41/0xd05", 1: "0x41/0xd05"})
+    assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
+
+
+def test_the_frequency_of_a_policy_tells_the_kinds_where_the_cpus_have_no_link() -> None:
+    policies = f"{CPUS}/cpufreq"
+    files = {f"{CPUS}/cpu{cpu}/uevent": "" for cpu in range(4)} | {
+        f"{policies}/policy0/related_cpus": "0 1\n",
+        f"{policies}/policy0/cpuinfo_max_freq": "1800000\n",
+        f"{policies}/policy2/affected_cpus": "2 3\n",
+        f"{policies}/policy2/cpuinfo_max_freq": "2800000\n",
+    }
+    kinds = [place.kind for _, place in sorted(read_topology(reading(files), None).items())]
+    assert kinds == ["efficiency", "efficiency", "performance", "performance"]
+
+
+def test_hybrid_intel_tells_its_kinds_by_two_devices() -> None:
+    more = {"/sys/devices/cpu_core/cpus": "0-1\n", "/sys/devices/cpu_atom/cpus": "2\n"}
+    assert _kinds(frequency="1 1 1", more=more) == ["performance", "performance", "efficiency"]
+
+
+def test_a_machine_with_one_of_the_two_devices_alone_is_told_apart_by_strength() -> None:
+    assert _kinds(capacity="1024 1024", more={"/sys/devices/cpu_core/cpus": "0-1\n"}) == ["none", "none"]
+
+
+def test_capacity_tells_the_kinds_before_frequency_does() -> None:
+    assert _kinds(capacity="1024 446", frequency="3000000 3000000") == ["performance", "efficiency"]
+
+
+def test_the_highest_frequency_tells_the_kinds_where_nothing_else_does() -> None:
+    assert _kinds(frequency="5000000 5000000 3800000") == ["performance", "performance", "efficiency"]
+
+
+def test_favoured_cores_are_still_of_one_kind() -> None:
+    assert _kinds(frequency="5800000 5700000 5500000") == ["none", "none", "none"]
+
+
+def test_three_kinds_are_parted_at_the_widest_step() -> None:
+    assert _kinds(capacity="250 905 1024") == ["efficiency", "performance", "performance"]
+
+
+def test_a_cpu_of_unknown_capacity_may_be_the_fastest() -> None:
+    assert _kinds(capacity="1024 446", more=_cpu(2, {"uevent": ""})) == [None, "efficiency", None]
+
+
+@given(st.dictionaries(st.integers(0, 9), st.integers(0, 10**7), max_size=10))
+def test_the_strongest_core_is_never_an_efficiency_core(strengths: dict[int, int]) -> None:
+    kinds = kinds_by_strength(strengths)
+    assert kinds.keys() == strengths.keys()
+    strongest = {cpu for cpu, strength in strengths.items() if strength == max(strengths.values())}
+    assert {kinds[cpu] for cpu in strongest} <= {"performance", "none"}
+
+
+@pytest.mark.parametrize("capacity", ["0 0", "0 5", "-5 0", "-5 5"])
+def test_a_capacity_that_makes_no_sense_is_no_reason_to_stop(capacity: str) -> None:
+    assert len(_kinds(capacity=capacity)) == 2
+
+
+def test_without_its_design_no_cpu_is_like_the_others() -> None:
+    assert _kinds(capacity="1024 1024", designs="") == [None, None]
+    assert _kinds(capacity="1024 1024", designs="a") == [None, None]
+
+
+def test_cores_far_below_the_strongest_are_efficiency_cores_at_whatever_step() -> None:
+    assert _kinds(frequency="5100000 4800000 3800000 2500000", designs="") == ["performance"] * 2 + ["efficiency"] * 2
+
+
+def test_the_low_power_cores_of_a_hybrid_processor_are_efficiency_cores() -> None:
+    units = {"core": "0\n", "atom": "1\n", "lowpower": "2\n"}
+    more = {f"/sys/devices/cpu_{name}/cpus": cpus for name, cpus in units.items()}
+    assert _kinds(frequency="1 1 1", more=more) == ["performance", "efficiency", "efficiency"]
+
+
+def _hybrid(sizes: tuple[str, ...], vendor: str = "GenuineIntel", more: Files | None = None) -> dict[int, CpuPlace]:
+    """Return the places of x86 CPUs of one model and one frequency, with the given caches."""
+    files = dict(more or {})
+    cpuinfo = ""
+    for cpu, size in enumerate(sizes):
+        cpuinfo += f"processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: 6\nmodel\t\t: 138\n\n"
+        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": "3000000\n"})
+        for index, (kind, level, text) in enumerate(_CACHES.get(size, ())):
+            values = {"type": kind, "level": level, "size": text}
+            files |= _cpu(cpu, {f"cache/index{index}/{name}": f"{value}\n" for name, value in values.items()})
+    return dict(read_topology(reading(files), None, designs_of(cpuinfo)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kind"), [(("big", "big"), "none"), (("big", "small"), None), (("big", ""), None), (("", ""), None)]
+)
+def test_one_x86_model_is_one_kind_only_with_equal_caches(sizes: tuple[str, ...], kind: str | None) -> None:
+    assert [place.kind for place in _hybrid(sizes).values()] == [kind, kind]
+
+
+def test_the_caches_are_part_of_an_x86_design() -> None:
+    assert _hybrid(("big",))[0].design == "GenuineIntel, 6, 138, L1d 48K, L2 512K"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "kinds"), [("GenuineIntel", ["performance", "efficiency"]), ("AuthenticAMD", ["none", "none"])]
+)
+def test_the_firmwares_scale_tells_the_kinds_but_for_amd_which_ranks_equal_cores(vendor: str, kinds: list[str]) -> None:
+    scale = {f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf": f"{value}\n" for cpu, value in enumerate((61, 35))}
+    assert [place.kind for place in _hybrid(("big", "big"), vendor, scale).values()] == kinds
