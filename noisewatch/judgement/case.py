@@ -204,7 +204,7 @@ class Case:
 
     @property
     def guest_words(self) -> str:
-        """The subject of what a guest cannot know, where this is not bare metal: it may be a guest, or is one."""
+        """The subject of what a guest cannot know; a sentence begins with it, or `but` or `;` precedes it."""
         return "this may be a virtual machine, which" if self.snapshot.platform.virtual is None else "a virtual machine"
 
     @property

@@ -140,7 +140,7 @@ def _with_reasons(cause: Cause) -> Iterator[str]:
             yield f"{_ids(findings)} ({reason})"
     if absent:
         named = (f"{_ids(findings)} ({reason.removesuffix(_ABSENT)})" for reason, findings in absent.items())
-        yield f"{NO_SUCH_FILE}: {', '.join(named)}"
+        yield f"missing files: {', '.join(named)}"
 
 
 def _ids(findings: Iterable[Finding]) -> str:

@@ -75,7 +75,7 @@ _WORK_DIFFERS = Limit(
 )
 def target_cores_differ(case: Case) -> Answer:
     if not case.target:
-        return unknown("there is no target CPU")
+        return unknown(NO_TARGET)
     alone = Answer(Status.PASS, "there is one target CPU")
     answer = alone if len(case.target) == 1 else _among_targets(case)
     return (_next_to_others(case) or answer) if answer.status == Status.PASS else answer

@@ -82,7 +82,7 @@ def deep_idle_states(case: Case) -> Answer:
     if not any(own.states for own in idle.cpus.values()):
         return hardware_without(case, "idle states: an idle CPU is simply halted")
     if _is_left_to_the_host(case):
-        return unknown(f"the host decides how deeply the CPUs of {case.guest_words} sleep")
+        return unknown(f"{case.guest_words} cannot see how deeply its host lets the CPUs sleep")
     return Answer(Status.PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noisewatch.cpus import cpu_list_argument, format_cpu_list
+from noisewatch.cpus import cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.plan.plan import Plan
 from noisewatch.text import printable
@@ -41,7 +41,10 @@ def boot_notes(plan: Plan) -> Iterator[str]:
 
 
 def replaced_options(plan: Plan) -> Iterator[str]:
-    """What has to go from the command line, which would have these options twice."""
+    """Yield what to change in the options, or on the command line, before they are added to it."""
+    halves = frozenset().union(*(core.cpus for core in plan.proposal.cores if not core.has_siblings))
+    if plan.steps.kernel_arguments and halves:
+        yield f"Which CPUs share a core with {name_cpus(halves)} is not known: add any that do to these options."
     if plan.steps.kernel_arguments and plan.proposal.case.snapshot.platform.options is None:
         yield "Whether the command line has any of these options now is not known."
     for name, value in plan.given_options.items():

@@ -37,7 +37,7 @@ EXAMPLES = [
     Example("deep-idle-states", "unknown", gone=(_LIMIT,), is_copy=True),
     Example("deep-idle-states", "unknown", gone=_NO_STATES, is_copy=True),
     Example("deep-idle-states", "not-applicable", gone=_NO_STATES),
-    Example("deep-idle-states", "unknown", _GUEST, "the host decides"),
+    Example("deep-idle-states", "unknown", _GUEST, "cannot see how deeply its host"),
     Example("idle-cpus-spin", "fail", _POLL, "idle=poll"),
     Example("idle-cpus-spin", "fail", _POLL | _SIBLINGS, "idle=poll"),
     Example("idle-cpus-spin", "fail", named="request of 0 µs", answers={LATENCY_REQUEST: 0}),

@@ -250,7 +250,7 @@ def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -
 def test_open_questions_that_block_are_named_and_others_only_to_those_who_ask(run: Run, tmp_path: Path) -> None:
     root = write_tree(tmp_path / "bare", {"/proc/stat": quiet_files()["/proc/stat"]})
     said = run(*_SETTINGS, root).out
-    assert re.search(r" open .*no such file: .*governor-not-performance \(/sys/[^ :]*\)", " ".join(said.split()))
+    assert re.search(r" open .*missing files: .*governor-not-performance \(/sys/[^ :]*\)", " ".join(said.split()))
     assert "turbo-enabled" not in said
     assert "neither no_turbo, boost nor cpb can be read" in run(*_SETTINGS, root, "--verbose").out
 

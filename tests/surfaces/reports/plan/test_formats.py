@@ -148,6 +148,15 @@ def test_a_command_line_that_cannot_be_read_may_have_the_options_already(run: Ru
     assert "noisewatch: Whether the command line has any of these options now is not known.\n" in ran.err
 
 
+@pytest.mark.parametrize("form", ["text", "cmdline"])
+def test_threads_of_unknown_cores_are_not_isolated_by_halves_without_a_word(run: Run, tree: Path, form: str) -> None:
+    for cpu in range(4):
+        shutil.rmtree(tree / f"sys/devices/system/cpu/cpu{cpu}/topology")
+    ran = run("plan", "--cpus", "2-3", "--sysroot", tree, "--format", form)
+    said = " ".join(f"{ran.out}{ran.err}".split())
+    assert "Which CPUs share a core with CPUs 2-3 is not known: add any that do to these options." in said
+
+
 def test_the_unit_takes_whole_cores_and_runs_on_one_thread_of_each(run: Run, tree: Path) -> None:
     unit = run("plan", "2", "--sysroot", tree, "--format", "systemd").out.splitlines()
     for line in ("CPUAffinity=4-5", "AllowedCPUs=4-5,12-13", "NUMAPolicy=bind", "NUMAMask=1", "Slice=-.slice"):
