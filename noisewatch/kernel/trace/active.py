@@ -6,7 +6,8 @@
     /sys/kernel/tracing/instances/NAME/…            the same again, for a buffer of its own
 
 https://docs.kernel.org/trace/ftrace.html, https://docs.kernel.org/trace/events.html; only root may look. The older
-place, /sys/kernel/debug/tracing, shows the same.
+place, /sys/kernel/debug/tracing, shows the same. The instances of noisewatch itself are known by their names, which
+contain the process that made them; `tracing_cpumask` holds their CPUs.
 
 What can be counted and traced: the names below /sys/bus/event_source/devices.
 
@@ -21,9 +22,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from noisewatch.cpus import CpuSet, parse_cpu_mask
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of, parse_flag, parse_identifier
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.machine_lock import Owner, is_alive
+from noisewatch.machine.tracefs.watcher import maker_of
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
@@ -35,6 +39,15 @@ _EVENT = regex(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
+class Maker:
+    """The noisewatch that made an instance. None is unknown: whether it still runs, and the traced CPUs."""
+
+    owner: Owner
+    is_alive: bool | None
+    cpus: CpuSet | None
+
+
+@dataclass(frozen=True, slots=True)
 class TraceInstance:
     """One ring buffer, and what goes into it; None is unknown."""
 
@@ -42,6 +55,7 @@ class TraceInstance:
     tracer: str | None
     events: tuple[str, ...] | None
     is_profiling: bool | None = False  # all functions; only the first buffer can
+    maker: Maker | None = None  # None: another program
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +104,8 @@ def _read_all(reader: Reader, folder: str, names_in_it: list[str]) -> Iterator[T
         if names is None:
             yield TraceInstance(own, None, None)
         for name in names or ():
-            yield _read_instance(reader, f"{own}/{name}")
+            folder = f"{own}/{name}"
+            yield replace(_read_instance(reader, folder), maker=_read_maker(reader, folder, name))
 
 
 def _read_instance(reader: Reader, folder: str) -> TraceInstance:
@@ -99,6 +114,14 @@ def _read_instance(reader: Reader, folder: str) -> TraceInstance:
         reader.parsed(f"{folder}/current_tracer", parse_identifier),
         reader.parsed(f"{folder}/set_event", parse_events),
     )
+
+
+def _read_maker(reader: Reader, folder: str, name: str) -> Maker | None:
+    made = maker_of(name)
+    if made is None:
+        return None
+    owner = Owner(*made, "noisewatch")
+    return Maker(owner, is_alive(reader, owner), reader.parsed(f"{folder}/tracing_cpumask", parse_cpu_mask, False))
 
 
 EVENT_SOURCES = "/sys/bus/event_source/devices"

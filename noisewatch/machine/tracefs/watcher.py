@@ -119,6 +119,12 @@ def numbers_threads_as_we_do() -> bool:
     return _namespace() == _FIRST_PID_NAMESPACE
 
 
+def maker_of(name: str) -> tuple[int, int, int] | None:
+    """Return the pid, start time (ticks) and PID namespace of the noisewatch that named an instance so, or None."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else (int(match["pid"]), int(match["ticks"]), int(match["namespace"]))
+
+
 def _own_instances(tracefs: Path) -> list[re.Match[str]]:
     """Those whose makers have their numbers where we have ours."""
     try:

@@ -29,6 +29,20 @@ def _device_table(*rows: str, columns: int = 4) -> dict[str, str]:
 
 
 _BLIND = _device_table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
+_OTHER_NOISEWATCH = f"{TRACING}/instances/noisewatch-4026531836-812-912"
+_NAMESPACE_ANSWER = {"pid namespace of this process": 4026531836}
+
+
+def _traced_by_noisewatch(mask: str, folder: str = _OTHER_NOISEWATCH) -> dict[str, str]:
+    """The two instances of a noisewatch (pid 812) that traces the CPUs of the mask, and the senders on all."""
+    return {
+        f"{folder}-{purpose}/{name}": text
+        for purpose, traced in (("target", mask), ("senders", "f"))
+        for name, text in (
+            *(("current_tracer", "nop\n"), ("set_event", "sched:sched_switch\nsched:sched_wakeup\n")),
+            ("tracing_cpumask", f"{traced}\n"),
+        )
+    }
 
 
 def _overflows(*counts: int) -> dict[str, str]:
@@ -86,6 +100,32 @@ EXAMPLES = [
     Example("kernel-traced", "pass", gone=(Knob.STACK_TRACER, f"{TRACING}/function_profile_enabled")),
     Example("kernel-traced", "fail", {f"{TRACING}/function_profile_enabled": "1\n"}, "the profile of all functions"),
     Example("kernel-traced", "unknown", {f"{TRACING}/function_profile_enabled": "x\n"}, "function_profile_enabled"),
+    Example(
+        *("kernel-traced", "fail", _traced_by_noisewatch("4") | process(812, "noisewatch", 0, 0)),
+        "another noisewatch (pid 812) traces CPU 2: end it, or wait",
+        answers=_NAMESPACE_ANSWER,
+    ),
+    Example(
+        *("kernel-traced", "fail", _traced_by_noisewatch("4")),
+        "a killed noisewatch (pid 812) still traces CPU 2",
+        answers=_NAMESPACE_ANSWER | {"process 812 is gone": True},
+    ),
+    Example(
+        *("kernel-traced", "fail", _traced_by_noisewatch("4", _OTHER_NOISEWATCH.replace("36-", "37-"))),
+        "another noisewatch (pid 812 in a PID namespace of its own) traces CPU 2: end it, or wait",
+        answers=_NAMESPACE_ANSWER,
+    ),
+    Example(
+        *("kernel-traced", "fail", _traced_by_noisewatch("rubbish") | process(812, "noisewatch", 0, 0)),
+        "another noisewatch (pid 812) traces: end it, or wait",
+        answers=_NAMESPACE_ANSWER,
+    ),
+    Example(
+        *("kernel-traced", "pass", _traced_by_noisewatch("4") | process(812, "noisewatch", 0, 0)),
+        "nothing is traced",
+        answers=_NAMESPACE_ANSWER,
+        own_pids=(812,),
+    ),
     #
     Example("kernel-statistics-collected", "fail", {Knob.BPF_STATISTICS: "1\n"}, "bpf_stats_enabled is on"),
     Example("kernel-statistics-collected", "fail", {Knob.DELAY_ACCOUNTING: "1\n"}, "task_del", rules=Rules("latency")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from noisewatch.kernel.snapshot.knobs import Knob
+from tests.judgement.example import Example
 from tests.judgement.fixes.proposed import fix_of
 from tests.written.quiet.system import TRACING
 
@@ -36,6 +37,19 @@ def test_the_folder_of_an_instance_is_quoted() -> None:
     words = shlex.split(fix.now or "")
     assert words[:3] == ["sudo", "sh", "-c"]
     assert f"'{own}/set_event'" in words[3]
+
+
+def test_another_noisewatch_is_left_its_trace_while_the_events_of_others_are_stopped() -> None:
+    own = f"{TRACING}/instances/noisewatch-4026531836-812-912-target"
+    files = {f"{own}/current_tracer": "nop\n", f"{own}/set_event": "sched:sched_switch\n"}
+    example = Example("kernel-traced", "fail", files | {f"{TRACING}/set_event": "a:b\n"})
+    answer = example.found().answer
+    assert answer.said == (
+        f"{TRACING}: a:b; another noisewatch (pid 812 in a PID namespace of its own) traces: end it, or wait"
+    )
+    assert answer.fix is not None
+    assert answer.fix.now == _in_a_shell(f"printf '%s\\n' '!a:b' >>{TRACING}/set_event")
+    assert Example("kernel-traced", "fail", files).found().answer.fix is None
 
 
 def _in_a_shell(command: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
@@ -13,8 +15,9 @@ from noisewatch.judgement.grading import setting_of, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.machine_lock import Owner
 from noisewatch.kernel.trace.active import FOLDER as TRACING
-from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, TraceInstance
+from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, Maker, TraceInstance
 from noisewatch.text import clean
 
 # Events that wait for a hardware error: rasdaemon has them on for as long as a server is up.
@@ -53,12 +56,13 @@ def kernel_traced(case: Case) -> Answer:
     }
     evidence["stack_tracer"] = stack_tracer
     active = [each for each in instances or () if _tracer_of(each) or _events_of(each) or each.is_profiling]
-    if active or stack_tracer:
-        said = [f"{clean(each.folder)}: {_what_is_traced(each)}" for each in active]
+    foreign = [instance for instance in active if instance.maker is None]
+    makers = [maker for instance in active if (maker := instance.maker) and not _is_this_noisewatch(maker, case)]
+    if foreign or stack_tracer or makers:
+        said = [f"{clean(each.folder)}: {_what_is_traced(each)}" for each in foreign]
         said += ["the stack depth at each function"] if stack_tracer else []
-        return Answer(
-            Status.FAIL, "; ".join(said), evidence=evidence, fix=_stop_tracing(case, active, bool(stack_tracer))
-        )
+        fix = _stop_tracing(case, foreign, bool(stack_tracer)) if said else None
+        return Answer(Status.FAIL, "; ".join([*said, *_other_noisewatches(makers)]), evidence=evidence, fix=fix)
     if instances is None:
         return unknown(case.why_unknown(TRACING))
     if not instances:
@@ -70,6 +74,26 @@ def kernel_traced(case: Case) -> Answer:
     if stack_tracer is None:
         return unread(case, Knob.STACK_TRACER)
     return Answer(Status.PASS, "nothing is traced", evidence=evidence)
+
+
+def _is_this_noisewatch(maker: Maker, case: Case) -> bool:
+    return maker.is_alive is True and maker.owner.pid in case.snapshot.own_pids
+
+
+def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
+    """Name each noisewatch with the CPUs that all of its instances trace: one of them covers every online CPU."""
+    makers_by_owner: dict[Owner, list[Maker]] = {}
+    for maker in makers:
+        makers_by_owner.setdefault(maker.owner, []).append(maker)
+    for owner, own in makers_by_owner.items():
+        cpus = frozenset.intersection(*(maker.cpus or frozenset() for maker in own))
+        traces = f"traces {name_cpus(cpus)}" if cpus else "traces"
+        is_alive = own[0].is_alive
+        if is_alive is False:
+            yield f"a killed noisewatch (pid {owner.pid}) still {traces}: the next one started as root stops it"
+            continue
+        where = "" if is_alive else " in a PID namespace of its own"
+        yield f"another noisewatch (pid {owner.pid}{where}) {traces}: end it, or wait"
 
 
 def _tracer_of(instance: TraceInstance) -> str | None:
