@@ -9,6 +9,7 @@ from noisewatch.judgement.case import KERNELS_NAME, Case
 from noisewatch.judgement.fixes.actions import pids_of
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.tasks.children import descendants_in, parents_in
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.model.interval.disturbance import Disturbance
 
@@ -88,6 +89,26 @@ def ancestors(case: Case) -> set[int]:
         found |= parents
         parents = {tasks[pid].parent_pid for pid in parents if pid in tasks}
     return found
+
+
+_OURS = "noisewatch"  # also the beginning of the names that its helpers give themselves
+
+
+def other_noisewatches(case: Case) -> Mapping[int, int]:
+    """Return, by process of another noisewatch or of a command that it runs, the pid of that noisewatch.
+
+    Neither this noisewatch nor the ones that started it are others.
+    """
+    tasks = case.snapshot.tasks
+    if tasks is None or not any(name.startswith(_OURS) for name in case.program_names):
+        return {}
+    parents, started_us = parents_in(tasks), ancestors(case)
+    others: dict[int, int] = {}
+    for task in case.programs:
+        is_one = task.name == _OURS or task.name.startswith(f"{_OURS}-")
+        if is_one and task.pid not in started_us and task.pid not in others:  # the outermost replaces those within
+            others |= dict.fromkeys(descendants_in(parents, [task.pid]), task.pid)
+    return others
 
 
 def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:

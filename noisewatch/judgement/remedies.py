@@ -17,7 +17,7 @@ from noisewatch.judgement.fixes.actions import move
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.grading import turned
-from noisewatch.judgement.programs import running
+from noisewatch.judgement.programs import other_noisewatches, running
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Culprit
@@ -51,6 +51,9 @@ def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Re
     """What keeps this culprit away from the target CPUs. Processes `at_work` are what the CPUs are there for."""
     if culprit.pid is not None and culprit.pid in at_work:
         return Remedy(_OF_THE_WORK if culprit.kind == Kind.IPI else _BESIDE_THE_WORK)
+    other = other_noisewatches(case).get(culprit.pid) if culprit.pid is not None else None
+    if other is not None:
+        return Remedy(f"It belongs to another noisewatch (pid {other}): end that, or wait.")
     return _BY_KIND[culprit.kind](culprit, case)
 
 
@@ -177,12 +180,12 @@ def _ipi(culprit: Culprit, case: Case) -> Remedy:
 
 
 def keep_away(case: Case, pid: int) -> Fix | None:
-    """Moves the process with all its threads. Never init, or the kernel's own threads, or ourselves."""
+    """Moves the process with all its threads. Never init, or the kernel's own threads, or a noisewatch."""
     tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
     threads = [task for task in tasks if task.pid == pid]
     if not threads or not case.housekeeping or any(task.is_kernel for task in threads):
         return None
-    if pid in INIT | case.snapshot.own_pids:
+    if pid in INIT | case.snapshot.own_pids | other_noisewatches(case).keys():
         return None
     if any(task.has_deadline for task in threads):
         return Fix(lasting=(ByHand(DEADLINE),))

@@ -73,6 +73,24 @@ def test_an_interrupt_that_the_kernel_manages_needs_a_boot_option() -> None:
     assert persist == "add to the kernel command line and reboot: irqaffinity=0-1 isolcpus=managed_irq,domain,2-3"
 
 
+@pytest.mark.parametrize("kind", ["thread", "ipi"])
+def test_another_noisewatch_and_the_command_that_it_runs_are_left_where_they_measure(kind: str) -> None:
+    files = process(800, "noisewatch", 0, 5, allowed="0-3") | process(801, "bench", 2, 5, allowed="2", parent=800)
+    files |= process(810, "python3", 0, 5) | process(811, "noisewatch-spin", 2, 5, allowed="2", parent=810)
+    for pid, noisewatch in ((801, 800), (811, 811)):
+        remedy = remedy_of(_culprit(kind, tid=pid), _case(files))
+        assert remedy.said == f"It belongs to another noisewatch (pid {noisewatch}): end that, or wait."
+        assert remedy.fix is None
+
+
+def test_what_the_noisewatch_runs_that_started_this_one_is_moved() -> None:
+    files = process(800, "noisewatch", 0, 5) | process(801, "nightly.sh", 0, 5, parent=800)
+    files |= process(802, "noisewatch", 0, 5, parent=801) | process(803, "server", 2, 5, allowed="0-3", parent=801)
+    machine = WrittenMachine(quiet_files() | files, answers=ANSWERS, own_pids=(802,))
+    case = Case(read_snapshot(machine, SnapshotOptions(), TaskReader(asks_all_affinities=True)))
+    assert _commands(_culprit("thread", tid=803), case)[0] == "sudo taskset -pc 0-1 803"
+
+
 def test_a_thread_is_pinned_elsewhere_and_back_to_where_it_might_run() -> None:
     assert _commands(_culprit("thread", "hog", tid=900)) == (
         "sudo taskset -pc 0-1 900",

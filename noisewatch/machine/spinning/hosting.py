@@ -6,17 +6,28 @@ import importlib
 import json
 import mmap
 import sys
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
 from noisewatch.machine.spinning.loops import load_core, python_loops
 
 
-def begun() -> tuple[dict[str, Any], memoryview, ModuleType]:
-    """The plan in the first line of standard input, the shared memory that `argv[1]` is open as, and the core."""
+def begun(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
+    """Return the plan (the first line of standard input), the shared memory that `argv[1]` is open as, and the core.
+
+    From then on this process, and what it forks, has the `name`, by which another noisewatch knows it.
+    """
+    say("/proc/self/comm", name)
     plan = json.loads(sys.stdin.buffer.readline())
     words = memoryview(mmap.mmap(int(sys.argv[1]), 0)).cast("q")
     core = load_core(plan["core"])
     if core is python_loops:
         importlib.import_module("ctypes")  # once, instead of in each spinner
     return plan, words, core
+
+
+def say(path: str, text: str) -> None:
+    """Write the text to the kernel's file, if there is one."""
+    with suppress(OSError), open(path, "w") as file:
+        file.write(text)

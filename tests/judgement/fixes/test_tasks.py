@@ -49,6 +49,15 @@ def test_a_job_is_halted_where_it_is_and_goes_on() -> None:
     assert (fix.now, fix.undo) == ("sudo kill -STOP 900", "sudo kill -CONT 900")
 
 
+def test_what_another_noisewatch_runs_is_not_halted() -> None:
+    files = process(899, "noisewatch", 0, 0)
+    example = Example(
+        *("background-job-runs", "warn", files | process(900, "make", 1, 0, parent=899)),
+        after=files | process(900, "make", 1, 1_500_000_000, parent=899),
+    )
+    assert (example.found().status, example.found().answer.fix) == ("warn", None)
+
+
 @pytest.mark.parametrize("name", ["clamd", "stress-ng"])
 def test_a_scanner_and_somebody_elses_benchmark_are_not_halted(name: str) -> None:
     example = Example(

@@ -133,6 +133,14 @@ def test_who_is_killed_leaves_nothing_running(command: tuple[str, ...], who: str
     wait_until(lambda: not any(is_alive(pid) for pid in descendants), 5.0)  # the command's time is not over then
 
 
+def test_another_noisewatch_sees_by_the_name_who_spins() -> None:
+    parent, descendants = _calibrating()
+    names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in descendants}
+    parent.kill()
+    parent.communicate()
+    assert names == {"noisewatch-spin"}
+
+
 def _wait_until_none_is_left(pid: int) -> None:
     wait_until(lambda: not [each for each in descendants_of(pid) if is_alive(each) and _is_spinner(each)])
 

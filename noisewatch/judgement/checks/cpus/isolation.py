@@ -13,7 +13,7 @@ from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
-from noisewatch.judgement.programs import Members, many_threads, why_unseen
+from noisewatch.judgement.programs import Members, many_threads, other_noisewatches, why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrating
@@ -291,9 +291,13 @@ def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
 
 
 def _blamed(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
-    """By thread. Those that are there still, and may be moved; who has started others that ended is not one of them."""
+    """By thread. Those that are there still, and may be moved; who has started others that ended is not one of them.
+
+    Nor is another noisewatch, which measures where it runs, as does the command that it runs.
+    """
     looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
     known = [look.by_tid for look in reversed(looks) if look is not None]
     tids = {each.tid: None for each in culprits if each.tid is not None}
     blamed = {tid: tasks[tid] for tid in tids if (tasks := next((each for each in known if tid in each), None))}
-    return {tid: task for tid, task in blamed.items() if not task.is_bound and task.pid not in INIT}
+    kept = INIT | other_noisewatches(case).keys()
+    return {tid: task for tid, task in blamed.items() if not task.is_bound and task.pid not in kept}

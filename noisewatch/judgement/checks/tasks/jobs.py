@@ -10,7 +10,14 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import run_command
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.programs import BENCHMARK, SCANNER, ancestors, kind_of_program, why_unseen
+from noisewatch.judgement.programs import (
+    BENCHMARK,
+    SCANNER,
+    ancestors,
+    kind_of_program,
+    other_noisewatches,
+    why_unseen,
+)
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.tasks.machine_lock import PATH as LOCK
@@ -183,9 +190,10 @@ def _culprits(interval: Interval, runs: list[TaskRun]) -> tuple[Disturbance, ...
 
 
 def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
-    """Stops the processes where they are, and lets them go on; never those that wait for us."""
+    """Stop the processes where they are, and let them go on; never what waits for us, or what a noisewatch runs."""
     there = interval.after.tasks.pids if interval.after.tasks is not None else frozenset()
-    pids = " ".join(map(str, sorted(({run.pid for run in runs} & there) - ancestors(case))))
+    stoppable = ({run.pid for run in runs} & there) - ancestors(case) - other_noisewatches(case).keys()
+    pids = " ".join(map(str, sorted(stoppable)))
     return Fix((run_command(f"kill -STOP {pids}", f"kill -CONT {pids}"),)) if pids else None
 
 

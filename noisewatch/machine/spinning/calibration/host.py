@@ -23,6 +23,8 @@ from noisewatch.machine.spinning.calibration.buffer import (
 from noisewatch.machine.spinning.calibration.worker import CalibrationSpinner
 from noisewatch.machine.spinning.hosting import begun
 
+NAME = "noisewatch-spin"  # what others, `noisewatch preflight` among them, call whom they see: 15 bytes
+
 # Beyond most second-level caches and within the last level, which many share; and beyond most last-level caches.
 _BYTES = {CACHE: 1 << 22, MEMORY: 1 << 26}
 _LOOK_NS = 50_000_000
@@ -31,7 +33,7 @@ _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about as long as a b
 
 def main() -> None:
     """Runs the plan in the first line of standard input; its buffers are in the memory that `argv[1]` is open as."""
-    plan, words, core = begun()
+    plan, words, core = begun(NAME)
     memories = {kind: core.chase_memory(size) for kind, size in _BYTES.items()}  # once for all spinners
     size = buffer_words(plan["capacities"])
     gc.disable()

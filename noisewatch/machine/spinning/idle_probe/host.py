@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import signal
 import sys
 
-from noisewatch.machine.spinning.hosting import begun
+from noisewatch.machine.spinning.hosting import begun, say
 from noisewatch.machine.spinning.idle_probe.buffer import BUFFER_WORDS, ProbeBuffer
 from noisewatch.machine.spinning.idle_probe.worker import ProbeSpinner
 
@@ -20,10 +19,9 @@ NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call
 
 def main() -> None:
     """Runs the plan in the first line of standard input; its buffers are in the memory that `argv[1]` is open as."""
-    plan, words, core = begun()
-    _say("/proc/self/comm", NAME)
+    plan, words, core = begun(NAME)
     # SCHED_IDLE may hold within our session alone, sched(7), autogroup: so that gets the smallest share.
-    _say("/proc/self/autogroup", "19")
+    say("/proc/self/autogroup", "19")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.disable()
     gc.freeze()  # a collection would write to, and so copy, the pages that all spinners share
@@ -37,9 +35,3 @@ def main() -> None:
             os._exit(0)
         os.close(door)
     sys.stdin.buffer.read(1)  # which ends when the parent does
-
-
-def _say(path: str, said: str) -> None:
-    """Tells the kernel, where it has such a file."""
-    with contextlib.suppress(OSError), open(path, "w") as file:
-        file.write(said)

@@ -9,6 +9,9 @@ from tests.written.quiet.system import CONFIG
 from tests.written.quiet_machine import CPUS, cpu_row, crowd, process, quiet_files, stat_file
 
 _HOG = process(900, "hog", 2, 2_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 200}, 300)}
+_OTHER_SPINNER = process(900, "noisewatch-spin", 2, 2_000_000_000, allowed="2") | {
+    "/proc/stat": stat_file({2: 200}, 300)
+}
 _BUSY_BY_MANY = {"/proc/stat": stat_file({2: 12}, 300)}
 _MANY = _BUSY_BY_MANY | {
     path: text for pid in range(900, 930) for path, text in process(pid, "worker", 2, 4_000_000).items()
@@ -123,6 +126,7 @@ EXAMPLES = [
     ),
     Example("target-not-isolated", "not-applicable", {}, "load balancing", rules=Rules("parallel")),
     Example(*("tasks-on-target", "fail", {}, "hog", {2}), after=_HOG),
+    Example(*("tasks-on-target", "fail", {}, "noisewatch-spin (pid 900): 66.7%", {2}), after=_OTHER_SPINNER),
     Example("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),
     Example(*("tasks-on-target", "fail", {}, "worker (30 threads): ~4.0% of CPU 2", {2}), after=_MANY),
     Example(*("tasks-on-target", "fail", {}, "worker (30 threads) (pid 900): ~4.0%", {2}), after=_MANY_OF_ONE),
