@@ -138,6 +138,11 @@ class Interval:
         """The time that noisewatch itself had on the CPU."""
         return sum(run.ran_ns for run in self._all_on_cpu.get(cpu, ()) if run.is_own)
 
+    @property
+    def own_cpus(self) -> float:
+        """The number of CPUs that noisewatch itself kept busy, on average."""
+        return sum(run.ran_ns for run in self.runs if run.is_own) / self.length_ns
+
     def busy_share(self, cpu: int) -> float | None:
         """The share of the interval that others took of the CPU; None is unknown.
 

@@ -6,7 +6,7 @@ from noisewatch.kernel.tasks.own_process import STAT
 from tests.judgement.example import Example
 from tests.written import mounted
 from tests.written.quiet.tasks import own_stat
-from tests.written.quiet_machine import CPUS, crowd
+from tests.written.quiet_machine import CPUS, crowd, process
 
 _NO_KERNEL_THREADS = ("/proc/2", "/proc/30")
 _CPU = "/sys/fs/cgroup/cpu"
@@ -122,7 +122,18 @@ EXAMPLES = [
     Example("threads-confined-to-isolated-cpus", "not-applicable", {f"{CPUS}/isolated": "1\n"}, "no target CPU"),
     #
     Example("cpu-quota", "fail", _NEVER | {f"{_CPU}.max": "150000 100000\n"}, "1.5 of 2"),
-    Example("cpu-quota", "warn", _NEVER | {f"{_CPU}.max": "400000 100000\n"}, "4 CPUs"),
+    Example(
+        *("cpu-quota", "warn", _NEVER | {f"{_CPU}.max": "400000 100000\n"}),
+        "a quota of 4 CPUs leaves 2 CPUs beside 2 CPUs of the target",
+    ),
+    Example(
+        *("cpu-quota", "warn", _NEVER | {f"{_CPU}.max": "100000 100000\n"} | process(999, "python3", 0, 0)),
+        "a quota of 1 CPU leaves nothing beside 1 CPU of the target for the benchmark's other threads, its launcher "
+        "and noisewatch (1.0% of a CPU)",
+        after=process(999, "python3", 0, 30_000_000),
+        target=frozenset({2}),
+        own_pids=(999,),
+    ),
     Example(
         *("cpu-quota", "fail", _NEVER | {f"{_CPU}.max": "400000 100000\n"}, "throttled in 2 periods"),
         after={f"{_CPU}.stat": "nr_throttled 2\n"},

@@ -42,8 +42,9 @@ _THROTTLED = Limit(
     limits=(_THROTTLED,),
     why=(
         "A CPU quota lets a group run until it is used up, then stops it for the rest of the period, usually 100 ms: "
-        "some samples take many times as long. Most containers and CI runners have one. From inside a container the "
-        "outer groups cannot be seen; there the calibration answers."
+        "some samples take many times as long. All threads of the group share it: a benchmark's helpers, the shell "
+        "that starts it, and noisewatch, above all while `noisewatch run` watches. Most containers and CI runners have "
+        "one. From inside a container the outer groups cannot be seen; there the calibration answers."
     ),
     answered_by="noise-floor-above-budget",
     remedy="Lift the CPU limit: docker without --cpus, a Kubernetes pod without a limit, a service without CPUQuota.",
@@ -61,6 +62,7 @@ def cpu_quota(case: Case) -> Answer:
         "quota_share": None if quota is None else ("none" if quota == UNLIMITED else quota),
         "known_quota_share": "none" if cgroup.known_quota_share == UNLIMITED else cgroup.known_quota_share,
         "limited_by": cgroup.limited_by,
+        "own_cpus_in_sample": case.interval.own_cpus if case.interval is not None else None,
         "throttled_periods_since_start": cgroup.throttled_periods,
         "throttled_periods_in_sample": case.interval.throttled_periods if case.interval is not None else None,
         "throttled_by": {each.level.folder: {"periods": each.periods, "ns": each.ns} for each in throttles},
@@ -85,7 +87,7 @@ def cpu_quota(case: Case) -> Answer:
         uncounted = _uncounted(case)
         if uncounted:
             return replace(unknown(stood_still(f"{uncounted[0].folder}/cpu.stat")), evidence=evidence)
-        said = f"a quota of {quota:g} CPUs covers the {wanted} target CPUs"
+        said = _shared_quota(case, quota)
         fix = lift(cgroup.limited_by, cgroup.limit_text)
         return Answer(
             Status.WARN, said, measured=quota, limit=wanted, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM
@@ -103,6 +105,21 @@ def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
         if None in (level.quota_share, level.throttling):
             yield level.folder
     yield from (MEMBERSHIP, OWN_MOUNTS, MOUNT_ROOTS)
+
+
+def _shared_quota(case: Case, quota: float) -> str:
+    """Describe a quota that is enough for the target CPUs alone: all threads of the group use it up together."""
+    target, left = len(case.target), quota - len(case.target)
+    own = case.interval.own_cpus if case.interval is not None else 0.0
+    noisewatch = f"noisewatch ({own:.1%} of a CPU)" if own else "noisewatch"
+    return (
+        f"a quota of {_cpus(quota)} leaves {_cpus(left) if left else 'nothing'} beside {_cpus(target)} of the target "
+        f"for the benchmark's other threads, its launcher and {noisewatch}"
+    )
+
+
+def _cpus(number: float) -> str:
+    return f"{number:g} CPU{'s' if number != 1 else ''}"
 
 
 def _uncounted(case: Case) -> list[CgroupLevel]:

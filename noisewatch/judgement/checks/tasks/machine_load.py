@@ -221,15 +221,14 @@ def own_load_on_target(case: Case) -> Answer:
     seen_pids = own_pids & before.by_tid.keys() & after.by_tid.keys()
     if own_pids and not seen_pids:
         return unknown("noisewatch cannot see itself: /proc shows another PID namespace")
-    own_ns = sum(run.ran_ns for run in interval.runs if run.is_own)
     timed = [pid for pid in seen_pids & after.read_pids if after.by_tid[pid].waited_ns is not None]
-    if timed and not own_ns:
+    if timed and not interval.own_cpus:
         return unknown(stood_still(f"/proc/{min(timed)}/schedstat"))
     share_by_cpu = {cpu: interval.own_ns(cpu) / interval.length_ns for cpu in sorted(case.target)}
     worst = max(share_by_cpu.values(), default=0.0)
     evidence = {
         "own_share_by_cpu": {str(cpu): share for cpu, share in share_by_cpu.items()},
-        "own_share_of_one_cpu": own_ns / interval.length_ns,
+        "own_share_of_one_cpu": interval.own_cpus,
     }
     bound = case.bound(_OWN_FAILS)
     cpus = frozenset(cpu for cpu, share in share_by_cpu.items() if share > case.bound(_OWN_PASSES))
