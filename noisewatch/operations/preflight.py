@@ -28,6 +28,7 @@ from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import wanted_of
 from noisewatch.records import dataclass
 
@@ -253,11 +254,14 @@ class _Run:
         return Case(self._look())
 
     def _replayed(self, recording: Recording) -> Case:
-        """The recording up to its calibration is the sample, from where it began on if that is told."""
+        """Return a case of the recording's last sample, up to its calibration; without a marked sample from the start.
+
+        The snapshots in between name threads that ended before the last one.
+        """
         recording.go_to_sample()
         before = self._look()
-        moved = recording.go_to_aside()
+        between = list(threads_at_each_snapshot(recording, before))
         after = read_snapshot(recording, self.read_options, self._task_reader)
-        if not moved or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
+        if not between or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
             return Case(before, no_sample_reason=_TOO_SHORT)
-        return Case(after, interval_between(before, after))
+        return Case(after, interval_between(before, after, between))

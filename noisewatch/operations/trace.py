@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
 
@@ -24,6 +24,7 @@ from noisewatch.model.trace.interruptions import Interruption, longest_interrupt
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.records import dataclass
 
 _LOOK_S = 0.1
@@ -139,9 +140,9 @@ def follow(
     if not before.target.cpus:
         raise CannotMeasure("there is no target CPU to trace")
     if isinstance(machine, Recording):
-        machine.go_to_end()
+        between = list(threads_at_each_snapshot(machine, before, past_asides=True))
         after = read_snapshot(machine, read_options, task_reader, before)
-        return _followed(before, after, read_trace(machine, lambda: None))
+        return _followed(before, after, read_trace(machine, lambda: None), between)
     before = read_snapshot(machine, read_options, task_reader, before)
     with ExitStack() as stack:
         if kept is None:
@@ -152,10 +153,10 @@ def follow(
     return _followed(before, read_snapshot(machine, read_options, task_reader, before), trace)
 
 
-def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> TraceRun:
+def _followed(before: Snapshot, after: Snapshot, trace: Trace | str, between: Sequence[Snapshot] = ()) -> TraceRun:
     if after.taken_at_ns <= before.taken_at_ns:
         raise CannotMeasure("the recording has one snapshot only: there is nothing to trace")
-    interval = interval_between(before, after)
+    interval = interval_between(before, after, between)
     if isinstance(trace, str):
         return TraceRun(interval, None, (), trace)
     wanted = after.target.cpus & (after.online.online or after.target.cpus)

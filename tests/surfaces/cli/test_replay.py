@@ -53,6 +53,18 @@ def test_one_moment_is_no_sample(run: Run, tmp_path: Path) -> None:
     assert run("preflight", "--sample", "0", "--no-calibration", "--replay", recording).status == 0
 
 
+@pytest.mark.parametrize("command", ["preflight", "trace"])
+def test_a_hog_that_has_ended_before_the_last_moment_is_named(command: str, run: Run, tmp_path: Path) -> None:
+    moments = [dict(moment) for moment in _MOMENTS]
+    for number, ran_ns in ((1, 0), (2, 2_000_000_000)):
+        moments[number] |= process(900, "hog", 3, ran_ns, allowed="0-3")
+    for number, ticks in enumerate((0, 0, 200, 200, 200)):
+        moments[number]["/proc/stat"] = stat_file({3: ticks}, 300 * number)
+    ran = run(command, "--replay", record(tmp_path / "machine.nw", *moments))
+    assert "hog (pid 900)" in ran.words
+    assert "unattributed" not in ran.words
+
+
 def test_a_hog_in_the_last_moment_is_found(run: Run, tmp_path: Path) -> None:
     last = quiet_files(12.0) | process(900, "hog", 3, 3_000_000_000, allowed="0-3")
     last["/proc/stat"] = stat_file({3: 300}, 1200)

@@ -1,0 +1,32 @@
+"""What the snapshots within a recording add to its first and last one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.tasks.task import Task, Tasks
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine.recording.replay import Recording
+
+
+def threads_at_each_snapshot(recording: Recording, before: Snapshot, past_asides: bool = False) -> Iterator[Snapshot]:
+    """Yield, for each snapshot after `before`, a copy of `before` with the threads that have run by then.
+
+    Advances the recording; without `past_asides` up to what was asked between two snapshots. The recorder's own threads
+    are left out: on which CPUs its process read `before` is not known, so all of its time is placed where no other
+    thread explains it.
+    """
+    reader = (
+        TaskReader()
+    )  # not the one of `before` and the end: what a reader asks of a thread depends on its last look
+    tickless, known = before.isolation.nohz_full or frozenset(), dict[int, Task]()
+    while recording.advance(past_asides):
+        tasks = reader.read(Reader(recording), before.target.cpus, tickless)
+        latest = dict(tasks.by_tid) if tasks is not None else {}
+        ran = {tid: task for tid, task in latest.items() if known.get(tid) is not task}
+        ran = {tid: task for tid, task in ran.items() if task.pid not in before.own_pids}
+        known, pids = latest, frozenset(task.pid for task in ran.values())
+        yield replace(before, tasks=Tasks(ran, pids, pids))
