@@ -8,11 +8,18 @@
     /sys/bus/pci/devices/*/{vendor,subsystem_vendor}   0x80ee
     /proc/device-tree/{hypervisor/compatible,compatible}   linux,kvm; linux,dummy-virt
     /proc/sysinfo                                 VM00 Control Program: KVM/Linux  (s390)
+    /proc/sys/kernel/osrelease                    5.15.90.1-microsoft-standard-WSL2, 4.4.0-19041-Microsoft (WSL 1),
+                                                  4.19.0-gvisor
+    /proc/sys/kernel/version                      #1 SMP Sun Jan 10 15:06:54 PST 2016  (any gVisor)
 
 A hypervisor may hide each of these signs (VirtualBox before 5, Xen's paravirtual guests and `qemu -cpu …,-hypervisor`
 do not set the flag), so that the absence of all of them proves nothing. Bare metal is what says so itself: firmware
 that names a machine and a maker of machines, or, on x86, a kernel that sets the processor's own clock frequencies,
 which guests without the flag are not given; and on POWER the platform without a hypervisor. A sign outranks these.
+
+WSL is recognized by the release, as systemd does (src/basic/virt.c); WSL 1 has no kernel of Linux at all. gVisor's
+kernel is a program on the host, and has said the same build since 2018; the release was 4.4 or 4.4.0 before 2026
+(pkg/sentry/kernel/version/version.go, before that pkg/sentry/syscalls/linux/linux64.go).
 """
 
 from __future__ import annotations
@@ -28,11 +35,12 @@ from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.clock import AVAILABLE
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, Firmware
+from noisewatch.kernel.system.release import BUILD, RELEASE, read_build, read_release
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-NONE = "none"
+NONE, WSL, GVISOR = "none", "wsl", "gvisor"
 XEN_TYPE = "/sys/hypervisor/type"
 PCI = "/sys/bus/pci/devices"
 _DOM0 = "/proc/xen/capabilities"
@@ -51,10 +59,15 @@ _HYPERVISOR_BY_PCI_VENDOR = {  # of devices that no machine has, https://pci-ids
     "0xfb5d": "bhyve",
 }
 _VIRTIO = "0x1af4"  # also of cards that pretend to be virtio devices, as some clouds have in their bare metal
+_WSL_RELEASE = regex(r"microsoft|wsl", re.IGNORECASE)
+_GVISOR_BUILD = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
 _HYPERVISOR_BY_TREE = {"kvm": "kvm", "xen": "xen", "vmware": "vmware", "gunyah": "gunyah"}
 _GUEST_BOARDS = regex(r"dummy-virt|virtio|qemu|xen|jailhouse", re.IGNORECASE)
 _GUEST_PROCESSORS = regex(r"QEMU|KVM|User Mode Linux")
 _PROCESSORS_OWN_DRIVERS = regex(r"intel_pstate|intel_cpufreq|amd[-_]pstate\S*|acpi-cpufreq|pcc-cpufreq|powernow-k8")
+
+
+NAMED_GUESTS = {WSL: "WSL, a guest of Windows", GVISOR: "gVisor, whose kernel is a program of the host"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +96,7 @@ def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> 
 
 
 def _signs(reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags) -> Iterator[Hypervisor]:
+    yield from _kernel_signs(reader)  # first: WSL is a guest of Hyper-V too
     if firmware.hypervisor is not None:
         name, said = firmware.hypervisor
         yield Hypervisor(name, f"{DMI}: {said}")
@@ -98,6 +112,17 @@ def _signs(reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags
     yield from _tree_signs(reader)
     yield from _sysinfo_signs(reader)
     yield from _cpuinfo_signs(cpuinfo, flags)
+
+
+def _kernel_signs(reader: Reader) -> Iterator[Hypervisor]:
+    """Yield what is known by a kernel that runs nowhere else."""
+    release, build = read_release(reader) or "", read_build(reader)
+    if _WSL_RELEASE.search(release):
+        yield Hypervisor(WSL, f"{RELEASE}: {clean(release)}")
+    if release.endswith("-gvisor"):
+        yield Hypervisor(GVISOR, f"{RELEASE}: {clean(release)}")
+    elif build == _GVISOR_BUILD:
+        yield Hypervisor(GVISOR, f"{BUILD}: {build}")
 
 
 def _xen_signs(reader: Reader) -> Iterator[Hypervisor]:

@@ -18,7 +18,7 @@ from noisewatch.kernel.cpus.cpuinfo import designs_of, flags_of, is_another_arch
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.build_options import KernelConfig, read_kernel_config
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
-from noisewatch.kernel.system.hypervisor import NONE, read_hypervisor
+from noisewatch.kernel.system.hypervisor import NAMED_GUESTS, NONE, read_hypervisor
 from noisewatch.kernel.system.mounts import cover_of
 from noisewatch.kernel.system.release import read_build, read_command_line, read_release
 from noisewatch.kernel.system.vulnerabilities import Vulnerabilities, read_vulnerabilities
@@ -139,4 +139,4 @@ def describe_machine(platform: Platform) -> list[str]:
 def _describe_virtual(virtual: str | None) -> str:
     if virtual is None:
         return "bare metal or virtual: unknown"
-    return "bare metal" if virtual == "none" else f"virtual machine ({virtual})"
+    return "bare metal" if virtual == NONE else NAMED_GUESTS.get(virtual, f"virtual machine ({virtual})")

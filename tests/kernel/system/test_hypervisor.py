@@ -10,6 +10,7 @@ from noisewatch.kernel.frequency.cpufreq import POLICIES
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
 from noisewatch.kernel.system.hypervisor import NONE, PCI, Hypervisor, read_hypervisor
+from noisewatch.kernel.system.release import BUILD, RELEASE
 from tests.written import BARE, Files, WrittenMachine, without
 
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
@@ -90,6 +91,10 @@ def test_a_processor_without_the_flag_proves_nothing() -> None:
         ),
         ({CPUINFO: _X86.replace("A Processor", "QEMU Virtual CPU version 2.5+")}, "qemu"),
         ({CPUINFO: _X86.replace("tsc", "hypervisor tsc")}, UNIDENTIFIED),
+        ({RELEASE: "5.15.90.1-microsoft-standard-WSL2\n", f"{DMI}/sys_vendor": "Microsoft Corporation\n"}, "wsl"),
+        ({RELEASE: "4.4.0-19041-Microsoft\n"}, "wsl"),
+        ({RELEASE: "4.19.0-gvisor\n"}, "gvisor"),
+        ({RELEASE: "4.4.0\n", BUILD: "#1 SMP Sun Jan 10 15:06:54 PST 2016\n"}, "gvisor"),
         ({CPUINFO: "processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n"}, "uml"),
     ],
     ids=str,

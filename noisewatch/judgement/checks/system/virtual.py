@@ -6,11 +6,14 @@ import re
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, unknown
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.system.hypervisor import PCI
+from noisewatch.kernel.system.hypervisor import GVISOR, NAMED_GUESTS, PCI, WSL
 from noisewatch.kernel.system.platform import DMI, NONE
+from noisewatch.kernel.system.release import BUILD, RELEASE
 from noisewatch.kernel.tasks.own_process import NAMESPACE, STATUS
 from noisewatch.patterns import regex
 from noisewatch.program import as_root
@@ -18,6 +21,13 @@ from noisewatch.program import as_root
 _AMAZON = "amazon"
 _INSTANCE_TYPE = regex(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", re.ASCII)
 _BURSTABLE = regex(r"t\d+[a-z]*\.")
+_BY_HAND = {  # what the user can set outside of a guest
+    WSL: (
+        "in Windows choose a power plan that keeps the clock up (powercfg), and leave CPUs to Windows: processors=N "
+        "below [wsl2] in %UserProfile%\\.wslconfig, then wsl --shutdown"
+    ),
+    GVISOR: "start the container with another runtime (docker run --runtime=runc; in Kubernetes another RuntimeClass)",
+}
 
 
 @check(
@@ -31,15 +41,19 @@ _BURSTABLE = regex(r"t\d+[a-z]*\.")
         f"{DMI}/{{sys_vendor,product_name,product_version,bios_vendor,board_vendor,board_name,chassis_vendor}}",
         f"{PCI}/*/{{vendor,subsystem_vendor}}",
         "/sys/hypervisor/type, /proc/xen/capabilities, /proc/device-tree, /proc/sysinfo",
+        f"{RELEASE}, {BUILD}",
     ),
     why=(
         "A guest cannot see the frequency and temperature of its CPUs, which of them share a core, or what else runs "
-        "on them. These have to be measured, repeatedly, because they change without notice."
+        "on them. These have to be measured, repeatedly, because they change without notice. WSL has the clock that "
+        "Windows' power plan gives it; gVisor answers system calls itself, and pins no thread to a CPU."
     ),
     remedy="Use a dedicated machine, or choose the profile `shared`, which judges by measurement.",
     sources=(
         "https://docs.kernel.org/virt/kvm/x86/cpuid.html",
         "https://man7.org/linux/man-pages/man1/virt-what.1.html",
+        "https://learn.microsoft.com/en-us/windows/wsl/wsl-config",
+        "https://gvisor.dev/docs/user_guide/compatibility/linux/amd64/",
     ),
 )
 def virtual_machine(case: Case) -> Answer:
@@ -54,8 +68,12 @@ def virtual_machine(case: Case) -> Answer:
     }
     if platform.virtual == NONE:
         return Answer(Status.PASS, "bare metal", evidence=evidence)
-    status = Status.PASS if case.rules.profile == SHARED else Status.WARN
-    return Answer(status, f"a virtual machine ({platform.virtual})", evidence=evidence)
+    said = NAMED_GUESTS.get(platform.virtual, f"a virtual machine ({platform.virtual})")
+    if case.rules.profile == SHARED:
+        return Answer(Status.PASS, said, evidence=evidence)
+    by_hand = _BY_HAND.get(platform.virtual)
+    fix = Fix(lasting=(ByHand(by_hand),), needs_root=False) if by_hand is not None else None
+    return Answer(Status.WARN, said, evidence=evidence, fix=fix)
 
 
 @check(

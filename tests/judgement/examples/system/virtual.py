@@ -5,6 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import DMI
+from noisewatch.kernel.system.release import BUILD, RELEASE
 from noisewatch.kernel.tasks.own_process import NAMESPACE, STATUS
 from tests.judgement.example import Example
 from tests.written.quiet.tasks import own_status
@@ -41,11 +42,19 @@ def _amazon(product: str, vendor: str = "Amazon EC2") -> dict[str, str]:
     return _GUEST | {f"{DMI}/sys_vendor": f"{vendor}\n", f"{DMI}/product_name": f"{product}\n"}
 
 
+def _release(release: str) -> dict[str, str]:
+    return _GUEST | {RELEASE: f"{release}\n"}
+
+
 _VIRTUAL_MACHINE = [
     Example("virtual-machine", "warn", _GUEST, "unidentified"),
     Example("virtual-machine", "warn", _amazon("m5.large"), "amazon"),
     Example("virtual-machine", "warn", _GUEST, "a virtual machine", rules=Rules("strict")),
     Example("virtual-machine", "pass", _GUEST, "a virtual machine", rules=_SHARED),
+    Example("virtual-machine", "warn", _release("5.15.90.1-microsoft-standard-WSL2"), "WSL, a guest of Windows"),
+    Example("virtual-machine", "pass", _release("4.4.0-19041-Microsoft"), "WSL", rules=_SHARED),
+    Example("virtual-machine", "warn", _release("4.19.0-gvisor"), "gVisor"),
+    Example("virtual-machine", "warn", {BUILD: "#1 SMP Sun Jan 10 15:06:54 PST 2016\n"}, "gVisor"),
     Example("virtual-machine", "unknown", _ARM),
     Example("virtual-machine", "unknown", gone=("/proc/cpuinfo",)),
 ]
