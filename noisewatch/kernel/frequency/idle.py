@@ -3,16 +3,19 @@
     /sys/devices/system/cpu/cpuN/cpuidle/state3/{name,latency,disable}     C6, 133 (us), 0
     /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us            0 (no limit), n/a (no latency), or us
     /dev/cpu_dma_latency                                                   the least of all requests, s32, us
+    /proc/812/fd/7 -> /dev/cpu_dma_latency                                 who makes one, for as long as it is open
     /proc/cmdline                                                          idle=poll
 
-https://docs.kernel.org/admin-guide/pm/cpuidle.html
+https://docs.kernel.org/admin-guide/pm/cpuidle.html, https://docs.kernel.org/power/pm_qos_interface.html
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from, parse_flag, parse_word
@@ -27,6 +30,8 @@ LATENCY_REQUEST = "/dev/cpu_dma_latency"
 NO_LIMIT_US = 2_000_000_000  # the kernel's own way to say it
 _STATE = regex(r"state(\d{1,3})")
 _REQUEST_BYTES = 4
+HOLDERS = "processes that hold /dev/cpu_dma_latency open"
+_LOOKED_FOR_S = 0.25  # ten thousand processes take longer, and most requests are made by the first hundred
 POLL = "POLL"  # the state in which a CPU spins, always the first
 
 
@@ -60,15 +65,30 @@ class Idle:
     cpus: Mapping[int, CpuIdle]
     request_us: int | None
     boot_option: str | None  # of idle=; empty where it was not given
+    holders: frozenset[int] = frozenset()  # processes that request a latency, as far as seen
 
 
-def read_idle(reader: Reader, target: CpuSet) -> Idle:
-    """The states and limits now."""
+def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> Idle:
+    """Return the states and limits now.
+
+    Who makes a request is only looked for where `previous` had another one: the open files of all processes are read.
+    """
     options = read_command_line(reader)
+    request_us = _request(reader.ask(LATENCY_REQUEST, _ask_request))
+    if previous is not None and previous.request_us == request_us:
+        holders = previous.holders
+    else:
+        is_limited = request_us is not None and request_us < NO_LIMIT_US
+        holders = (
+            _holders(reader.ask(HOLDERS, lambda: list(processes_holding(LATENCY_REQUEST))))
+            if is_limited
+            else frozenset()
+        )
     return Idle(
         reader.made_of_files("idle states", target, lambda: _read_cpus(reader, target)),
-        _request(reader.ask(LATENCY_REQUEST, _ask_request)),
+        request_us,
         None if options is None else (options.get("idle") or ("",))[-1],
+        holders,
     )
 
 
@@ -124,3 +144,25 @@ def _ask_request() -> int:
 
 def _request(answer: object) -> int | None:
     return answer if type(answer) is int and answer >= 0 else None
+
+
+def processes_holding(path: str) -> Iterator[int]:
+    """Yield the processes that have the file open, the smallest pid first, as far as there is time and permission."""
+    until_s = time.monotonic() + _LOOKED_FOR_S
+    for pid in sorted(map(int, filter(str.isdecimal, os.listdir("/proc")))):
+        if time.monotonic() > until_s:
+            return
+        folder = f"/proc/{pid}/fd"
+        with suppress(OSError):  # it has ended, or is another user's
+            if any(_leads_to(f"{folder}/{name}", path) for name in os.listdir(folder)):
+                yield pid
+
+
+def _leads_to(link: str, path: str) -> bool:
+    with suppress(OSError):
+        return os.readlink(link) == path
+    return False
+
+
+def _holders(answer: object) -> frozenset[int]:
+    return frozenset(pid for pid in answer if type(pid) is int) if isinstance(answer, list) else frozenset()

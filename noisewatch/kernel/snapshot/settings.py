@@ -121,7 +121,7 @@ def read_settings(
         knobs=read_knobs(reader),
         kernel=read_kernel_settings(reader),
         caps=read_frequency_caps(reader, target),
-        idle=read_idle(reader, target),
+        idle=read_idle(reader, target, previous.idle if previous is not None else None),
         cooling=read_cooling(reader),
         clock_rate=read_clock_rate(reader),
         arrays=read_arrays(reader),

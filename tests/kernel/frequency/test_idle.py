@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.frequency.idle import (
     CPUS,
+    HOLDERS,
     LATENCY_REQUEST,
     NO_LIMIT_US,
     CpuIdle,
     Idle,
     IdleState,
     parse_resume_latency,
+    processes_holding,
     read_idle,
 )
 from noisewatch.kernel.reader import Reader
@@ -73,3 +78,23 @@ def test_a_request_that_is_no_number_is_unknown(answer: object) -> None:
 def test_the_last_option_holds(options: str, said: str) -> None:
     assert _read({"/proc/cmdline": options + "\n"}).boot_option == said
     assert _read({}).boot_option is None
+
+
+def test_who_has_a_file_open_is_known_until_it_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "cpu_dma_latency"
+    path.write_bytes(b"")
+    with path.open("rb"):
+        assert os.getpid() in set(processes_holding(str(path)))
+    assert os.getpid() not in set(processes_holding(str(path)))
+
+
+def test_who_requests_a_latency_is_asked_again_once_it_is_another() -> None:
+    def asked(request: int, holders: object, previous: Idle | None) -> Idle:
+        machine = WrittenMachine(_FILES, answers={LATENCY_REQUEST: request, HOLDERS: holders})
+        return read_idle(Reader(machine), frozenset({0}), previous)
+
+    first = asked(5, [812, "x", True], None)
+    assert first.holders == {812}
+    assert asked(5, [900], first).holders == {812}
+    assert asked(0, [900], first).holders == {900}
+    assert asked(NO_LIMIT_US, [900], first).holders == frozenset()

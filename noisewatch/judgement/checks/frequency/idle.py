@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
@@ -25,6 +27,8 @@ _LATENCY = Limit(
     reason="C1E takes up to 10 µs, deeper states 100 µs or more",
 )
 _LONGEST_US = 1_000_000  # no state takes longer to wake up from; where nobody requests anything it is 2000 s
+
+_MOST_NAMED = 3
 
 
 @check(
@@ -133,7 +137,11 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
     area="idle",
     question="Do idle CPUs sleep instead of spinning?",
     severity=Severity.INFORMATION,
-    reads=(f"{COMMAND_LINE} (idle=)", f"{LATENCY_REQUEST} (as root)", f"{CPUS}/cpuN/cpuidle/state0/name"),
+    reads=(
+        f"{COMMAND_LINE} (idle=)",
+        f"{LATENCY_REQUEST} and /proc/PID/fd (as root)",
+        f"{CPUS}/cpuN/cpuidle/state0/name",
+    ),
     why=(
         "With idle=poll, or while a process requests a latency of 0, every idle CPU spins: it takes execution units "
         "from its sibling, and its power and heat reduce the turbo of all other CPUs."
@@ -146,7 +154,7 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
 )
 def idle_cpus_spin(case: Case) -> Answer:
     idle = case.snapshot.settings.idle
-    evidence = {"idle": idle.boot_option, "request_us": idle.request_us}
+    evidence = {"idle": idle.boot_option, "request_us": idle.request_us, "holders": sorted(idle.holders)}
     is_felt = bool(case.siblings) and case.rules.profile != LATENCY
     severity = Severity.WARNING if is_felt else None
     if idle.boot_option == "poll":
@@ -154,7 +162,8 @@ def idle_cpus_spin(case: Case) -> Answer:
         return Answer(Status.FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
     bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
     if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):
-        said = f"a latency request of {idle.request_us} µs makes idle CPUs spin ({LATENCY_REQUEST})"
+        holders = _name_processes(case, idle.holders)
+        said = f"a latency request of {idle.request_us} µs makes idle CPUs spin ({LATENCY_REQUEST}{holders})"
         return Answer(Status.FAIL, said, measured=idle.request_us, unit="µs", evidence=evidence, severity=severity)
     if idle.boot_option is None or idle.request_us is None:
         return unknown(case.why_unknown(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST))
@@ -162,6 +171,14 @@ def idle_cpus_spin(case: Case) -> Answer:
     if doubtful is not None:
         return unknown(case.why_unknown(f"{CPUS}/cpu{doubtful}/cpuidle"))
     return Answer(Status.PASS, "idle CPUs sleep", evidence=evidence)
+
+
+def _name_processes(case: Case, pids: Collection[int]) -> str:
+    """Return `, held open by NAME (pid N)`, or nothing where no process is known."""
+    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
+    names = [f"{task.name} (pid {pid})" if (task := tasks.get(pid)) else f"pid {pid}" for pid in sorted(pids)]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f", held open by {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
 
 
 def _sleeps_from_us(own: CpuIdle | None) -> tuple[int, int]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.kernel.frequency.idle import LATENCY_REQUEST
+from noisewatch.kernel.frequency.idle import HOLDERS, LATENCY_REQUEST
 from tests.judgement.example import Example
-from tests.written.quiet_machine import CPUS
+from tests.written.quiet_machine import CPUS, process
 
 _C6 = f"{CPUS}/cpu3/cpuidle/state3"
 _DEEP = {f"{_C6}/disable": "0\n"}
@@ -42,6 +42,12 @@ EXAMPLES = [
     Example("idle-cpus-spin", "fail", _POLL | _SIBLINGS, "idle=poll"),
     Example("idle-cpus-spin", "fail", named="request of 0 µs", answers={LATENCY_REQUEST: 0}),
     Example("idle-cpus-spin", "fail", named="request of 1 µs", answers={LATENCY_REQUEST: 1}),
+    Example(
+        *("idle-cpus-spin", "fail", process(812, "tuned", 0, 0)),
+        "request of 0 µs makes idle CPUs spin (/dev/cpu_dma_latency, held open by tuned (pid 812), pid 813)",
+        answers={LATENCY_REQUEST: 0, HOLDERS: [813, 812]},
+    ),
+    Example("idle-cpus-spin", "fail", named="(/dev/cpu_dma_latency)", answers={LATENCY_REQUEST: 0, HOLDERS: "x"}),
     Example("idle-cpus-spin", "pass", answers={LATENCY_REQUEST: 2}),
     Example(
         "idle-cpus-spin",
