@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.bandwidth import Cgroup
 from noisewatch.kernel.cgroup.weights import CpuWeights, read_cpu_weights
+from noisewatch.kernel.cpus.fair_server import read_fair_servers
 from noisewatch.kernel.cpus.topology import CpuPlace, read_core_ranking, read_memory_nodes
 from noisewatch.kernel.frequency.cpufreq import Frequency
 from noisewatch.kernel.frequency.heat import Cooling, read_cooling
@@ -77,6 +78,7 @@ class Settings:
     kernel: KernelSettings
     caps: Mapping[int, FrequencyCap]  # of the target CPUs
     idle: Idle
+    fair_servers: Mapping[int, int]  # ns a period, of the target CPUs that are tickless
     cooling: Cooling
     clock_rate: ClockRate | None
     arrays: tuple[Array, ...] | None  # that are being checked or rebuilt
@@ -105,6 +107,7 @@ def read_settings(
     interrupts: Interrupts | None,
     release: str | None,
     target: CpuSet,
+    tickless: CpuSet,
     cgroup: Cgroup,
     tasks: Tasks | None,
     previous: Settings | None = None,
@@ -122,6 +125,7 @@ def read_settings(
         kernel=read_kernel_settings(reader),
         caps=read_frequency_caps(reader, target),
         idle=read_idle(reader, target, previous.idle if previous is not None else None),
+        fair_servers=read_fair_servers(reader, target & tickless),
         cooling=read_cooling(reader),
         clock_rate=read_clock_rate(reader),
         arrays=read_arrays(reader),

@@ -166,7 +166,7 @@ def _read(
     tasks = task_reader.read(reader, target.cpus, tickless) if task_reader is not None else None
     tasks_lag_ns = read_lag_ns(machine, taken_at_ns) if task_reader is not None else 0
     settings = kept or read_settings(
-        *(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup, tasks),
+        *(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, tickless, cgroup, tasks),
         previous=previous.settings if previous is not None else None,
     )
     background = read_background(reader, target.cpus, settings, hardware.sensors)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from noisewatch.judgement.rules import Rules
+from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
 from tests.written.quiet.interrupts import QUEUE
@@ -246,6 +247,14 @@ EXAMPLES = [
     Example("ipis-on-target", "not-applicable", _ALONE, "no other CPU", target=frozenset({0})),
     Example("tick-not-stopped", "pass", {}, "0 timer interrupts"),
     Example("tick-not-stopped", "fail", {}, "250 timer interrupts", {2}, loaded=_timers(120 + 450)),
+    Example(
+        *("tick-not-stopped", "fail", {runtime_path(2): "50000000\n", runtime_path(3): "50000000\n"}),
+        "250 timer interrupts per busy second; the deadline server, which has 50 ms of CPU 2 in each period",
+        {2},
+        loaded=_timers(120 + 450),
+    ),
+    Example("tick-not-stopped", "fail", {runtime_path(2): "0\n"}, "per busy second ", {2}, loaded=_timers(120 + 450)),
+    Example("tick-not-stopped", "fail", {runtime_path(2): "x\n"}, "per busy second ", {2}, loaded=_timers(120 + 450)),
     Example("tick-not-stopped", "warn", {}, "30 timer interrupts", {2}, loaded=_timers(120 + 54)),
     Example("tick-not-stopped", "pass", {}, "15 timer interrupts", loaded=_timers(120 + 27)),
     Example("tick-not-stopped", "pass", _NO_PROMISE, "not nohz_full", loaded=_timers(120 + 450, 120 + 450)),

@@ -7,8 +7,9 @@ import subprocess
 import pytest
 
 from noisewatch.cpus import CpuSet
+from noisewatch.judgement.causes import causes_of
 from noisewatch.kernel.snapshot.knobs import Knob
-from tests.judgement.fixes.proposed import fix_of
+from tests.judgement.fixes.proposed import example_named, fix_of, fix_of_example
 from tests.judgement.judging import finding, judged_by_settings
 from tests.written import WrittenMachine
 from tests.written.quiet.interrupts import QUEUE
@@ -24,6 +25,15 @@ def test_an_irq_is_steered_to_the_housekeeping_cpus_and_back_to_its_own() -> Non
     )
     assert fix.now == f"echo 0-1 | sudo tee {folder}/smp_affinity_list"
     assert fix.undo == f"echo 2-3 | sudo tee {folder}/smp_affinity_list"
+
+
+def test_the_deadline_server_is_switched_off_where_the_tick_runs_and_on_again() -> None:
+    named = "250 timer interrupts per busy second; the deadline server, which has 50 ms of CPU 2 in each period"
+    example = example_named("tick-not-stopped", "fail", named)
+    fix, path = fix_of_example(example), "/sys/kernel/debug/sched/fair_server/cpu2/runtime"
+    assert (fix.now, fix.undo) == (f"echo 0 | sudo tee {path}", f"echo 50000000 | sudo tee {path}")
+    (cause,) = [each for each in causes_of(example.judged()) if each.findings[0].check.id == "tick-not-stopped"]
+    assert cause.settles == ()
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,13 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.fixes.actions import write_all
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.grading import not_calibrated, why_incomplete
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibrating
+from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.build_options import PACKED
@@ -27,7 +31,7 @@ from noisewatch.model.interval.disturbance import (
     kind_of_row,
 )
 from noisewatch.model.interval.interval import Interval
-from noisewatch.units import NS_PER_S
+from noisewatch.units import NS_PER_S, describe_ns
 
 _LEAST_BUSY_NS = 300_000_000  # thirty of the 10 ms that /proc/stat counts in
 
@@ -52,15 +56,27 @@ _TICKING = Limit(
     area="interrupts",
     question="Does the tick really stop on nohz_full CPUs?",
     severity=Severity.INFORMATION,
-    reads=(f"{INTERRUPTS} over the calibration", "/proc/stat over the calibration", f"{CPUS}/nohz_full"),
+    reads=(
+        f"{INTERRUPTS} over the calibration",
+        "/proc/stat over the calibration",
+        f"{CPUS}/nohz_full",
+        f"{runtime_path(0).replace('cpu0', 'cpuN')} (as root)",
+    ),
     limits=(_STOPPED, _TICKING),
     why=(
         "The timer interrupts a busy CPU 100 to 1000 times a second, unless nohz_full stops the tick for a task that "
-        "runs alone. A second task, a CPU-time limit, perf events or an unstable clock source bring it back silently; "
-        "only a busy CPU shows it. Without nohz_full the rate is reported but not judged."
+        "runs alone. A second task, a CPU-time limit, perf events, an unstable clock source or, from Linux 6.12 on, "
+        "the scheduler's deadline server bring it back silently; only a busy CPU shows it. Without nohz_full the rate "
+        "is reported but not judged."
     ),
-    remedy=("Let one task run alone on the CPU, set the clock source to tsc, and close perf events."),
-    sources=("https://docs.kernel.org/timers/no_hz.html",),
+    remedy=(
+        "Let one task run alone on the CPU, set the clock source to tsc, close perf events, and switch the deadline "
+        "server off there, which keeps real-time tasks from starving all others."
+    ),
+    sources=(
+        "https://docs.kernel.org/timers/no_hz.html",
+        "https://lkml.iu.edu/hypermail/linux/kernel/2601.0/07693.html",
+    ),
     asks_calibration=True,
     covers_calibration=True,
 )
@@ -78,12 +94,19 @@ def tick_not_stopped(case: Case) -> Answer:
     evidence = {
         "ticks_per_busy_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
         "nohz_full": sorted(promised),
+        "deadline_server_ns_by_cpu": {str(cpu): ns for cpu, ns in case.snapshot.settings.fair_servers.items()},
     }
     ticking = frozenset(cpu for cpu, rate in known.items() if cpu in promised and rate > case.bound(_STOPPED))
     if ticking:
         worst = max(known[cpu] for cpu in ticking)
         status = Status.FAIL if worst > case.bound(_TICKING) else Status.WARN
         said = f"{name_cpus(ticking)}: nohz_full, but {worst:.0f} timer interrupts per busy second"
+        servers = {cpu: ns for cpu, ns in case.snapshot.settings.fair_servers.items() if ns and cpu in ticking}
+        if servers:
+            reserved = describe_ns(max(servers.values()))
+            said += (
+                f"; the deadline server, which has {reserved} of {name_cpus(servers)} in each period, may cause them"
+            )
         return Answer(
             status,
             said,
@@ -92,6 +115,7 @@ def tick_not_stopped(case: Case) -> Answer:
             unit="per busy second",
             cpus=ticking,
             evidence=evidence,
+            fix=_without_server(servers) if servers else None,
             severity=Severity.WARNING,
         )
     reason = why_incomplete(calibrated) or _why_unmeasured(case, interval, frozenset(rates) - frozenset(known))
@@ -104,6 +128,12 @@ def tick_not_stopped(case: Case) -> Answer:
     judged = max((rate for cpu, rate in known.items() if cpu in promised), default=None)
     most = case.bound(_TICKING) if judged is not None else None
     return Answer(Status.PASS, said, measured=judged, limit=most, unit="per busy second", evidence=evidence)
+
+
+def _without_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
+    """Return a fix for one of several causes of a tick: nothing tells which of them it is."""
+    off = write_all(0, {runtime_path(cpu): str(ns) for cpu, ns in runtime_ns_by_cpu.items()})
+    return Fix((off,), (ByHand("again after each boot"),), is_partial=True)
 
 
 def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
