@@ -180,7 +180,7 @@ def _ipi(culprit: Culprit, case: Case) -> Remedy:
 
 
 def keep_away(case: Case, pid: int) -> Fix | None:
-    """Moves the process with all its threads. Never init, or the kernel's own threads, or a noisewatch."""
+    """Return a fix that moves the process with all its threads; None for init, kernel threads and any noisewatch."""
     tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
     threads = [task for task in tasks if task.pid == pid]
     if not threads or not case.housekeeping or any(task.is_kernel for task in threads):

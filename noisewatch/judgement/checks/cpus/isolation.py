@@ -291,9 +291,9 @@ def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
 
 
 def _blamed(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
-    """By thread. Those that are there still, and may be moved; who has started others that ended is not one of them.
+    """Return, by thread, the culprits that still exist and may be moved.
 
-    Nor is another noisewatch, which measures where it runs, as does the command that it runs.
+    Parents of ended processes are left out, and so is another noisewatch with its command: both measure where they run.
     """
     looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
     known = [look.by_tid for look in reversed(looks) if look is not None]
