@@ -1,4 +1,4 @@
-"""What the kernel has complained about: /dev/kmsg, counted by kind, and never quoted.
+"""What the kernel has complained about: records of /dev/kmsg, counted by kind, and the names of what they blame.
 
     6,339,5140900,-;NET: Registered PF_INET6 protocol family
     3,812,91277123456,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s! [kworker/2:1:77]
@@ -6,45 +6,107 @@
 
 https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg: priority, sequence number, microseconds since boot, flags
 and the text; lines that begin with a blank belong to the record before. What a process wrote there has a facility, and
-so a priority of 8 and more. Usually only root may read it. The text may name devices, files and people: it stays here.
+so a priority of 8 and more. Usually only root may read it. The rest of the text may name devices, files and people: it
+is kept nowhere.
+
+The words of each kind are those of Linux 6.12, and of earlier versions where they differ:
+
+    arch/x86/kernel/cpu/bus_lock.c (intel.c before 6.13)   split and bus locks
+    arch/x86/kernel/nmi.c                                  NMI handlers, NMIs without a reason
+    drivers/thermal/intel/therm_throt.c                    throttling; power limits up to 5.4
+    drivers/thermal/intel/intel_powerclamp.c               injected idle time
+    drivers/thermal/thermal_core.c                         critical temperatures
+    drivers/hwmon/raspberrypi-hwmon.c                      under-voltage ("Under-voltage" in Raspberry Pi's own kernels)
+    drivers/pci/pcie/aer.c                                 errors of PCI Express
+    kernel/events/core.c                                   samples that took too long
+    kernel/irq/spurious.c                                  interrupts that no driver handled
+    kernel/sched/ext.c                                     schedulers in BPF that failed
+    kernel/sched/isolation.c                               isolcpus= and nohz_full= that were not understood
+    kernel/time/clocksource.c, arch/x86/kernel/tsc.c       unstable clocks, and the clock sources chosen instead
+    kernel/time/tick-sched.c                               ticks that could not be stopped
+    kernel/workqueue.c                                     work that hogs a CPU (6.5), work that does not advance
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
+from noisewatch.text import clean
 
 PATH = "/dev/kmsg"
 QUESTION = "troubles in /dev/kmsg"
 _MOST_RECORDS = 20_000  # a buffer of 1 MiB holds about ten thousand
 _LARGEST_RECORD = 8192
+_MOST_CULPRITS = 3
 _RECORD = regex(r"\d{1,10},(\d{1,20}),(\d{1,17}),[^;\n]*;", re.ASCII)
 _KERNELS_OWN = regex(r"([0-7]),(\d{1,20}),(\d{1,17}),[^;]*;", re.ASCII)
 
-# By kind: words to look for, which is quick, and what has to stand there.
+UNSTABLE_CLOCK = "unstable clock"
+_SLOW_CLOCK_SOURCE, _SWITCHED = "slow clock source", "Switched to clocksource "
+
+# By kind: words to look for, which is quick, and what the record has to match, with the group `culprit` where it names
+# one.
 TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
-    kind: {words: regex(pattern) for words, pattern in pattern_by_words.items()}
+    kind: {words: regex(pattern, re.ASCII) for words, pattern in pattern_by_words.items()}
     for kind, pattern_by_words in {
-        "throttling": {"temperature above threshold": "", " clock throttled": ""},
+        "throttling": {
+            "emperature above threshold": "",
+            " clock throttled": "",
+            "temperature is above threshold": r"(?P<culprit>CPU\d+): ",
+        },
+        "power limit": {" power limit notification": r"(?P<culprit>CPU\d+: \w+) power limit notification"},
+        "critical temperature": {"ritical temperature reached": r"(?:(?P<culprit>[\w-]+): )?[Cc]ritical temperature"},
+        "injected idle time": {"powerclamp: Start idle injection": ""},
+        "under-voltage": {"Under-voltage detected!": "", "Undervoltage detected!": ""},
         "machine check": {"[Hardware Error]": ""},
-        "memory error": {"EDAC ": r"EDAC [^\n]{0,40}: \d+ [CU]E\b"},
-        "lock-up": {"soft lockup - CPU": "", "hard LOCKUP": "", "detected stall": "", "detected expedited stall": ""},
-        "hung task": {" blocked for more than ": r" blocked for more than \d+ seconds"},
-        "unstable clock": {"Marking ": r"Marking (clocksource [^\n]{1,60} as unstable|TSC unstable)"},
-        "out of memory": {"ut of memory: Kill": ""},
+        "memory error": {"EDAC ": r"EDAC (?P<culprit>[^\n:]{0,40}): \d+ [CU]E\b"},
+        "PCI Express error": {"PCIe Bus Error: severity=": r"(?P<culprit>[\w:.]+): (?:AER: )?PCIe Bus Error"},
+        "lock-up": {
+            "soft lockup - CPU": r"soft lockup(?:.*\[(?P<culprit>[^\]]{1,40}):\d+\])?",
+            "hard LOCKUP": "",
+            "workqueue lockup": "",
+            "detected stall": "",
+            "detected expedited stall": "",
+        },
+        "hung task": {" blocked for more than ": r"task (?P<culprit>.{1,40}):\d+ blocked for more than \d+ seconds"},
+        "split lock": {
+            "_lock trap at address": r"#(?:AC|DB): (?P<culprit>.{1,40}/\d+) .{0,10}took a (?:split|bus)_lock"
+        },
+        UNSTABLE_CLOCK: {
+            "Marking ": r"Marking (?:clocksource .{1,60} as unstable|TSC unstable|unstable \()"
+            r"(?: (?:because|due to) (?P<culprit>[^:(]{1,60}\b))?"
+        },
+        _SLOW_CLOCK_SOURCE: {_SWITCHED: rf"{_SWITCHED}(?P<culprit>hpet|acpi_pm|pit|(?:refined-)?jiffies)$"},
+        "out of memory": {"ut of memory: Kill": r"Kill(?:.*process \d+ \((?P<culprit>.{1,40}?)\))?"},
         "disk": {
-            "I/O error, dev ": "",
-            ": failed command: ": "",
-            "nvme": r"nvme\d+: I/O [^\n]{0,60}timeout",
+            "I/O error, dev ": r"I/O error, dev (?P<culprit>[\w!-]{1,40})",
+            ": failed command: ": r"(?P<culprit>[\w.]{1,40}): failed command: ",
+            "nvme": r"(?P<culprit>nvme\d+): I/O .{0,60}timeout",
         },
         "long interrupt": {"hrtimer: interrupt took ": r"hrtimer: interrupt took \d+ ns"},
+        "long NMI": {"NMI handler (": r"NMI handler \((?P<culprit>\w{1,80}).{0,60}\) took too long"},
+        "NMI without a reason": {"NMI received for unknown reason": ""},
+        "long samples of perf": {"perf: interrupt took too long": r"too long \(\d+ > \d+\), lowering"},
+        "interrupt without a handler": {": nobody cared": r"(?P<culprit>irq \d+): nobody cared"},
+        "work hogs a CPU": {" hogged CPU for >": r"workqueue: (?P<culprit>\w{1,80}).{0,60} hogged CPU for >\d+us"},
+        "scheduler failed": {
+            "sched_ext: BPF scheduler ": r'scheduler "(?P<culprit>.{1,128})" (?:errored|disabled \((?!unreg|disabled ))'
+        },
+        "tick not stopped": {
+            "local softirq work is pending": r"pending, (?P<culprit>handler #\w+)",
+            "NOHZ: local_softirq_pending": "",
+        },
+        "boot option ignored": {
+            "Housekeeping: ": r"nohz unsupported|nohz_full= |must include one present CPU",
+            "isolcpus: ": r"isolcpus: (?:Invalid flag|Skipped unknown flag|Error, unknown flag)",
+        },
         "real-time throttling": {"RT throttling activated": ""},
     }.items()
 }
@@ -52,10 +114,14 @@ TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """How often the kernel wrote of it, and when for the last time: µs since boot, by the log's clock."""
+    """Records of one kind: how many, and when the last was written, in µs since boot by the log's clock.
+
+    `culprits` are what they blame, the latest last: processes, devices, functions, or why a clock is unstable.
+    """
 
     count: int
     last_us: int
+    culprits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +151,13 @@ def _log(answer: Json) -> KernelLog | None:
     return KernelLog(known, answer.get("is_complete") is True, since_us)
 
 
-def _trouble(said: Json) -> Trouble | None:
-    is_pair = isinstance(said, list) and len(said) == 2 and all(type(each) is int and each >= 0 for each in said)
-    return Trouble(*said) if is_pair else None
+def _trouble(answer: Json) -> Trouble | None:
+    match answer:
+        case [count, last_us, *culprits] if len(culprits) <= _MOST_CULPRITS:
+            are_counts = all(type(number) is int and number >= 0 for number in (count, last_us))
+            if are_counts and all(isinstance(culprit, str) for culprit in culprits):
+                return Trouble(count, last_us, tuple(map(clean, culprits)))
+    return None
 
 
 def _ask() -> Json:
@@ -96,7 +166,9 @@ def _ask() -> Json:
     if since_us is None:  # a container's may be its console, or nothing
         raise Unreadable(PATH, "no kernel record in it")
     return {
-        "troubles": {kind: [trouble.count, trouble.last_us] for kind, trouble in parse_records(text).items()},
+        "troubles": {
+            kind: [trouble.count, trouble.last_us, *trouble.culprits] for kind, trouble in parse_records(text).items()
+        },
         "is_complete": is_complete,
         "since_us": since_us,
     }
@@ -133,26 +205,39 @@ def parse_start(text: str) -> int | None:
 
 
 def parse_records(text: str) -> Mapping[str, Trouble]:
-    """The troubles in records of the kernel's own; what is no record is passed over."""
-    found: dict[str, Trouble] = {}
-    for kind, pattern_by_words in TROUBLES.items():
-        places = (place for words, pattern in pattern_by_words.items() for place in _places(text, words, pattern))
-        records = {record[2]: int(record[3]) for place in places if (record := _record_at(text, place)) is not None}
-        if records:
-            found[kind] = Trouble(len(records), max(records.values()))
-    return found
+    """Return the troubles in the kernel's own records; what is not a record is skipped."""
+    troubles = {kind: _sum_up(_matches(text, kind)) for kind in TROUBLES}
+    slow, switched_us = troubles[_SLOW_CLOCK_SOURCE], [us for _, us, _ in _records_with(text, _SWITCHED)]
+    if slow is not None and slow.last_us < max(switched_us):  # an early one, until a better was found
+        troubles[_SLOW_CLOCK_SOURCE] = None
+    return {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
 
 
-def _places(text: str, words: str, pattern: re.Pattern[str]) -> Iterator[int]:
+def _sum_up(records: Iterable[tuple[str, int, str | None]]) -> Trouble | None:
+    """Return the trouble in records of one kind: sequence number, time and culprit; a record may be there twice."""
+    ordered = sorted({(us, sequence, culprit or "") for sequence, us, culprit in records})
+    if not ordered:
+        return None
+    culprits = dict.fromkeys(clean(culprit) for _, _, culprit in reversed(ordered) if culprit)
+    return Trouble(
+        len({sequence for _, sequence, _ in ordered}), ordered[-1][0], tuple(list(culprits)[:_MOST_CULPRITS][::-1])
+    )
+
+
+def _matches(text: str, kind: str) -> Iterator[tuple[str, int, str | None]]:
+    for words, pattern in TROUBLES[kind].items():
+        for sequence, us, line in _records_with(text, words):
+            if (match := pattern.search(line)) is not None:
+                yield sequence, us, match.groupdict().get("culprit")
+
+
+def _records_with(text: str, words: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the sequence number, time (µs) and text of each record of the kernel's own that contains the words."""
     place = text.find(words)
     while place >= 0:
-        if pattern.match(text, place):
-            yield place
-        place = text.find(words, place + 1)
-
-
-def _record_at(text: str, place: int) -> re.Match[str] | None:
-    """The head of the kernel's record at that place; None of a process's record, or of a line below a record."""
-    start = text.rfind("\n", 0, place) + 1
-    match = _KERNELS_OWN.match(text, start)
-    return match if match is not None and match.end() <= place else None
+        start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+        end = len(text) if end < 0 else end
+        head = _KERNELS_OWN.match(text, start)
+        if head is not None and head.end() <= place:
+            yield head[2], int(head[3]), text[head.end() : end]
+        place = text.find(words, end)

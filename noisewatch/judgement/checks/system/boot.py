@@ -35,10 +35,11 @@ _RECENT = Limit(
     reads=(KERNEL_LOG,),
     limits=(_RECENT,),
     why=(
-        "Overheating, failing memory or disks, stuck CPUs, an unstable clock source, processes killed because memory "
-        "ran out: the kernel logs each once, and the counters that other checks read may already be quiet again."
+        "Heat, power limits and under-voltage, failing memory, disks and links, stuck CPUs, work and handlers that "
+        "hold a CPU for long, split locks, an unstable clock source, processes killed because memory ran out: the "
+        "kernel logs each once, often with a name, and the counters that other checks read may be quiet again."
     ),
-    remedy="Read the log (dmesg --level=err,warn) and fix the cause.",
+    remedy="Read the log (dmesg --level=emerg,alert,crit,err,warn) and fix the cause.",
     sources=(
         "https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg",
         "https://docs.kernel.org/core-api/printk-basics.html",
@@ -58,12 +59,13 @@ def kernel_log_troubled(case: Case) -> Answer:
         recent_s = max(recent_s, (settings.read_at_ns - case.interval.before.taken_at_ns) / NS_PER_S)
     age_s = {kind: _age_s(settings, trouble.last_us) for kind, trouble in log.trouble_by_kind.items()}
     evidence = {
-        kind: {"lines": trouble.count, "last_s_ago": round(age_s[kind], 1)}
+        kind: {"lines": trouble.count, "last_s_ago": round(age_s[kind], 1), "culprits": list(trouble.culprits)}
         for kind, trouble in sorted(log.trouble_by_kind.items())
     }
     recent = sorted((kind for kind in age_s if age_s[kind] <= recent_s), key=lambda kind: age_s[kind])
     if recent:
-        said = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in recent)
+        culprits = {kind: log.trouble_by_kind[kind].culprits for kind in recent}
+        said = ", ".join(f"{kind} ({', '.join((*culprits[kind], _ago(age_s[kind])))})" for kind in recent)
         age = age_s[recent[0]]
         return Answer(
             Status.FAIL, said, measured=age, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK

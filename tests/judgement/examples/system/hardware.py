@@ -63,8 +63,8 @@ def _rows(seconds: float, mce: int = 0, mcp: int = 0, thr: int = 0) -> dict[str,
 _NO_MCE = {"/proc/interrupts": "".join(f"{x}\n" for x in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in x)}
 
 
-def _complaint(kind: str, at_s: float, is_complete: bool = True) -> dict[str, Any]:
-    return {KERNEL_LOG: {"troubles": {kind: [3, round(at_s * 1_000_000)]}, "is_complete": is_complete}}
+def _complaint(kind: str, at_s: float, *culprits: str) -> dict[str, Any]:
+    return {KERNEL_LOG: {"troubles": {kind: [3, round(at_s * 1_000_000), *culprits]}, "is_complete": True}}
 
 
 def _log_since(at_s: float) -> dict[str, Any]:
@@ -217,6 +217,9 @@ EXAMPLES = [
     Example("pcie-errors", "unknown", _ARM, "may be a virtual machine", gone=(PORT_SERVICES,)),
     Example("kernel-log-troubled", "fail", {}, "lock-up (0 s ago)", answers=_complaint("lock-up", 5.0)),
     Example("kernel-log-troubled", "fail", {}, "disk (1 s ago)", answers=_complaint("disk", 0.0)),
+    Example(
+        "kernel-log-troubled", "fail", {}, "disk (sda, sdb, 1 s ago)", answers=_complaint("disk", 0.0, "sda", "sdb")
+    ),
     Example("kernel-log-troubled", "unknown", answers={KERNEL_LOG: None}),
     Example("kernel-log-troubled", "unknown", answers={KERNEL_LOG: {"troubles": {}, "is_complete": False}}),
     Example("kernel-log-troubled", "unknown", answers={KERNEL_LOG: {"troubles": {"disk": "?"}, "is_complete": True}}),
