@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.grading import hardware_without
@@ -18,6 +21,13 @@ _POWER_FAILS = Limit(
     unit="share",
     reason="the clock drops after about half a minute",
 )
+_POWER_EXCEEDS = Limit(
+    key="exceeds",
+    name="long-term power limit that is above the rated power, as a share of it",
+    value=1.05,
+    unit="share",
+    reason="cooling is made for the rated power",
+)
 
 
 @check(
@@ -26,12 +36,17 @@ _POWER_FAILS = Limit(
     question="Are the power limits of the packages at their rated value?",
     severity=Severity.INFORMATION,
     reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
-    limits=(_POWER_FAILS,),
+    limits=(_POWER_FAILS, _POWER_EXCEEDS),
     why=(
         "Firmware and daemons can lower the long-term limit at run time. A benchmark is then fast while the "
-        "short-term limit lasts, and slower afterwards."
+        "short-term limit lasts, and slower afterwards. A limit above the rated power, or none, lets the processor get "
+        "hotter than its cooling may be made for: under a long load the clock then falls far below what a limit at the "
+        "rated power holds."
     ),
-    remedy="Raise the limit in the firmware setup, or stop the daemon that lowered it (such as thermald).",
+    remedy=(
+        "Lowered: raise the limit in the firmware setup, or stop the daemon that lowered it (such as thermald). Above: "
+        "set it to the rated power, unless a load of some minutes shows that the clock stays."
+    ),
     sources=("https://docs.kernel.org/power/powercap/powercap.html",),
     is_hidden_from_guests=True,
 )
@@ -59,6 +74,17 @@ def power_limit_lowered(case: Case) -> Answer:
         return unknown(case.why_unknown(*silent, POWER_LIMITS))
     if limits.unread is not None:
         return unknown(case.why_unknown(limits.unread))
+    in_force = {package: _in_force(shares, package) for package in rated_uw}
+    package = max(in_force, key=lambda package: in_force[package])
+    if in_force[package] > case.bound(_POWER_EXCEEDS):
+        return Answer(
+            Status.WARN,
+            _words_of_excess(package, in_force[package], rated_uw[package] / 1e6),
+            measured=None if math.isinf(in_force[package]) else in_force[package],
+            limit=case.bound(_POWER_EXCEEDS),
+            unit="share",
+            evidence=evidence,
+        )
     return Answer(
         Status.PASS,
         "all power limits are at their rated value",
@@ -73,6 +99,19 @@ def power_limit_lowered(case: Case) -> Answer:
 def _share(zone: PowerLimit, rated_uw: int) -> float | None:
     """The limit as a share of the rated power; None where it is unknown, or does not hold."""
     return zone.limit_uw / rated_uw if zone.is_enabled and zone.limit_uw is not None and rated_uw else None
+
+
+def _in_force(shares: Mapping[PowerLimit, float], package: int) -> float:
+    """Return the package's power limit as a share of its rated power: the lowest of its zones, infinite without any."""
+    return min((share for zone, share in shares.items() if zone.package == package), default=math.inf)
+
+
+def _words_of_excess(package: int, share: float, rated: float) -> str:
+    if math.isinf(share):
+        return f"no long-term power limit of package {package} is in force"
+    return (
+        f"package {package} may take {share * rated:.0f} W in the long run, more than the {rated:.0f} W of its rating"
+    )
 
 
 @check(

@@ -116,11 +116,25 @@ _LOWERED = {
     f"{_MMIO}/constraint_0_power_limit_uw": "45000000\n",
     f"{_MMIO}/constraint_0_max_power_uw": "0\n",
 }
+_MMIO_RATED = _LOWERED | {f"{_MMIO}/constraint_0_power_limit_uw": "125000000\n"}
 _SECOND_ZONE = ZONE.replace("rapl:0", "rapl:1")
+_TWO_RATED = _TWO_PACKAGES | {
+    f"{_SECOND_ZONE}/name": "package-1\n",
+    f"{_SECOND_ZONE}/enabled": "1\n",
+    f"{_SECOND_ZONE}/constraint_0_name": "long_term\n",
+    f"{_SECOND_ZONE}/constraint_0_power_limit_uw": "253000000\n",
+    f"{_SECOND_ZONE}/constraint_0_max_power_uw": "125000000\n",
+}
 _POWER = [
     Example("power-limit-lowered", "fail", {f"{ZONE}/constraint_0_power_limit_uw": "99000000\n"}, "99 W"),
     Example("power-limit-lowered", "pass", {f"{ZONE}/constraint_0_power_limit_uw": "100000000\n"}),
-    Example("power-limit-lowered", "pass", {f"{ZONE}/constraint_0_power_limit_uw": "1\n", f"{ZONE}/enabled": "0\n"}),
+    Example("power-limit-lowered", "pass", {f"{ZONE}/constraint_0_power_limit_uw": "131000000\n"}),
+    Example("power-limit-lowered", "warn", {f"{ZONE}/constraint_0_power_limit_uw": "253000000\n"}, "253 W in the long"),
+    Example("power-limit-lowered", "warn", {f"{ZONE}/enabled": "0\n"}, "no long-term power limit of package 0"),
+    Example(*("power-limit-lowered", "pass", _MMIO_RATED | {f"{ZONE}/constraint_0_power_limit_uw": "253000000\n"})),
+    Example("power-limit-lowered", "pass", _MMIO_RATED | {f"{ZONE}/enabled": "0\n"}),
+    Example("power-limit-lowered", "unknown", _TWO_RATED | {f"{_SECOND_ZONE}/enabled": "rubbish\n"}),
+    Example("power-limit-lowered", "warn", _TWO_RATED, "package 1 may take 253 W in the long run, more than the 125 W"),
     Example("power-limit-lowered", "fail", _LOWERED, "45 W"),
     Example("power-limit-lowered", "pass", _LOWERED | {f"{_MMIO}/name": "package-1\n"}),
     Example("power-limit-lowered", "unknown", {f"{ZONE}/constraint_0_max_power_uw": "0\n"}),
