@@ -6,12 +6,14 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.fixes.lasting import BootOptions, ByHand, boot_without
 from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, OFFSETS, QUESTION
+from noisewatch.kernel.system.log import UNSTABLE_CLOCK
+from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.clock_shift import STEP_NS, ClockShift, shift_between
 from noisewatch.units import describe_ns
 
@@ -29,6 +31,14 @@ _FAST = frozenset(
     }
 )
 _PARAVIRTUAL = frozenset({"kvm-clock", "hyperv_clocksource_tsc_page", "xen"})
+_FOR_THE_HOST = (
+    "on the host: expose an invariant TSC (QEMU: -cpu host,migratable=off,+invtsc; libvirt: feature invtsc) or a clock "
+    "for guests (kvm-clock); neither clocksource=tsc nor tsc=reliable in the guest helps"
+)
+_FOR_THE_FIRMWARE = (
+    "find the reason (dmesg | grep -iE 'tsc|clocksource'), update firmware and kernel, and reboot; boot with "
+    "tsc=reliable only if the other clock is wrong, as an hpet can be"
+)
 _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hyperv_clocksource_msr"})
 
 
@@ -42,8 +52,16 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
         "Reading hpet or acpi_pm takes about a microsecond and a system call; jiffies only change every few "
         "milliseconds. The kernel falls back to them when it finds the processor's counter unstable."
     ),
-    remedy="Find out in the kernel log why the processor's counter was given up, then select it again.",
-    sources=("https://docs.kernel.org/timers/timekeeping.html",),
+    remedy=(
+        "Find out in the kernel log why the processor's counter was given up, then select it again. Where it is not "
+        "among the available clock sources, selecting it is refused: mend what made it unstable, or, in a virtual "
+        "machine, have the host expose an invariant TSC."
+    ),
+    sources=(
+        "https://docs.kernel.org/timers/timekeeping.html",
+        "https://docs.kernel.org/admin-guide/kernel-parameters.html",
+        "https://www.qemu.org/docs/master/system/i386/cpu.html",
+    ),
     severity_in={LATENCY: Severity.BLOCKING},
 )
 def slow_clock_source(case: Case) -> Answer:
@@ -55,12 +73,39 @@ def slow_clock_source(case: Case) -> Answer:
     better = "tsc" if "tsc" in available and clock.current != "tsc" else None
     fix = Fix((write(CURRENT, better, clock.current),), (BootOptions("clocksource=tsc"),)) if better else None
     if clock.current in _SLOW:
-        return Answer(Status.FAIL, f"{clock.current} is slow to read", evidence=evidence, fix=fix)
+        said = f"{clock.current} is slow to read"
+        if available and not better and isinstance(case.snapshot.platform.tsc_flags, frozenset):
+            why, advice = _without_tsc(case, case.snapshot.platform.tsc_flags)
+            said, fix = f"{said}; {why}", Fix(lasting=(ByHand(advice, needs_reboot=True),), needs_root=False)
+        return Answer(Status.FAIL, said, evidence=evidence, fix=fix)
     if clock.current in _PARAVIRTUAL and better:
         return Answer(Status.WARN, f"{clock.current}, although tsc is available", evidence=evidence, fix=fix)
     if clock.current not in _FAST:
         return Answer(Status.WARN, f"{clock.current} is not known to be fast", evidence=evidence, fix=fix)
     return Answer(Status.PASS, clock.current, evidence=evidence)
+
+
+def _without_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
+    """Return why tsc is not available, and what to do about it.
+
+    The kernel does not list an unstable clock source: __clocksource_unstable clears CLOCK_SOURCE_VALID_FOR_HRES, and
+    available_clocksource_show skips what lacks it (kernel/time/clocksource.c, Linux 6.12).
+    """
+    platform, log = case.snapshot.platform, case.snapshot.settings.kernel_log
+    if "unstable" in (platform.options or {}).get("tsc", ()):
+        return "tsc=unstable gives tsc up", boot_without("tsc=unstable").words
+    missing = " and ".join(sorted(_INVARIANT - flags))
+    is_guest = platform.virtual not in (None, NONE)
+    if is_guest or (missing and platform.virtual is None):
+        exposed = f"the host exposes no invariant TSC ({missing} missing)" if missing else "tsc is not available"
+        return exposed, _FOR_THE_HOST
+    if missing:
+        return f"tsc is not available: {missing} missing", "this processor has no invariant TSC: choose another machine"
+    unstable = log.trouble_by_kind.get(UNSTABLE_CLOCK) if log is not None else None
+    if unstable is None:
+        return "tsc is not available: the kernel gave it up", _FOR_THE_FIRMWARE
+    reasons = f" ({', '.join(unstable.culprits)})" if unstable.culprits else ""
+    return f"the kernel marked tsc as unstable{reasons}", _FOR_THE_FIRMWARE
 
 
 _READING_PASSES = Limit(

@@ -63,6 +63,9 @@ def _rows(seconds: float, mce: int = 0, mcp: int = 0, thr: int = 0) -> dict[str,
 _NO_MCE = {"/proc/interrupts": "".join(f"{x}\n" for x in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in x)}
 
 
+_NO_TSC = {f"{_CLOCKS}/current_clocksource": "hpet\n", f"{_CLOCKS}/available_clocksource": "hpet acpi_pm \n"}
+
+
 def _complaint(kind: str, at_s: float, *culprits: str) -> dict[str, Any]:
     return {KERNEL_LOG: {"troubles": {kind: [3, round(at_s * 1_000_000), *culprits]}, "is_complete": True}}
 
@@ -159,6 +162,28 @@ EXAMPLES = [
         rules=_wanting(b'[identity]\n"CPU model" = ["B", "A Processor*"]\n[hardware]\nmemory="16 GiB"\nnodes=[1, 2]\n'),
     ),
     Example("slow-clock-source", "fail", {f"{_CLOCKS}/current_clocksource": "hpet\n"}, "hpet"),
+    Example("slow-clock-source", "fail", _NO_TSC, "slow to read; tsc is not available: the kernel gave it up"),
+    Example(
+        *("slow-clock-source", "fail", _NO_TSC, "marked tsc as unstable (the skew is too large)"),
+        answers=_complaint("unstable clock", 0.0, "the skew is too large"),
+    ),
+    Example(
+        *(
+            "slow-clock-source",
+            "fail",
+            _NO_TSC | {"/proc/cmdline": "root=/dev/sda tsc=unstable\n"},
+            "tsc=unstable gives",
+        ),
+    ),
+    Example(
+        *(
+            "slow-clock-source",
+            "fail",
+            _NO_TSC | VIRTUAL,
+            "the host exposes no invariant TSC (constant_tsc and nonstop",
+        ),
+    ),
+    Example("slow-clock-source", "fail", _NO_TSC | _ARM, "hpet is slow to read"),
     Example("slow-clock-source", "unknown", gone=(f"{_CLOCKS}/current_clocksource",)),
     Example(
         "tsc-not-invariant", "fail", {"/proc/cpuinfo": "processor : 0\nflags : fpu tsc constant_tsc\n"}, "nonstop_tsc"
