@@ -24,6 +24,7 @@ LABS_OWN = {
     "busy-sibling": "warn",  # all threads of the two isolated cores are targets
     "tasks-on-target": "warn",  # kswapd and kcompactd of each node may run on its isolated CPUs
     "on-battery": "not-applicable",
+    "under-voltage": "not-applicable",
     "partition-invalid": "not-applicable",
     "target-cpus-far-apart": "fail",  # a node has two of the isolated CPUs, the other one the others
     "temporary-files-far-away": "fail",  # they are the host's

@@ -14,6 +14,7 @@ from noisewatch.kernel.frequency.heat import ThermalThrottling, read_cooling_sta
 from noisewatch.kernel.frequency.hwmon import Sensors, read_celsius, read_sensors
 from noisewatch.kernel.frequency.limits import Uncore, read_uncore
 from noisewatch.kernel.frequency.powercap import PowerLimits, read_power_limits
+from noisewatch.kernel.frequency.supply_voltage import SupplyVoltage, read_supply_voltage
 from noisewatch.kernel.memory.counters import Memory, read_memory
 from noisewatch.kernel.memory.limits import MemoryLimits, read_memory_limits
 from noisewatch.kernel.numbers import integer_from
@@ -79,6 +80,7 @@ class Background:
     load_average: LoadAverage | None
     disks: Mapping[str, Disk] | None
     hardware_errors: HardwareErrors
+    supply_voltage: SupplyVoltage
     celsius_by_path: Mapping[str, float | None]  # of the sensors that interrupt no target CPU when they are asked
 
 
@@ -92,5 +94,6 @@ def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors:
         load_average=read_load_average(reader),
         disks=read_disks(reader),
         hardware_errors=read_hardware_errors(reader, settings.error_counters),
+        supply_voltage=read_supply_voltage(reader, settings.voltage_alarm),
         celsius_by_path=read_celsius(reader, sensors, target, settings.topology),
     )

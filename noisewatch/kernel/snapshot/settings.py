@@ -17,6 +17,7 @@ from noisewatch.kernel.frequency.heat import Cooling, read_cooling
 from noisewatch.kernel.frequency.idle import Idle, read_idle
 from noisewatch.kernel.frequency.limits import FrequencyCap, read_frequency_caps
 from noisewatch.kernel.frequency.power_supply import MainsPower, read_mains_power
+from noisewatch.kernel.frequency.supply_voltage import VoltageAlarm, read_voltage_alarm
 from noisewatch.kernel.interrupts.irqbalance import Irqbalance, read_irqbalance
 from noisewatch.kernel.interrupts.irqs import Irqs, read_irqs
 from noisewatch.kernel.interrupts.packet_steering import PacketSteering, read_packet_steering
@@ -73,6 +74,7 @@ class Settings:
     irqbalance: Irqbalance
     clock_source: ClockSource
     mains_power: MainsPower
+    voltage_alarm: VoltageAlarm
     frequency: Frequency
     knobs: Knobs
     kernel: KernelSettings
@@ -120,6 +122,7 @@ def read_settings(
         irqbalance=read_irqbalance(reader, tasks),
         clock_source=read_clock_source(reader),
         mains_power=read_mains_power(reader),
+        voltage_alarm=read_voltage_alarm(reader),
         frequency=frequency,
         knobs=read_knobs(reader),
         kernel=read_kernel_settings(reader),

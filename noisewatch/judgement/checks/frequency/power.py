@@ -7,13 +7,20 @@ from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.frequency.power_supply import FOLDER as SUPPLIES
 from noisewatch.kernel.frequency.power_supply import NO_SUPPLY
 from noisewatch.kernel.frequency.powercap import FOLDER as POWER_LIMITS
 from noisewatch.kernel.frequency.powercap import PowerLimit
+from noisewatch.kernel.frequency.supply_voltage import FIRMWARE, SupplyVoltage
 
+BETTER_SUPPLY = Fix(
+    lasting=(ByHand("use the power supply that is made for the board, with a short cable"),), needs_root=False
+)
 _POWER_FAILS = Limit(
     key="fails",
     name="long-term power limit, as a share of the rated power",
@@ -137,3 +144,47 @@ def on_battery(case: Case) -> Answer:
     if mains.is_on:
         return Answer(Status.PASS, f"on mains power ({mains.said_by})", evidence=evidence)
     return Answer(Status.FAIL, f"on battery ({mains.said_by})", evidence=evidence)
+
+
+def supply_voltages(case: Case) -> list[SupplyVoltage]:
+    """Return what was reported in each snapshot: before and after the sample, and after the calibration."""
+    snapshots = [case.snapshot, *(each for interval in case.intervals for each in (interval.before, interval.after))]
+    return [snapshot.background.supply_voltage for snapshot in snapshots]
+
+
+@check(
+    id="under-voltage",
+    area="power",
+    question="Does the power supply hold its voltage?",
+    severity=Severity.INFORMATION,
+    reads=(f"{SENSORS}/hwmon*/{{name,in0_lcrit_alarm}} (rpi_volt)", FIRMWARE),
+    why=(
+        "A Raspberry Pi whose supply or cable does not hold 5 V lowers its clock in the firmware, mostly to 600 MHz, "
+        "and mostly under load; governor and scaling_cur_freq do not show it."
+    ),
+    remedy="Use the power supply that is made for the board, with a short cable, and feed USB devices from elsewhere.",
+    sources=(
+        "https://www.raspberrypi.com/documentation/computers/os.html#get_throttled",
+        "https://github.com/torvalds/linux/blob/v6.12/drivers/hwmon/raspberrypi-hwmon.c",
+    ),
+    is_hidden_from_guests=True,
+    covers_calibration=True,
+)
+def under_voltage(case: Case) -> Answer:
+    alarm, voltages = case.snapshot.settings.voltage_alarm, supply_voltages(case)
+    evidence = {"said_by": alarm.path, "is_low": [each.is_low for each in voltages]}
+    if any(voltage.is_low for voltage in voltages):
+        said, weight = "the firmware lowers the clock: under-voltage", Severity.BLOCKING
+        return Answer(Status.FAIL, said, evidence=evidence, fix=BETTER_SUPPLY, severity=weight)
+    if any(voltage.was_low for voltage in voltages):
+        said, weight = "the voltage was too low since boot", Severity.WARNING
+        return Answer(Status.WARN, said, evidence=evidence, fix=BETTER_SUPPLY, severity=weight)
+    if isinstance(case.snapshot.platform.tsc_flags, frozenset):
+        return not_applicable("no x86 machine reports the voltage of its supply")
+    if alarm.path is not None:
+        is_known = all(voltage.is_low is not None for voltage in voltages)
+        passed = Answer(Status.PASS, "no under-voltage", evidence=evidence)
+        return passed if is_known else unknown(case.why_unknown(alarm.path))
+    if alarm.unread is not None:
+        return unknown(case.why_unknown(alarm.unread))
+    return hardware_without(case, "alarm of its power supply")

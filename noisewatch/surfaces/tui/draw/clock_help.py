@@ -17,7 +17,7 @@ CHECKS = frozenset(
         *("governor-not-performance", "turbo-enabled", "frequency-window-open", "energy-preference-not-performance"),
         *("energy-bias-not-performance", "platform-profile-saves-power", "frequency-daemon-runs", "clock-capped"),
         *("clock-boosted-after-io", "uncore-frequency-moves", "deep-idle-states", "idle-cpus-spin", "throttled"),
-        *("cooling-active", "processor-hot", "power-limit-lowered", "on-battery"),
+        *("cooling-active", "processor-hot", "power-limit-lowered", "on-battery", "under-voltage"),
     )
 )
 _UNKNOWN = (Gravity.UNANSWERED, Gravity.OPEN)

@@ -35,7 +35,7 @@ def _found_cut(example: Example) -> Finding:
 def test_the_sample_alone_lets_nothing_pass_that_covers_the_calibration(check: Check) -> None:
     whole = judged(quiet_machine())
     found = finding(judge(_cut(whole.case)), check.id)
-    if check.id == "hypervisor-steal":  # on a machine that has one
+    if check.id in ("hypervisor-steal", "under-voltage"):  # on a machine that has one
         found = _found_cut(next(each for each in all_examples() if (each.id, each.status) == (check.id, "pass")))
     else:
         assert finding(whole, check.id).status == "pass"

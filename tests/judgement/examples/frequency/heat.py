@@ -146,6 +146,24 @@ _POWER = [
     Example("power-limit-lowered", "unknown", {f"{_SECOND_ZONE}/name/x": ""}, "rapl:1/name"),
     Example("power-limit-lowered", "not-applicable", gone=(f"{ZONE}/constraint_0_name",)),
 ]
+_VOLT = "/sys/class/hwmon/hwmon2"
+_FLAGS = "/sys/devices/platform/soc/soc:firmware/get_throttled"
+_BOARD = {"/proc/cpuinfo": "processor : 0\nBogoMIPS : 50.00\nFeatures : fp asimd\nCPU implementer : 0x41\n"}
+_PI = _BOARD | {f"{_VOLT}/name": "rpi_volt\n", f"{_VOLT}/in0_lcrit_alarm": "0\n"}
+_VOLTAGE = [
+    Example("under-voltage", "fail", _PI | {f"{_VOLT}/in0_lcrit_alarm": "1\n"}, "lowers the clock: under-voltage"),
+    Example("under-voltage", "fail", _PI, loaded={f"{_VOLT}/in0_lcrit_alarm": "1\n"}),
+    Example("under-voltage", "pass", _PI, "no under-voltage"),
+    Example("under-voltage", "unknown", _PI | {f"{_VOLT}/in0_lcrit_alarm": "rubbish\n"}, "in0_lcrit_alarm"),
+    Example("under-voltage", "fail", _BOARD | {_FLAGS: "50005\n"}),
+    Example("under-voltage", "warn", _BOARD | {_FLAGS: "50000\n"}, "since boot"),
+    Example("under-voltage", "pass", _BOARD | {_FLAGS: "0\n"}),
+    Example("under-voltage", "pass", _BOARD | {_FLAGS: "20002\n"}),
+    Example("under-voltage", "unknown", _BOARD | {_FLAGS: "rubbish\n"}, "get_throttled"),
+    Example("under-voltage", "unknown", _BOARD, "hwmon", gone=("/sys/class/hwmon",)),
+    Example("under-voltage", "unknown", _BOARD, "no alarm of its power supply here, but this may be a virtual machine"),
+    Example("under-voltage", "not-applicable"),
+]
 
 
 EXAMPLES = [
@@ -153,4 +171,5 @@ EXAMPLES = [
     *_COOLING,
     *_TEMPERATURE,
     *_POWER,
+    *_VOLTAGE,
 ]
