@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
+from noisewatch.kernel.frequency.cpufreq import own_folder
 from noisewatch.kernel.frequency.heat import ThermalThrottling, read_cooling_states, read_throttling
 from noisewatch.kernel.frequency.hwmon import Sensors, read_celsius, read_sensors
 from noisewatch.kernel.frequency.limits import Uncore, read_uncore
@@ -17,7 +18,7 @@ from noisewatch.kernel.frequency.powercap import PowerLimits, read_power_limits
 from noisewatch.kernel.frequency.supply_voltage import SupplyVoltage, read_supply_voltage
 from noisewatch.kernel.memory.counters import Memory, read_memory
 from noisewatch.kernel.memory.limits import MemoryLimits, read_memory_limits
-from noisewatch.kernel.numbers import integer_from
+from noisewatch.kernel.numbers import integer_from, parse_khz
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.knobs import Knobs, read_knobs
 from noisewatch.kernel.snapshot.settings import Settings
@@ -37,11 +38,17 @@ class Hardware:
     sensors: Sensors
     power_limits: PowerLimits
     uncore: Uncore
+    driver_khz: Knobs  # of the target CPUs: the clock as their driver reads it off the hardware
 
 
 def bias_path(cpu: int) -> str:
     """The file with the CPU's energy performance bias."""
     return f"{CPUS}/cpu{cpu}/power/energy_perf_bias"
+
+
+def driver_clock_path(cpu: int) -> str:
+    """Return the file with the CPU's clock as its driver reads it; intel_pstate and amd-pstate-epp have none."""
+    return f"{own_folder(cpu)}/cpuinfo_cur_freq"
 
 
 def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Hardware:
@@ -55,6 +62,7 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
         sensors=read_sensors(reader, packages),
         power_limits=read_power_limits(reader, packages),
         uncore=read_uncore(reader, packages),
+        driver_khz=read_knobs(reader, dict.fromkeys(map(driver_clock_path, sorted(target)), parse_khz)),
     )
     return _without_package(hardware, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else hardware
 

@@ -38,6 +38,7 @@ FACTS = (
     Fact(r"/sys/devices/system/cpu/cpu\d/", (ABSENT, EMPTY), "no such CPU", ("energy-bias-not-performance",)),
     Fact(r"/sys/bus/pci/(devices/(0000:[\w:.]*/)?)?", (ABSENT, EMPTY), "no such device, as in a small machine"),
     Fact(r".*/intel_pstate/(\w+)?", FAULTS, "acpi-cpufreq sets the clock", ("clock-boosted-after-io", "clock-capped")),
+    Fact(r".*/cpuinfo_cur_freq", (ABSENT,), "a driver that does not read the clock", ("clock-capped",)),
     Fact(r".*/cgroup.controllers", (EMPTY,), "no controller is enabled for this group"),
     Fact(r".*/cgroup.events", (ABSENT,), "only the true root has none"),
     Fact(r"/sys/class/hwmon/hwmon\d/temp\d_label", (ABSENT,), "labels are optional, and the critical value is told"),

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, check, unknown
-from noisewatch.judgement.checks.frequency.cpufreq import clocks_of, why_no_clock
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
+from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks_of, why_no_clock
+from noisewatch.judgement.checks.frequency.power import BETTER_SUPPLY, supply_voltages
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.grading import hardware_without, judged_knob, turned, unread
+from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.grading import MICROBENCHMARK, hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, CpuFrequency
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import FrequencyCap, UncoreDomain, cap_path
+from noisewatch.kernel.snapshot.hardware import driver_clock_path
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.model.interval.slowed import slowed_between
+from noisewatch.patterns import regex
+from noisewatch.records import dataclass
 from noisewatch.units import describe_clock, describe_clocks
 
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 _ALL_PERCENT = 100
+_BUSY = 0.9  # of the sample: an idle CPU's current clock is not the one that it has under load
+_HELD = Limit(
+    key="fails",
+    name="clock under load, as a share of the one that cpufreq promises",
+    value=0.9,
+    unit="share",
+    reason="the measurement is within 2 %, and cores that are busy together may take a turbo step less",
+)
+# Their highest frequency is turbo's, which no driver promises.
+_WITH_TURBO = INTEL_DRIVERS | {"acpi-cpufreq", "amd-pstate", "amd-pstate-epp", "cppc_cpufreq", "powernow-k8"}
+_RISES_UNDER_LOAD = frozenset({"performance", "schedutil", "ondemand"})
+_SAVES_MOST = frozenset({"power", "255"})
+# cpuinfo_cur_freq: of the clock (Raspberry Pis ask their firmware); other drivers ask the CPU, which may be idle.
+_ASKS_THE_CLOCK = frozenset({"cpufreq-dt"})
+_BASE_IN_NAME = regex(r"@ (\d{1,2}\.\d{1,3})GHz")
+_BY_HAND = (
+    "find what asserts PROCHOT or limits the power: try another charger, dock and battery, read the BMC's log, reset "
+    "the embedded controller (power off, unplug, wait), update the firmware and look at its power settings"
+)
 
 
 @check(
@@ -30,14 +59,22 @@ _ALL_PERCENT = 100
     reads=(
         Knob.PSTATE_MAX_PERF,
         Knob.PSTATE_MIN_PERF,
-        f"{CPUS}/cpuN/cpufreq/{{bios_limit,scaling_available_frequencies}}",
+        f"{CPUS}/cpuN/cpufreq/{{bios_limit,scaling_available_frequencies,scaling_cur_freq,cpuinfo_cur_freq}}",
+        f"{MICROBENCHMARK}: chains of dependent multiplications",
     ),
+    limits=(_HELD,),
     why=(
         "Firmware and power daemons can cap the clock outside cpufreq's own limits and lift the cap again at any "
-        "time: results from before and after cannot be compared."
+        "time: results from before and after cannot be compared. A PROCHOT signal from outside the processor (of a "
+        "dock, a charger, a battery or a BMC) holds the clock far below its base, and neither cpufreq nor a counter of "
+        "throttling shows it: only a clock that is measured under load does."
     ),
-    remedy="Lift the cap: find the daemon, the charger or the firmware setting behind it.",
-    sources=(_PSTATE_DOC, "https://docs.kernel.org/admin-guide/pm/cpufreq.html"),
+    remedy="Lift the cap: find the daemon, the charger, the dock, the power limit or the firmware setting behind it.",
+    sources=(
+        _PSTATE_DOC,
+        "https://docs.kernel.org/admin-guide/pm/cpufreq.html",
+        "https://github.com/torvalds/linux/blob/v6.12/drivers/cpufreq/intel_pstate.c",
+    ),
     answered_by="effective-frequency-moves",
     is_hidden_from_guests=True,
 )
@@ -45,7 +82,7 @@ def clock_capped(case: Case) -> Answer:
     clocks = clocks_of(case)
     knobs, caps = case.snapshot.settings.knobs, case.snapshot.settings.caps
     most, least = knobs.integer(Knob.PSTATE_MAX_PERF), knobs.integer(Knob.PSTATE_MIN_PERF)
-    evidence = {
+    evidence: dict[str, object] = {
         "max_perf_pct": most,
         "min_perf_pct": least,
         "bios_limit_khz_by_cpu": {str(cpu): cap.limit_khz for cpu, cap in caps.items() if cpu in clocks},
@@ -59,6 +96,11 @@ def clock_capped(case: Case) -> Answer:
         lowest = min(khz for khz in capped.values() if khz is not None)
         said = f"firmware caps {name_cpus(capped)} at {describe_clock(lowest)}"
         return Answer(Status.FAIL, said, measured=lowest, unit="kHz", cpus=frozenset(capped), evidence=evidence)
+    readings = {cpu: _reading(case, clock) for cpu, clock in clocks.items()}
+    evidence["clock_khz_by_cpu"] = {str(cpu): [each.khz, each.promised_khz] for cpu, each in readings.items()}
+    held = {cpu: each for cpu, each in readings.items() if each.is_under_load and _is_held(case, each)}
+    if held:
+        return replace(_held_down(case, held), evidence=evidence)
     silent = [cpu for cpu, clock in clocks.items() if clock.driver is None]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_driver"))
@@ -73,7 +115,128 @@ def clock_capped(case: Case) -> Answer:
         return unknown(
             case.why_unknown(path) if known is None else f"{path}: {known} kHz, but no clock to compare it with"
         )
-    return Answer(Status.PASS, "the clock is not capped", evidence=evidence)
+    reasons = [reason for each in readings.values() if (reason := _why_doubtful(case, each)) is not None]
+    if reasons:
+        return replace(unknown(reasons[0]), evidence=evidence)
+    lowest_khz = min((each.khz for each in readings.values() if each.is_under_load and each.khz), default=None)
+    said = "no setting caps the clock; it was not measured under load"
+    if lowest_khz is not None:
+        said = f"the clock is not capped: {describe_clock(lowest_khz)} or more"
+    return Answer(Status.PASS, said, evidence=evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The clock of one CPU, and the lowest that cpufreq promises under load; None is unknown.
+
+    `is_under_load`: the clock was measured, or is that of a busy CPU, or does not depend on load; otherwise it is what
+    cpufreq shows of a CPU that may be idle, which is low unless the governor `holds_high`. `path` is the file that is
+    missing if the clock is unknown.
+    """
+
+    cpu: int
+    khz: float | None
+    promised_khz: float | None
+    is_under_load: bool
+    holds_high: bool
+    path: str
+
+
+def _reading(case: Case, clock: CpuFrequency) -> _Reading:
+    """Return the best reading of the CPU's clock.
+
+    What an idle CPU's scaling_cur_freq shows is no clock: from Linux 6.6 on intel_pstate and amd-pstate-epp show the
+    lowest allowed one (intel_pstate_set_policy sets policy->cur to policy->min, arch_freq_get_on_cpu falls back to it).
+    """
+    holds_high = clock.governor in ("performance", None)
+    promised_khz = _promised_khz(case, clock)
+    measured = {each.cpu: each.effective_khz for each in (case.calibrated.complete if case.calibrated else ())}
+    folder = f"{CPUS}/cpu{clock.cpu}/cpufreq"
+    if (khz := measured.get(clock.cpu)) is not None:
+        return _Reading(clock.cpu, khz, promised_khz, True, holds_high, f"{folder}/scaling_max_freq")
+    asked_path = driver_clock_path(clock.cpu)
+    asked_khz = case.snapshot.hardware.driver_khz.integer(asked_path)
+    is_there = asked_khz is not None or asked_path in case.snapshot.reason_by_path
+    if clock.driver in _ASKS_THE_CLOCK and holds_high and is_there:
+        return _Reading(clock.cpu, asked_khz, promised_khz, True, holds_high, asked_path)
+    is_busy = _was_busy(case, clock.cpu)
+    return _Reading(clock.cpu, clock.current_khz, promised_khz, is_busy, holds_high, f"{folder}/scaling_cur_freq")
+
+
+def _was_busy(case: Case, cpu: int) -> bool:
+    share = case.interval.busy_share(cpu) if case.interval is not None else None
+    return share is not None and share >= _BUSY
+
+
+def _promised_khz(case: Case, clock: CpuFrequency) -> float | None:
+    """Return the lowest clock that settings and base frequency promise a CPU under load; None is unknown."""
+    cap = case.snapshot.settings.caps.get(clock.cpu)
+    name = _BASE_IN_NAME.search(case.snapshot.platform.cpu_model or "")
+    table_khz = cap.highest_khz if cap is not None else None
+    base_khz = clock.base_khz or table_khz or (float(name[1]) * 1e6 if name is not None else None)
+    has_turbo = clock.driver in _WITH_TURBO and case.snapshot.frequency.turbo != "off"
+    highest_khz = base_khz or (None if has_turbo else clock.max_khz)
+    if None in (clock.governor, clock.driver, clock.min_khz, clock.max_khz) or highest_khz is None:
+        return None
+    most = case.snapshot.settings.knobs.integer(Knob.PSTATE_MAX_PERF)
+    if clock.driver in INTEL_DRIVERS and most is not None and clock.hardware_max_khz is not None:
+        highest_khz = min(highest_khz, clock.hardware_max_khz * most / _ALL_PERCENT)
+    saves = clock.governor == "powersave" and clock.energy_preference in _SAVES_MOST
+    rises = clock.governor in _RISES_UNDER_LOAD or (clock.driver in ACTIVE_DRIVERS and not saves)
+    return min((clock.max_khz if rises else clock.min_khz) or 0, highest_khz)
+
+
+def _is_held(case: Case, reading: _Reading) -> bool:
+    return bool(reading.khz and reading.promised_khz) and _share(reading) < case.bound(_HELD)
+
+
+def _share(reading: _Reading) -> float:
+    return (reading.khz or 0) / reading.promised_khz if reading.promised_khz else math.inf
+
+
+def _why_doubtful(case: Case, reading: _Reading) -> str | None:
+    """Return why the clock may be held down for all that is known, or None."""
+    if not reading.is_under_load and not reading.holds_high:
+        return None  # a governor that lowers an idle CPU's clock, of which another check warns
+    if reading.khz is None:
+        return case.why_unknown(reading.path)
+    clock = describe_clock(reading.khz)
+    if reading.promised_khz is None:
+        return f"CPU {reading.cpu} runs at {clock}, and no base frequency is exported to compare it with"
+    if not _is_held(case, reading):
+        return None
+    promised = describe_clock(reading.promised_khz)
+    return f"CPU {reading.cpu} shows {clock} of {promised}: idle, or held down; a calibration measures it"
+
+
+def _held_down(case: Case, held: Mapping[int, _Reading]) -> Answer:
+    worst = min(held.values(), key=_share)
+    verb = "runs" if len(held) == 1 else "run"
+    by, fix = _holder(case)
+    said = (
+        f"{name_cpus(held)} {verb} at {describe_clock(worst.khz)}, {_share(worst):.0%} of the "
+        f"{describe_clock(worst.promised_khz)} that cpufreq promises: {by}"
+    )
+    return Answer(
+        Status.FAIL,
+        said,
+        measured=_share(worst),
+        limit=case.bound(_HELD),
+        unit=_HELD.unit,
+        cpus=frozenset(held),
+        limit_role=MINIMUM,
+        fix=fix,
+    )
+
+
+def _holder(case: Case) -> tuple[str, Fix | None]:
+    """Return what is known to hold the clock down, and what to do about it where no other check says so."""
+    if any(voltage.is_low or voltage.was_low for voltage in supply_voltages(case)):
+        return "the firmware lowers it for under-voltage", BETTER_SUPPLY
+    by = sorted({slowed.by for interval in case.intervals for slowed in slowed_between(interval) if slowed.times})
+    if by:
+        return f"the processor was slowed by {' and '.join(by)} meanwhile", None
+    return "something outside the kernel holds it down", Fix(lasting=(ByHand(_BY_HAND),), needs_root=False)
 
 
 def _is_silent(case: Case, knob: Knob) -> bool:

@@ -6,7 +6,7 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
 from tests.written.quiet.frequency import UNCORE
-from tests.written.quiet_machine import CPUS, process
+from tests.written.quiet_machine import CPUS, process, stat_file
 
 _CPU2, _CPU3 = f"{CPUS}/cpu2/cpufreq", f"{CPUS}/cpu3/cpufreq"
 _PREFERENCE, _BIAS = "energy_performance_preference", "power/energy_perf_bias"
@@ -71,6 +71,59 @@ _NO_LIMIT = (f"{_CPU2}/bios_limit", f"{_CPU3}/bios_limit")
 _PINNED = ("bios_limit", "scaling_min_freq", "scaling_max_freq")
 _NO_TABLE = tuple(f"{folder}/scaling_available_frequencies" for folder in (_CPU2, _CPU3))
 _POWERSAVE = {f"{folder}/scaling_governor": "powersave\n" for folder in (_CPU2, _CPU3)}
+_FASTER = {
+    f"{folder}/{name}": "6000000\n"
+    for folder in (_CPU2, _CPU3)
+    for name in ("base_frequency", "scaling_max_freq", "cpuinfo_max_freq")
+}
+_CPU1 = f"{CPUS}/cpu1/cpufreq"
+_SLOW, _ASKED_SLOW = {f"{_CPU1}/scaling_cur_freq": "1200000\n"}, {f"{_CPU1}/cpuinfo_cur_freq": "1200000\n"}
+_BY_CLOCK = {f"{_CPU1}/scaling_driver": "cpufreq-dt\n"}
+_ONE = frozenset({1})  # which the calibration does not measure
+_HELD = [
+    Example(
+        *("clock-capped", "fail", _INTEL | _FASTER, "CPUs 2-3 run at 3 GHz, 50% of the 6 GHz that cpufreq promises"),
+        cpus={2, 3},
+    ),
+    Example("clock-capped", "fail", _LAPTOP | _FASTER, "something outside the kernel holds it down"),
+    Example(
+        *("clock-capped", "fail", _INTEL | _FASTER, "slowed by heat meanwhile"),
+        loaded={f"{CPUS}/cpu3/thermal_throttle/core_throttle_count": "13\n"},
+    ),
+    Example("clock-capped", "pass", _FASTER | _POWERSAVE, "not capped: 3 GHz or more"),
+    Example(
+        *("clock-capped", "pass", _INTEL | _FASTER | _POWERSAVE | {f"{_CPU2}/{_PREFERENCE}": "power\n"}, "3 GHz"),
+        target=frozenset({2}),
+    ),
+    Example("clock-capped", "pass", {f"{_CPU3}/scaling_cur_freq": "1200000\n"}, "not capped: 3 GHz or more"),
+    Example(
+        *(
+            "clock-capped",
+            "unknown",
+            _INTEL | {"/proc/cpuinfo": "processor : 0\nflags : fpu\n", f"{CPUS}/cpufreq/boost": "1\n"},
+        ),
+        named="no base frequency is exported",
+        gone=_NO_TABLE,
+    ),
+    Example("clock-capped", "unknown", _SLOW, "CPU 1 shows 1.2 GHz of 3 GHz: idle, or held down", target=_ONE),
+    Example(
+        *("clock-capped", "fail", _SLOW, "CPU 1 runs at 1.2 GHz, 40% of"),
+        after={"/proc/stat": stat_file({1: 290}, 300)},
+        target=_ONE,
+    ),
+    Example("clock-capped", "pass", _ASKED_SLOW, "was not measured", target=_ONE),
+    Example(
+        *("clock-capped", "fail", _ASKED_SLOW | _BY_CLOCK, "CPU 1 runs at 1.2 GHz"),
+        target=_ONE,
+    ),
+    Example(
+        *("clock-capped", "unknown", _BY_CLOCK | {f"{_CPU1}/cpuinfo_cur_freq": "?\n"}, "cpuinfo_cur_freq"),
+        target=_ONE,
+    ),
+    Example("clock-capped", "unknown", gone=(f"{_CPU1}/scaling_cur_freq",), named="scaling_cur_freq", target=_ONE),
+    Example("clock-capped", "pass", {}, "was not measured", target=_ONE),
+    Example("clock-capped", "pass", _SLOW | {f"{_CPU1}/scaling_governor": "schedutil\n"}, target=_ONE),
+]
 _CAPS = [
     Example("clock-capped", "fail", {Knob.PSTATE_MAX_PERF: "70\n", **_INTEL}, "70 %", cpus={2, 3}),
     Example("clock-capped", "pass", {Knob.PSTATE_MAX_PERF: "70\n", Knob.PSTATE_MIN_PERF: "70\n"}),
@@ -95,6 +148,7 @@ _CAPS = [
         gone=_NO_TABLE,
     ),
     Example("clock-capped", "unknown", gone=(_CPU2,)),
+    *_HELD,
     Example(
         "clock-boosted-after-io",
         "fail",
