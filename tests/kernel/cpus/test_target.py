@@ -102,7 +102,7 @@ def test_where_no_list_names_the_cpus_that_the_scheduler_gives_these_are_the_tar
 
 def test_the_target_says_that_a_container_numbers_cpus_otherwise() -> None:
     online = Online(frozenset({0, 1}), None, None, renumbered="lxcfs renumbers")
-    isolation = Isolation(frozenset(), Partitions(frozenset()), None, None, None)
+    isolation = replace(_NOBODY, boot=frozenset())
     target = choose_target(frozenset({1}), isolation, online, None, {})
     assert target.chosen_by == "as requested; lxcfs renumbers"
 
