@@ -44,7 +44,8 @@ _HYPERVISOR_BY_NAME = {
     ),
     **dict.fromkeys(("Alibaba Cloud", "DigitalOcean", "Hetzner", "Tencent Cloud", "UpCloud"), "kvm"),
 }
-_METAL_PRODUCT = regex(r"\.metal(?:-|$)|Surface")  # of vendors that also make virtual machines
+_METAL_PRODUCT = regex(r"\.metal(?:-|$)|Surface")
+_ALSO_MAKE_METAL = ("Amazon EC2", "Microsoft Corporation")
 _NAMES_A_GUEST = regex(r"virtual|hypervisor|\bkvm\b|\bvm\b|\bhvm\b|\bLPAR\b", re.IGNORECASE)
 _MAKERS = (  # of machines alone, so that their name in the firmware means one
     *("ASRock", "ASUS", "AZW", "Acer", "Advantech", "Ampere", "Biostar", "BIOSTAR", "Bull", "Cavium", "Cisco", "Clevo"),
@@ -72,11 +73,9 @@ class Firmware:
     @property
     def hypervisor(self) -> tuple[str, str] | None:
         """The hypervisor that one of the names stands for, and that name."""
-        if self.is_of_metal:
-            return None
         names = (self.vendor, self.product, self.board_vendor, self.bios_vendor, self.board, self.version)
         for name in (*names, self.chassis_vendor):
-            if name is not None and not self._is_chromebook(name):
+            if name is not None and not self._is_chromebook(name) and not self._is_maker_of_metal(name):
                 for start, hypervisor in _HYPERVISOR_BY_NAME.items():
                     if name.startswith(start):
                         return hypervisor, name
@@ -95,6 +94,9 @@ class Firmware:
         if self.product is None or self.hypervisor is not None or (maker is None and not self.is_of_metal):
             return None
         return f"{maker or self.vendor or ''} {self.product}".strip()
+
+    def _is_maker_of_metal(self, name: str) -> bool:
+        return self.is_of_metal and name.startswith(_ALSO_MAKE_METAL)
 
     def _is_chromebook(self, name: str) -> bool:
         """Google's laptops bear its name as its virtual machines do; their firmware is coreboot."""

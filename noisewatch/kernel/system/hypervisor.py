@@ -6,6 +6,7 @@
     /sys/hypervisor/type, /proc/xen/capabilities  xen, control_d                   (dom0)
     /sys/devices/system/clocksource/clocksource0/available_clocksource             tsc kvm-clock
     /sys/bus/pci/devices/*/{vendor,subsystem_vendor}   0x80ee
+    /proc/bus/pci/devices                         0010  80eebeef  12 …      (place, vendor and device)
     /proc/device-tree/{hypervisor/compatible,compatible}   linux,kvm; linux,dummy-virt
     /proc/sysinfo                                 VM00 Control Program: KVM/Linux  (s390)
     /proc/sys/kernel/osrelease                    5.15.90.1-microsoft-standard-WSL2, 4.4.0-19041-Microsoft (WSL 1),
@@ -13,9 +14,18 @@
     /proc/sys/kernel/version                      #1 SMP Sun Jan 10 15:06:54 PST 2016  (any gVisor)
 
 A hypervisor may hide each of these signs (VirtualBox before 5, Xen's paravirtual guests and `qemu -cpu …,-hypervisor`
-do not set the flag), so that the absence of all of them proves nothing. Bare metal is what says so itself: firmware
-that names a machine and a maker of machines, or, on x86, a kernel that sets the processor's own clock frequencies,
-which guests without the flag are not given; and on POWER the platform without a hypervisor. A sign outranks these.
+do not set the flag), so that the absence of all of them proves nothing. No single reading proves bare metal either:
+
+- firmware that names a machine and a maker of machines, on x86 beside processors without the flag;
+- a cpufreq driver that sets the processor's own frequencies, beside PCI devices none of which is virtual. Guests
+  without the flag can have such a driver too: intel_pstate starts by the processor's model and its registers, which
+  VirtualBox passes through (drivers/cpufreq/intel_pstate.c);
+- on POWER the platform without a hypervisor.
+
+A sign outranks all of these. lscpu looks for the vendors of PCI devices in /proc/bus/pci/devices as well (util-linux,
+sys-utils/lscpu-virt.c). Only vendors without physical devices are signs: Amazon's (0x1d0f) are in its *.metal
+machines, Red Hat's virtio (0x1af4) on cards for bare metal, and Microsoft (0x1414) lends its number to the devices of
+a Surface (as the subsystem's vendor), but makes no card that is sold.
 
 WSL is recognized by the release, as systemd does (src/basic/virt.c); WSL 1 has no kernel of Linux at all. gVisor's
 kernel is a program on the host, and has said the same build since 2018; the release was 4.4 or 4.4.0 before 2026
@@ -25,13 +35,13 @@ kernel is a program on the host, and has said the same build since 2018; the rel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.cpuinfo import Flags, flags_of, is_another_architecture, value_of
 from noisewatch.kernel.frequency.cpufreq import read_any_driver
-from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
+from noisewatch.kernel.numbers import lines_of, parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.clock import AVAILABLE
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, Firmware
@@ -43,10 +53,11 @@ from noisewatch.text import clean
 NONE, WSL, GVISOR = "none", "wsl", "gvisor"
 XEN_TYPE = "/sys/hypervisor/type"
 PCI = "/sys/bus/pci/devices"
+PCI_TABLE = "/proc/bus/pci/devices"
 _DOM0 = "/proc/xen/capabilities"
 _TREE = "/proc/device-tree"
 _SYSINFO = "/proc/sysinfo"
-_PLACES = (DMI, XEN_TYPE, PCI, _DOM0, _TREE, _SYSINFO, AVAILABLE)
+_PLACES = (DMI, XEN_TYPE, PCI, PCI_TABLE, _DOM0, _TREE, _SYSINFO, AVAILABLE)
 _HYPERVISOR_BY_CLOCK = {"kvm-clock": "kvm", "hyperv_clocksource": "microsoft", "xen": "xen"}
 _HYPERVISOR_BY_PCI_VENDOR = {  # of devices that no machine has, https://pci-ids.ucw.cz
     "0x80ee": "virtualbox",
@@ -58,11 +69,13 @@ _HYPERVISOR_BY_PCI_VENDOR = {  # of devices that no machine has, https://pci-ids
     "0x1ab8": "parallels",
     "0xfb5d": "bhyve",
 }
+_MICROSOFT = "0x1414"
 _VIRTIO = "0x1af4"  # also of cards that pretend to be virtio devices, as some clouds have in their bare metal
 _WSL_RELEASE = regex(r"microsoft|wsl", re.IGNORECASE)
 _GVISOR_BUILD = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
 _HYPERVISOR_BY_TREE = {"kvm": "kvm", "xen": "xen", "vmware": "vmware", "gunyah": "gunyah"}
 _GUEST_BOARDS = regex(r"dummy-virt|virtio|qemu|xen|jailhouse", re.IGNORECASE)
+_PCI_ROW = regex(r"[0-9a-f]{4,6}\t([0-9a-f]{4})[0-9a-f]{4}\t.*", re.ASCII)
 _GUEST_PROCESSORS = regex(r"QEMU|KVM|User Mode Linux")
 _PROCESSORS_OWN_DRIVERS = regex(r"intel_pstate|intel_cpufreq|amd[-_]pstate\S*|acpi-cpufreq|pcc-cpufreq|powernow-k8")
 
@@ -79,23 +92,31 @@ class Hypervisor:
 
 
 def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> Hypervisor:
-    """The hypervisor by its first sign, or the machine that tells of itself."""
+    """Return the hypervisor by its first sign, `none` for bare metal that is proven, or why neither is known."""
     flags = flags_of(cpuinfo)
-    signs = [*_signs(reader, cpuinfo, firmware, flags)]
-    has_virtio = _VIRTIO in _pci_vendors(reader)
-    metal = _metal(reader, cpuinfo, firmware, is_x86=bool(flags))
+    path_by_vendor = _pci_vendors(reader)
+    signs = [*_signs(reader, cpuinfo, firmware, flags, path_by_vendor)]
     named = next((sign for sign in signs if sign.name != UNIDENTIFIED), None)
     if signs:
         return named or signs[0]
-    if has_virtio and metal is None:
-        return Hypervisor(UNIDENTIFIED, f"{PCI}: virtio devices")
-    doubt = _doubt(reader, cpuinfo, flags) or (f"{metal}, but virtio devices in {PCI}" if has_virtio else None)
-    if metal is not None and doubt is None:
+    metal, virtio = _metal(cpuinfo, firmware), path_by_vendor.get(_VIRTIO)
+    if metal is None and virtio is not None:
+        return Hypervisor(UNIDENTIFIED, f"{virtio}: virtio devices")
+    driver = _own_driver(reader) if flags and metal is None else None
+    if driver is not None and path_by_vendor:
+        metal = f"cpufreq: {driver} sets the processor's own frequencies, and no PCI device is virtual"
+    doubt = _doubt(reader, cpuinfo, flags)
+    if metal is not None and virtio is None and doubt is None:
         return Hypervisor(NONE, metal)
-    return Hypervisor(None, doubt or "no hypervisor is visible, but nothing proves that there is none")
+    if doubt is None and metal is not None:
+        doubt = f"{metal}, but virtio devices in {virtio}"
+    alone = f": guests may have {driver}, too, and no PCI device is listed" if driver is not None else ""
+    return Hypervisor(None, doubt or f"no hypervisor is visible, but nothing proves that there is none{alone}")
 
 
-def _signs(reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags) -> Iterator[Hypervisor]:
+def _signs(
+    reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags, path_by_vendor: Mapping[str, str]
+) -> Iterator[Hypervisor]:
     yield from _kernel_signs(reader)  # first: WSL is a guest of Hyper-V too
     if firmware.hypervisor is not None:
         name, said = firmware.hypervisor
@@ -105,10 +126,9 @@ def _signs(reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags
         for start, hypervisor in _HYPERVISOR_BY_CLOCK.items():
             if name.startswith(start):
                 yield Hypervisor(hypervisor, f"{AVAILABLE}: {clean(name)}")
-    vendors = _pci_vendors(reader)
     for vendor, hypervisor in _HYPERVISOR_BY_PCI_VENDOR.items():
-        if vendor in vendors:
-            yield Hypervisor(hypervisor, f"{PCI}: a device of vendor {vendor}")
+        if vendor in path_by_vendor:
+            yield Hypervisor(hypervisor, f"{path_by_vendor[vendor]}: a device of vendor {vendor}")
     yield from _tree_signs(reader)
     yield from _sysinfo_signs(reader)
     yield from _cpuinfo_signs(cpuinfo, flags)
@@ -137,12 +157,20 @@ def _xen_signs(reader: Reader) -> Iterator[Hypervisor]:
         yield Hypervisor("xen", _DOM0)
 
 
-def _pci_vendors(reader: Reader) -> frozenset[str]:
-    """Who made the devices, or, as QEMU does with its copies of Intel's, lent them to a machine."""
-    devices = reader.names_or_none(PCI, expected=False) or []
-    paths = (f"{PCI}/{device}/{name}" for device in devices for name in ("vendor", "subsystem_vendor"))
-    vendors = {reader.parsed(path, _parse_vendor, expected=False) for path in paths}
-    return frozenset(vendor for vendor in vendors if vendor is not None)
+def _pci_vendors(reader: Reader) -> Mapping[str, str]:
+    """Return the vendors of all PCI devices, with a path that lists each.
+
+    QEMU names itself as the subsystem's vendor of its copies of Intel's devices.
+    """
+    path_by_vendor: dict[str, str] = {}
+    for device in reader.names_or_none(PCI, expected=False) or []:
+        for name in ("vendor", "subsystem_vendor"):
+            vendor = reader.parsed(f"{PCI}/{device}/{name}", _parse_vendor, expected=False)
+            if vendor is not None and (vendor, name) != (_MICROSOFT, "subsystem_vendor"):
+                path_by_vendor.setdefault(vendor, PCI)
+    for vendor in reader.parsed(PCI_TABLE, _parse_pci_table, expected=False) or ():
+        path_by_vendor.setdefault(vendor, PCI_TABLE)
+    return path_by_vendor
 
 
 def _tree_signs(reader: Reader) -> Iterator[Hypervisor]:
@@ -169,6 +197,15 @@ def _parse_vendor(text: str) -> str:
     return stripped
 
 
+def _parse_pci_table(text: str) -> frozenset[str]:
+    """Return the vendors in a table with a row for each device, as drivers/pci/proc.c prints it. Raise Malformed."""
+    rows = [(line, _PCI_ROW.fullmatch(line)) for line in lines_of(text)]
+    damaged = next((line for line, match in rows if match is None), None)
+    if damaged is not None or not text.endswith("\n"):
+        raise Malformed("place, vendor and device", damaged or rows[-1][0])
+    return frozenset(f"0x{match[1]}" for _, match in rows if match is not None)
+
+
 def _parse_boards(text: str) -> list[str]:
     boards = [board for board in text.split("\0") if board.strip()]
     if not boards:
@@ -187,9 +224,10 @@ def _sysinfo_signs(reader: Reader) -> Iterator[Hypervisor]:
 
 
 def _cpuinfo_signs(cpuinfo: str | None, flags: Flags) -> Iterator[Hypervisor]:
-    if value_of(cpuinfo, "platform") == "pSeries":
-        is_qemu = any("qemu" in (value_of(cpuinfo, key) or "") for key in ("machine", "model"))
-        yield Hypervisor("qemu" if is_qemu else "powervm", f"{CPUINFO}: platform pSeries")
+    platform = value_of(cpuinfo, "platform")
+    is_qemu = any("qemu" in (value_of(cpuinfo, key) or "") for key in ("machine", "model"))
+    if platform == "pSeries" or is_qemu:
+        yield Hypervisor("qemu" if is_qemu else "powervm", f"{CPUINFO}: platform {platform}")
     if any(own is not None and "hypervisor" in own for own in flags):
         yield Hypervisor(UNIDENTIFIED, f"{CPUINFO}: the flag `hypervisor`")
     names = (value_of(cpuinfo, key) for key in ("model name", "vendor_id", "cpu model", "cpu"))
@@ -199,16 +237,16 @@ def _cpuinfo_signs(cpuinfo: str | None, flags: Flags) -> Iterator[Hypervisor]:
         yield Hypervisor("uml" if is_uml else "qemu" if "QEMU" in said else "kvm", f"{CPUINFO}: {said}")
 
 
-def _metal(reader: Reader, cpuinfo: str | None, firmware: Firmware, is_x86: bool) -> str | None:
-    """What says that this is bare metal."""
+def _metal(cpuinfo: str | None, firmware: Firmware) -> str | None:
+    """Return what names this machine as bare metal by itself."""
     if firmware.metal is not None:
         return f"{DMI}: {firmware.metal}"
-    if value_of(cpuinfo, "platform") == "PowerNV":
-        return f"{CPUINFO}: platform PowerNV"
-    driver = read_any_driver(reader) if is_x86 else None
-    if driver is not None and _PROCESSORS_OWN_DRIVERS.fullmatch(driver):
-        return f"cpufreq: {driver} sets the processor's own frequencies"
-    return None
+    return f"{CPUINFO}: platform PowerNV" if value_of(cpuinfo, "platform") == "PowerNV" else None
+
+
+def _own_driver(reader: Reader) -> str | None:
+    driver = read_any_driver(reader)
+    return driver if driver is not None and _PROCESSORS_OWN_DRIVERS.fullmatch(driver) else None
 
 
 def _doubt(reader: Reader, cpuinfo: str | None, flags: Flags) -> str | None:

@@ -9,7 +9,7 @@ from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.frequency.cpufreq import POLICIES
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
-from noisewatch.kernel.system.hypervisor import NONE, PCI, Hypervisor, read_hypervisor
+from noisewatch.kernel.system.hypervisor import NONE, PCI, PCI_TABLE, Hypervisor, read_hypervisor
 from noisewatch.kernel.system.release import BUILD, RELEASE
 from tests.written import BARE, Files, WrittenMachine, without
 
@@ -18,6 +18,7 @@ _X86 = "processor\t: 0\nmodel name\t: A Processor\nflags\t\t: fpu tsc\n"
 _ARM = "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
 _DELL = {f"{DMI}/sys_vendor": "Dell Inc.\n", f"{DMI}/product_name": "PowerEdge R640\n"}
 _ACPI = {f"{POLICIES}/policy0/scaling_driver": "acpi-cpufreq\n"}
+_HOST_BRIDGE = "0000\t80861237\t0\t               0\t               0\n"
 _METAL = {CPUINFO: _X86} | _DELL | _ACPI
 
 
@@ -72,6 +73,9 @@ def test_a_processor_without_the_flag_proves_nothing() -> None:
         (_pci("0x5853"), "xen"),
         (_pci("0x1b36"), "qemu"),
         (_pci("0x1234"), "qemu"),
+        ({PCI_TABLE: _HOST_BRIDGE + "0010\t80eebeef\t12\t        e0000008\t        \tvboxvideo\n"}, "virtualbox"),
+        ({PCI_TABLE: _HOST_BRIDGE + "0078\t15ad0405\t10\t        1071\t \n"}, "vmware"),
+        ({PCI_TABLE: _HOST_BRIDGE + "0040\t14145353\tb\t        f8000008\t \n"}, "microsoft"),
         ({"/proc/device-tree/hypervisor/compatible": "xen,xen-4.17\0xen,xen\0"}, "xen"),
         ({"/proc/device-tree/hypervisor/compatible": "acme,visor\0"}, UNIDENTIFIED),
         ({"/proc/device-tree/compatible": "linux,dummy-virt\0"}, UNIDENTIFIED),
@@ -87,6 +91,10 @@ def test_a_processor_without_the_flag_proves_nothing() -> None:
         ),
         (
             {CPUINFO: "processor : 0\ncpu : POWER9\n\nplatform : pSeries\nmodel : IBM pSeries (emulated by qemu)\n"},
+            "qemu",
+        ),
+        (
+            {CPUINFO: "processor : 0\ncpu : POWER9\n\nplatform : PowerNV\nmachine : PowerNV (emulated by qemu)\n"},
             "qemu",
         ),
         ({CPUINFO: _X86.replace("A Processor", "QEMU Virtual CPU version 2.5+")}, "qemu"),
@@ -112,8 +120,11 @@ def test_one_sign_outranks_all_that_speaks_of_bare_metal(sign: Files, hypervisor
         {CPUINFO: _X86, f"{DMI}/bios_vendor": "Dell Inc.\n", f"{DMI}/product_name": "PowerEdge R640\n"},
         {CPUINFO: _X86, f"{DMI}/sys_vendor": "Amazon EC2\n", f"{DMI}/product_name": "m5.metal\n"},
         {CPUINFO: _X86, f"{DMI}/sys_vendor": "Amazon EC2\n", f"{DMI}/product_name": "i7i.metal-24xl\n"},
-        {CPUINFO: _X86} | _ACPI,
-        {CPUINFO: _X86, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver": "intel_pstate\n"},
+        {CPUINFO: _X86, PCI_TABLE: _HOST_BRIDGE} | _ACPI,
+        {CPUINFO: _X86, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver": "intel_pstate\n"} | _pci("0x10de"),
+        {CPUINFO: _X86, PCI_TABLE: "0028\t1d0f0053\t0\t\n"} | _ACPI,
+        {CPUINFO: _X86, f"{DMI}/sys_vendor": "Microsoft Corporation\n", f"{DMI}/product_name": "Surface Book\n"}
+        | _pci("0x1414", "subsystem_vendor"),
         {CPUINFO: _ARM, f"{DMI}/sys_vendor": "Ampere(R)\n", f"{DMI}/product_name": "Mt. Jade\n"},
         {CPUINFO: "processor : 0\ncpu : POWER9\n\nplatform : PowerNV\nfirmware : OPAL\n"},
     ],
@@ -128,11 +139,14 @@ def test_bare_metal_says_so_itself(files: Files) -> None:
     [
         {CPUINFO: _X86, f"{DMI}/sys_vendor": "Dell Inc.\n"},
         {CPUINFO: _X86, f"{DMI}/sys_vendor": "A Small Cloud\n", f"{DMI}/product_name": "Instance\n"},
-        {CPUINFO: _ARM} | _ACPI,
+        {CPUINFO: _ARM, PCI_TABLE: _HOST_BRIDGE} | _ACPI,
+        {CPUINFO: _X86} | _ACPI,
+        {CPUINFO: _X86, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver": "intel_pstate\n"},
         {CPUINFO: _X86, f"{POLICIES}/policy0/scaling_driver": "virtual-cpufreq\n"},
         {CPUINFO: _X86.replace("flags\t\t: fpu tsc\n", "flags\t\t: fpu ts")} | _DELL,
         {CPUINFO: _X86 + "\nprocessor\t: 1\nmodel name\t: A Processor\n"} | _DELL,
         _DELL | _ACPI,
+        _METAL | {PCI_TABLE: "0018\t1af41000\tb\t\n"},
         _METAL | _pci("0x1af4"),
         _METAL | _pci("0x1af4", "subsystem_vendor"),
     ],
@@ -164,6 +178,10 @@ def test_a_place_that_cannot_be_read_may_hold_a_sign(path: str) -> None:
         (f"{PCI}/0000:00:1f.0/vendor", "\0\0\0\0\0\0\0"),
         (f"{PCI}/0000:00:1f.0/vendor", "0x80\n"),
         (f"{PCI}/0000:00:1f.0/subsystem_vendor", "x80ee\n"),
+        (PCI_TABLE, "0000\t8086\n"),
+        (PCI_TABLE, _HOST_BRIDGE[:9]),
+        (PCI_TABLE, _HOST_BRIDGE[:20]),
+        (PCI_TABLE, "\0\0\0\0"),
         (_CLOCKS, "\n"),
         (_CLOCKS, "\0\0\0\0"),
         (_CLOCKS, "tsc kv\0-clock\n"),
@@ -190,7 +208,13 @@ def test_less_evidence_never_makes_a_guest_bare_metal() -> None:
     assert {_named(without(guest, path)) for path in guest} <= {"kvm", "qemu", UNIDENTIFIED}
 
 
+@pytest.mark.parametrize("product", ["m5.metal", "Surface Pro 4"])
+def test_a_name_of_a_hypervisor_outranks_a_product_that_is_hardware(product: str) -> None:
+    names = {f"{DMI}/product_name": f"{product}\n", f"{DMI}/bios_vendor": "innotek GmbH\n"}
+    assert _named({CPUINFO: _X86} | names) == "virtualbox"
+
+
 def test_a_chromebook_is_no_virtual_machine_of_googles() -> None:
     names = {"sys_vendor": "Google", "product_name": "Eve", "bios_vendor": "coreboot"}
     files = {f"{DMI}/{name}": f"{text}\n" for name, text in names.items()}
-    assert _named({CPUINFO: _X86} | files | _ACPI) == NONE
+    assert _named({CPUINFO: _X86, PCI_TABLE: _HOST_BRIDGE} | files | _ACPI) == NONE

@@ -8,6 +8,7 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.clock import OFFSETS
 from noisewatch.kernel.system.clock import QUESTION as CLOCK_RATE
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
+from noisewatch.kernel.system.hypervisor import PCI_TABLE
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.kernel.system.reference_clock import QUESTION as COMPARISON
@@ -69,6 +70,7 @@ def _hardware(seconds: float) -> dict[str, str]:
         f"{PORT_SERVICES}/{PORT}:pcie001/uevent": "",
         f"{PORT_SERVICES}/{PORT}:pcie002/uevent": "",
         f"{DEVICES}/{PORT}/{PORT_TOTAL}": "17\n",
+        PCI_TABLE: "0000\t8086191f\t0\t\t\n00e0\t8086a110\t7a\t\tpcieport\n",
         "/proc/uptime": f"{34_521.77 + seconds:.2f} 66120.03\n",
         "/etc/default/grub": 'GRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX_DEFAULT="quiet nohz_full=2-3"\n',
     }

@@ -11,7 +11,7 @@ from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.system.hypervisor import GVISOR, NAMED_GUESTS, PCI, WSL
+from noisewatch.kernel.system.hypervisor import GVISOR, NAMED_GUESTS, PCI, PCI_TABLE, WSL
 from noisewatch.kernel.system.platform import DMI, NONE
 from noisewatch.kernel.system.release import BUILD, RELEASE
 from noisewatch.kernel.tasks.own_process import NAMESPACE, STATUS
@@ -39,7 +39,7 @@ _BY_HAND = {  # what the user can set outside of a guest
     reads=(
         "/proc/cpuinfo",
         f"{DMI}/{{sys_vendor,product_name,product_version,bios_vendor,board_vendor,board_name,chassis_vendor}}",
-        f"{PCI}/*/{{vendor,subsystem_vendor}}",
+        f"{PCI}/*/{{vendor,subsystem_vendor}}, {PCI_TABLE}",
         "/sys/hypervisor/type, /proc/xen/capabilities, /proc/device-tree, /proc/sysinfo",
         f"{RELEASE}, {BUILD}",
     ),
@@ -54,6 +54,7 @@ _BY_HAND = {  # what the user can set outside of a guest
         "https://man7.org/linux/man-pages/man1/virt-what.1.html",
         "https://learn.microsoft.com/en-us/windows/wsl/wsl-config",
         "https://gvisor.dev/docs/user_guide/compatibility/linux/amd64/",
+        "https://github.com/util-linux/util-linux/blob/master/sys-utils/lscpu-virt.c",
     ),
 )
 def virtual_machine(case: Case) -> Answer:

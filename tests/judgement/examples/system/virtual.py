@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.hypervisor import PCI_TABLE
 from noisewatch.kernel.system.platform import DMI
 from noisewatch.kernel.system.release import BUILD, RELEASE
 from noisewatch.kernel.tasks.own_process import NAMESPACE, STATUS
@@ -55,6 +56,9 @@ _VIRTUAL_MACHINE = [
     Example("virtual-machine", "pass", _release("4.4.0-19041-Microsoft"), "WSL", rules=_SHARED),
     Example("virtual-machine", "warn", _release("4.19.0-gvisor"), "gVisor"),
     Example("virtual-machine", "warn", {BUILD: "#1 SMP Sun Jan 10 15:06:54 PST 2016\n"}, "gVisor"),
+    Example("virtual-machine", "warn", {PCI_TABLE: "0020\t80eecafe\t14\t\tvboxguest\n"}, "virtualbox"),
+    Example("virtual-machine", "unknown", {}, "no PCI device is listed", gone=(PCI_TABLE,)),
+    Example("virtual-machine", "unknown", {PCI_TABLE: "rubbish\n"}, PCI_TABLE),
     Example("virtual-machine", "unknown", _ARM),
     Example("virtual-machine", "unknown", gone=("/proc/cpuinfo",)),
 ]
