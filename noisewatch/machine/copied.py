@@ -12,6 +12,9 @@ from noisewatch.errors import NO_SUCH_FILE, Unreadable, UsageError
 from noisewatch.machine import Json, T, not_at_hand
 from noisewatch.machine.live import reason_of
 from noisewatch.machine.reading.kept_files import read_file
+from noisewatch.patterns import regex
+
+_CLASS = regex(r"/sys/class/[^/]+")  # it holds nothing but links, which many ways to copy leave out
 
 
 class CopiedTree:
@@ -41,7 +44,10 @@ class CopiedTree:
         return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
-        return self._checked(path, lambda path: sorted(os.listdir(self._folder(path))))
+        names = self._checked(path, lambda path: sorted(os.listdir(self._folder(path))))
+        if not names and _CLASS.fullmatch(path):
+            raise Unreadable(path, "empty, as if its links were not copied")
+        return names
 
     def mode(self, path: str) -> int:
         return self._checked(path, lambda path: stat.S_IMODE(self._place(path)[1]))

@@ -2,6 +2,7 @@
 
     /sys/class/power_supply/AC/{type,online}          Mains, 1
     /sys/class/power_supply/BAT0/{type,status,scope}  Battery, Discharging   (scope Device: a mouse's battery)
+    /sys/bus/acpi/devices/PNP0C0A:00/status           31                     (a battery of ACPI; 0: not there)
 
 https://docs.kernel.org/power/power_supply_class.html
 """
@@ -11,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Set
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.kernel.numbers import parse_word
+from noisewatch.kernel.numbers import parse_count, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/power_supply"
 NO_SUPPLY = "none"
+_ACPI = "/sys/bus/acpi/devices"
+_BATTERY = regex(r"PNP0C0A:|ACPI0001:")
 _STATES = ("Unknown", "Charging", "Discharging", "Not charging", "Full")
 _KINDS = ("Unknown", "Battery", "UPS", "Mains", "Wireless", "BrickID")  # and what begins with USB
 _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
@@ -27,7 +31,7 @@ class MainsPower:
     """True or False, `none` for a machine without power supplies that tell, None for unknown."""
 
     is_on: bool | str | None
-    said_by: str | None = None  # the file
+    said_by: str | None = None  # the file, or a battery without a supply
 
 
 def read_mains_power(reader: Reader) -> MainsPower:
@@ -35,9 +39,12 @@ def read_mains_power(reader: Reader) -> MainsPower:
     try:
         names = reader.names(FOLDER)
     except Absent:
-        return MainsPower(NO_SUPPLY)
+        names = []
     except Unreadable:
         return MainsPower(None)
+    if not names:
+        battery = _battery_without_driver(reader)
+        return MainsPower(NO_SUPPLY if battery is None else None, battery)
     supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", _parse_kind) for name in names}
     maybe_batteries = [name for name, kind in supplies.items() if kind in ("Battery", None)]
     batteries = [name for name in maybe_batteries if not _is_of_a_device(reader, name)]
@@ -53,6 +60,12 @@ def read_mains_power(reader: Reader) -> MainsPower:
     )
     unread = [path for path, status in status_by_path.items() if status is None and not reader.is_absent(path)]
     return MainsPower(None) if told.is_on and unread else told
+
+
+def _battery_without_driver(reader: Reader) -> str | None:
+    """Return the folder of a battery that ACPI lists, whether or not drivers/acpi/battery.c has made a supply of it."""
+    folders = (f"{_ACPI}/{name}" for name in reader.names_or_none(_ACPI, expected=False) or () if _BATTERY.match(name))
+    return next((folder for folder in folders if reader.parsed(f"{folder}/status", parse_count, False) != 0), None)
 
 
 def _is_of_a_device(reader: Reader, name: str) -> bool:

@@ -9,7 +9,8 @@ import pytest
 from noisewatch.kernel.frequency.power_supply import FOLDER, NO_SUPPLY, MainsPower, read_mains_power
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine.copied import CopiedTree
-from tests.written import Files, reading, write_tree
+from tests.judgement.sweeps.lessened import EMPTY, LessenedMachine
+from tests.written import BARE, Files, reading, write_tree
 
 
 def _supply(name: str, **files: str) -> dict[str, str]:
@@ -36,10 +37,12 @@ def test_the_class_missing_from_a_copy_is_unknown() -> None:
     assert read_mains_power(reading({}, is_copy=True)) == MainsPower(None)
 
 
-def test_an_empty_class_has_no_supply(tmp_path: Path) -> None:
+def test_an_empty_class_has_no_supply_but_proves_nothing_in_a_copy(tmp_path: Path) -> None:
+    empty: LessenedMachine = LessenedMachine({**BARE, **_adapter("1")}).take(f"{FOLDER}/", EMPTY)
+    assert read_mains_power(Reader(empty)) == MainsPower(NO_SUPPLY)
     write_tree(tmp_path, {"/proc/version": ""})
     (tmp_path / FOLDER.lstrip("/")).mkdir(parents=True)
-    assert read_mains_power(Reader(CopiedTree(str(tmp_path)))) == MainsPower(NO_SUPPLY)
+    assert read_mains_power(Reader(CopiedTree(str(tmp_path)))) == MainsPower(None)
 
 
 @pytest.mark.parametrize(("online", "is_on"), [("1", True), ("0", False)])

@@ -126,7 +126,7 @@ def _words_of_excess(package: int, share: float, rated: float) -> str:
     area="power",
     question="Does the machine run on mains power?",
     severity=Severity.BLOCKING,
-    reads=(f"{SUPPLIES}/*/{{type,online,status,scope}}",),
+    reads=(f"{SUPPLIES}/*/{{type,online,status,scope}}", "/sys/bus/acpi/devices/*/status"),
     why=(
         "On battery, firmware and desktop lower the clock and the power limits, and change them again as the battery "
         "drains."
@@ -140,7 +140,8 @@ def on_battery(case: Case) -> Answer:
     if mains.is_on == NO_SUPPLY:
         return not_applicable("no power supply is exported, as is usual on servers and virtual machines")
     if mains.is_on is None:
-        return unknown(case.why_unknown(SUPPLIES))
+        battery = mains.said_by
+        return unknown(f"{battery} is a battery, but not in {SUPPLIES}" if battery else case.why_unknown(SUPPLIES))
     if mains.is_on:
         return Answer(Status.PASS, f"on mains power ({mains.said_by})", evidence=evidence)
     return Answer(Status.FAIL, f"on battery ({mains.said_by})", evidence=evidence)

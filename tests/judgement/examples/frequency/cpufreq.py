@@ -42,5 +42,13 @@ EXAMPLES = [
     ),
     Example("on-battery", "fail", {"/sys/class/power_supply/AC/online": "0\n"}, "on battery"),
     Example("on-battery", "unknown", gone=("/sys/class/power_supply/AC/online",)),
+    Example(
+        *("on-battery", "unknown", {"/sys/bus/acpi/devices/PNP0C0A:00/status": "31\n"}, "is a battery"),
+        gone=("/sys/class/power_supply",),
+    ),
+    Example(
+        *("on-battery", "not-applicable", {"/sys/bus/acpi/devices/PNP0C0A:00/status": "0\n"}),
+        gone=("/sys/class/power_supply",),
+    ),
     Example("on-battery", "not-applicable", gone=("/sys/class/power_supply",)),
 ]
