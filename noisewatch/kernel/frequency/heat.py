@@ -17,7 +17,7 @@ when throttling begins: what lasts from before to after an interval is not count
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from noisewatch.cpus import CpuSet
@@ -82,18 +82,20 @@ def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
     kind = reader.parsed(f"{path}/type", parse_word)
     if kind is not None and _COOLS_ELSEWHERE.fullmatch(kind) is not None:
         return None  # asking it may be slow, too
-    return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", parse_state))
+    return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", _parser_of_states(kind)))
 
 
-def parse_state(text: str) -> int:
-    """The state, -1 of one that is not in use. Raises Malformed."""
-    return integer_from(_NOT_IN_USE)(text)
+def _parser_of_states(kind: str | None) -> Callable[[str], int]:
+    """Return the parser of a state from 0 on; intel_powerclamp alone had -1 (drivers/thermal/intel, before 6.3)."""
+    return integer_from(_NOT_IN_USE if kind == "intel_powerclamp" else 0)
 
 
 def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | None]:
     """The states now, by path, of as many devices as can be asked each time."""
-    watched = [device.path for device in cooling.devices or () if device.kind is not None][:MOST_WATCHED]
-    return {path: reader.parsed(f"{path}/cur_state", parse_state) for path in watched}
+    watched = [device for device in cooling.devices or () if device.kind is not None][:MOST_WATCHED]
+    return {
+        device.path: reader.parsed(f"{device.path}/cur_state", _parser_of_states(device.kind)) for device in watched
+    }
 
 
 @dataclass(frozen=True, slots=True)

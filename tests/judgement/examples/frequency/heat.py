@@ -66,6 +66,8 @@ _COOLING = [
     Example("cooling-active", "unknown", {f"{_LAST}/type": "a\tstrange /\n", f"{_LAST}/cur_state": "10\n"}, "'a\\tst"),
     Example("cooling-active", "pass", {f"{_DEVICE}/type": "rubbish\n"}),
     Example("cooling-active", "unknown", {f"{_DEVICE}/cur_state": "rubbish\n"}, "cooling_device1"),
+    Example("cooling-active", "unknown", {f"{_DEVICE}/cur_state": "-1\n"}, "from 0"),
+    Example("cooling-active", "unknown", {f"{_LAST}/type": "a strange one\n", f"{_LAST}/cur_state": "-1\n"}, "from 0"),
     Example("cooling-active", "unknown", {f"{_LAST}/type": ""}, "cooling_device2/type"),
     Example("cooling-active", "unknown", gone=(THERMAL,)),
     Example("cooling-active", "unknown", gone=(_DEVICE, _LAST), is_copy=True),
