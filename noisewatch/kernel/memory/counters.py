@@ -74,7 +74,7 @@ def read_memory(reader: Reader) -> Memory:
 
 
 PATH = "/proc/swaps"
-_LINE = regex(r"(\S+)\s+\S+\s+\d{1,20}\s+\d{1,20}\s+(-?\d{1,6})\s*", re.ASCII)
+_LINE = regex(r"(\S+)\s+\S+\s+(\d{1,20})\s+(\d{1,20})\s+(-?\d{1,6})\s*", re.ASCII)
 _ESCAPED = regex(r"\\([0-3][0-7]{2})")
 
 
@@ -84,6 +84,8 @@ class Swap:
 
     path: str
     priority: int
+    size_kb: int = 0
+    used_kb: int = 0
 
 
 def parse_swaps(text: str) -> tuple[Swap, ...]:
@@ -97,7 +99,7 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
         if match is None:
             raise Malformed("`/dev/dm-1 partition 999996 0 -2`", line, number)
         path = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 8)), match[1])
-        swaps.append(Swap(path, int(match[2])))
+        swaps.append(Swap(path, int(match[4]), int(match[2]), int(match[3])))
     return tuple(swaps)
 
 

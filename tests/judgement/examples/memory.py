@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.written.quiet.memory import MEMINFO, vmstat
+from tests.written.quiet.memory import MEMINFO, SWAPS, vmstat
 from tests.written.quiet_machine import process, quiet_files
 
 _MOUNTS = quiet_files()["/proc/self/mounts"]
@@ -39,20 +39,28 @@ def _counted(**counts: int) -> dict[str, str]:
     return {_VMSTAT: vmstat(**counts)}
 
 
+def _swaps(used_kb: int) -> dict[str, str]:
+    return {"/proc/swaps": SWAPS.replace("\t\t0\t", f"\t\t{used_kb}\t")}
+
+
 def _sized(**kb: int) -> dict[str, str]:
     rows = [line.split()[0] for line in MEMINFO.splitlines()]
     known = {line.split()[0]: int(line.split()[1]) for line in MEMINFO.splitlines()}
     return {_MEMINFO: "".join(f"{name} {kb.get(name.rstrip(':'), known[name])} kB\n" for name in rows)}
 
 
+_NO_SWAPS = {"/proc/swaps": SWAPS.splitlines()[0] + "\n"}
 _SWAPPING = [
     Example("swapping", "fail", {}, "5 pages", after=_counted(pswpin=5)),
     Example("swapping", "fail", {}, "5 pages", loaded=_counted(pswpin=5)),
     Example("swapping", "pass", _counted(pswpin=5), "nothing was swapped"),
-    Example("swapping", "pass", _sized(SwapTotal=0, SwapFree=0), "no swap"),
+    Example("swapping", "pass", _sized(SwapTotal=0, SwapFree=0) | _NO_SWAPS, "no swap"),
     Example("swapping", "warn", _sized(SwapFree=99_996), "MB"),
     Example("swapping", "warn", {}, "12 pages were compressed", after=_counted(zswpin=4, zswpout=8)),
     Example("swapping", "pass", {_VMSTAT: vmstat().replace("zswpin 0\nzswpout 0\n", "")}, "nothing was swapped"),
+    Example("swapping", "warn", _sized(SwapTotal=0, SwapFree=0) | _swaps(900_000), "879 MB"),
+    Example("swapping", "warn", _swaps(900_000), "879 MB"),
+    Example("swapping", "unknown", _sized(SwapTotal=999_996, SwapFree=1_999_996), "more swap is free"),
     Example("swapping", "unknown", gone=(_VMSTAT,)),
     Example("swapping", "unknown", gone=(_MEMINFO,)),
 ]

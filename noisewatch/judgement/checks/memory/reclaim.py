@@ -215,13 +215,14 @@ def swapping(case: Case) -> Answer:
     by_zswap = [grown(interval, name) for interval in case.intervals for name in _COMPRESSED_COUNTERS]
     compressed = sum(count for count in by_zswap if count is not None)
     total, free = (sizes or {}).get("SwapTotal"), (sizes or {}).get("SwapFree")
+    swaps = case.snapshot.settings.swaps or ()
     evidence = {
         "pages": moved if case.intervals and None not in growths else None,
         "compressed_pages": compressed if case.intervals and None not in by_zswap else None,
         "swap_kb": total,
         "swap_free_kb": free,
     }
-    fix = _switch_off(case.snapshot.settings.swaps)
+    fix = _switch_off(swaps)
     if moved > case.bound(_SWAPPED):
         said = f"{moved} pages were swapped"
         return Answer(
@@ -231,21 +232,24 @@ def swapping(case: Case) -> Answer:
         return unknown(why_not_grown(case))
     if total is None or free is None:
         return unknown(case.why_unknown(MEMINFO))
+    is_contradictory = free > total
+    used = max(total - free, sum(swap.used_kb for swap in swaps))
+    total = max(total, sum(swap.size_kb for swap in swaps))
     if total and not case.intervals and case.no_sample_reason is not None:
         return Answer(Status.UNKNOWN, "unknown", reason=case.no_sample_reason, evidence=evidence)
     if compressed:
         said = f"{compressed} pages were compressed or decompressed in memory (zswap)"
         return Answer(Status.WARN, said, measured=compressed, limit=0, unit="pages", evidence=evidence, fix=fix)
-    if total - free > case.bound(_USED):
-        said = f"{(total - free) / 1024:.0f} MB of swap is in use"
-        return Answer(
-            Status.WARN, said, measured=total - free, limit=case.bound(_USED), unit="kB", evidence=evidence, fix=fix
-        )
+    if used > case.bound(_USED):
+        said = f"{used / 1024:.0f} MB of swap is in use"
+        return Answer(Status.WARN, said, measured=used, limit=case.bound(_USED), unit="kB", evidence=evidence, fix=fix)
+    if is_contradictory:
+        return unknown(f"{MEMINFO}: more swap is free ({free} kB) than there is")
     said = "nothing was swapped" if case.intervals else "almost no swap is in use"
     return Answer(Status.PASS, said if total else "there is no swap", evidence=evidence)
 
 
-def _switch_off(swaps: tuple[Swap, ...] | None) -> Fix:
+def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
     """Switched on again is what was on, which /etc/fstab may not know; with its priority, where somebody chose one."""
-    areas = [(swap.path, swap.priority) for swap in sorted(swaps or (), key=lambda swap: -swap.priority)]
+    areas = [(swap.path, swap.priority) for swap in sorted(swaps, key=lambda swap: -swap.priority)]
     return Fix((SwitchSwapOff(tuple(areas)),), (ByHand("remove swap from /etc/fstab"),))
