@@ -157,6 +157,8 @@ class _Walk:
             kind, found = _read_partition(self.reader, path)
             if kind is None and "." in name and self.reader.names_or_none(path, expected=False) is None:
                 self.interface_files.add(name)  # each group has the same ones: asked once, and not in thousands
+            elif kind is None and self.previous is None:
+                self._look_for_a_hole(path)
             yield from found
             if not found and (kind != _MEMBER or self.previous is not None):
                 continue
@@ -164,6 +166,12 @@ class _Walk:
                 yield from self.below(path, depth + 1)
             else:
                 self.unseen = f"{path}: groups more than {_DEEPEST} levels deep are not read"
+
+    def _look_for_a_hole(self, folder: str) -> None:
+        """Note a group that has lost its file: no group is empty, and cpuset.cpus has come with it (Linux 5.0)."""
+        names = self.reader.names_or_none(folder, expected=False)
+        if names is not None and (not names or "cpuset.cpus" in names):
+            self.unseen = self.unseen or f"{folder}/cpuset.cpus.partition: missing, as if hidden or not copied"
 
     def _names(self, folder: str) -> list[str]:
         try:

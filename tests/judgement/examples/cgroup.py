@@ -15,10 +15,12 @@ _UNSEEN = {"/proc/self/cgroup": "0::/docker/4f\n"}
 
 
 def _partition(kind: str, cpus: str, group: str = "bench") -> dict[str, str]:
-    files = {"cpuset.cpus.partition": kind, "cpuset.cpus": cpus, "cpuset.cpus.effective": "0-3"}
+    has = cpus if kind == "isolated" else "0-3"
+    files = {"cpuset.cpus.partition": kind, "cpuset.cpus": cpus, "cpuset.cpus.effective": has}
     return {f"/sys/fs/cgroup/{group}/{file}": f"{text}\n" for file, text in files.items()}
 
 
+_ISOLATED = {"/sys/fs/cgroup/cpuset.cpus.isolated": "2\n"}
 _DEEP = {path: text for depth in range(1, 35) for path, text in _partition("member", "", "/".join("a" * depth)).items()}
 
 
@@ -107,10 +109,15 @@ EXAMPLES = [
     Example("partition-invalid", "pass", _partition("isolated invalid (not exclusive)", "0"), "(not exclusive)"),
     Example("partition-invalid", "fail", _partition("isolated invalid (no cpus)", ""), "(no cpus)"),
     Example("partition-invalid", "fail", _partition("root invalid (x)", "2", "lxc.payload.x"), "lxc.payload.x", {2}),
+    Example("partition-invalid", "unknown", {"/sys/fs/cgroup/bench/cpuset.cpus": "2\n"}, "bench/cpuset.cpus.partition"),
+    Example(
+        *("partition-invalid", "unknown", _partition("isolated", "2"), "not all are isolated (none)"),
+        after={"/sys/fs/cgroup/cpuset.cpus.isolated": "\n"},
+    ),
     Example("partition-invalid", "unknown", _DEEP),
     Example("partition-invalid", "unknown", _partition("isolated perhaps", "2")),
     Example("partition-invalid", "unknown", gone=("/proc/self/mounts",)),
-    Example("partition-invalid", "pass", _partition("isolated", "2"), "all partitions are valid"),
+    Example("partition-invalid", "pass", _partition("isolated", "2") | _ISOLATED, "all partitions are valid"),
     Example("partition-invalid", "not-applicable", {}, "no cgroup partition"),
     Example("threads-confined-to-isolated-cpus", "warn", crowd(900, "bench", [2, 2], "2-3"), "are on 2", {2, 3}),
     Example("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [2, 2], "2"), "no process"),

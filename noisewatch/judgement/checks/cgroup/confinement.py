@@ -14,7 +14,7 @@ from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.programs import why_unseen
 from noisewatch.judgement.rules import PARALLEL
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.cgroup.partitions import Partition
+from noisewatch.kernel.cgroup.partitions import ISOLATED, Partition
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.tasks.task import Task
 
@@ -50,6 +50,12 @@ def partition_invalid(case: Case) -> Answer:
     unread = [path for path in sorted(case.snapshot.reason_by_path) if path.endswith("/cpuset.cpus.partition")]
     if unread:
         return unknown(case.why_unknown(unread[0]))
+    outside = [each for each in partitions.all if _is_contradicted(each, partitions.isolated)]
+    if outside:
+        isolated = format_cpu_list(partitions.isolated) or "none"
+        return unknown(
+            f"{outside[0].folder} is an isolated partition, but of its CPUs not all are isolated ({isolated})"
+        )
     if not partitions.all:
         return not_applicable("there are no cgroup partitions")
     said = (
@@ -58,6 +64,12 @@ def partition_invalid(case: Case) -> Answer:
         else f"valid for the target CPUs; elsewhere: {'; '.join(map(_describe, invalid))}"
     )
     return Answer(Status.PASS, said, evidence=evidence)
+
+
+def _is_contradicted(partition: Partition, isolated: CpuSet) -> bool:
+    """Return whether CPUs of a valid isolated partition are missing among all isolated ones."""
+    is_valid = partition.kind == ISOLATED and partition.invalid_reason is None
+    return is_valid and not (partition.has or frozenset()) <= isolated
 
 
 def _describe(partition: Partition) -> str:
