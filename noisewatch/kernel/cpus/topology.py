@@ -121,15 +121,19 @@ def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: in
 
 
 def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bool = True) -> CpuSet | None:
-    """The CPUs by the newer name or the older one, as a list or, on old kernels and in lean copies, as a mask."""
-    last = f"{folder}/{names[-1]}_list"
-    for name in names:
-        cpus = reader.parsed(f"{folder}/{name}_list", parse_nonempty_cpu_list, expected=False)
-        if cpus is None:
-            cpus = reader.parsed(f"{folder}/{name}", parse_nonempty_cpu_mask, expected=False)
-        if cpus is not None:
-            return cpus
-    return reader.parsed(last, parse_nonempty_cpu_list, expected)  # for the reason
+    """Return the CPUs that the newer or the older name lists: of two that contradict each other, all of both.
+
+    Old kernels and lean copies have masks instead of lists.
+    """
+    lists = [reader.parsed(f"{folder}/{name}_list", parse_nonempty_cpu_list, expected=False) for name in names]
+    known = [cpus for cpus in lists if cpus is not None]
+    if known:
+        return frozenset().union(*known)
+    masks = (reader.parsed(f"{folder}/{name}", parse_nonempty_cpu_mask, expected=False) for name in names)
+    cpus = next((cpus for cpus in masks if cpus is not None), None)
+    if cpus is not None:
+        return cpus
+    return reader.parsed(f"{folder}/{names[-1]}_list", parse_nonempty_cpu_list, expected)  # for the reason
 
 
 def _read_nodes(reader: Reader) -> dict[int, int]:

@@ -9,6 +9,7 @@ from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import PARALLEL
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cpus.cpu_time import PATH as STAT
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import PinTrial
 
@@ -20,7 +21,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     area="target",
     question="Are the target CPUs online, and can a process be pinned to exactly them?",
     severity=Severity.BLOCKING,
-    reads=(f"{CPUS}/online", "sched_setaffinity(2), tried on a sleeping thread of ours"),
+    reads=(f"{CPUS}/{{online,offline}}", STAT, "sched_setaffinity(2), tried on a sleeping thread of ours"),
     why=(
         "The cpuset of a container or a cgroup partition can narrow a pin silently. The benchmark then runs "
         "elsewhere, and every other answer is about the wrong CPUs. The initial affinity of a process does not answer "
@@ -54,6 +55,13 @@ def target_cpu_unusable(case: Case) -> Answer:
             evidence={"online_by": online.said_by},
             fix=fix,
         )
+    rows = case.snapshot.cpu_time if online.renumbered is None else None  # lxcfs renumbers those of /proc/stat too
+    for path, cpus in (
+        (f"{CPUS}/offline", case.target & (online.offline or frozenset())),
+        (STAT, frozenset() if rows is None else case.target - rows.keys()),
+    ):
+        if cpus:
+            return unknown(f"{name_cpus(cpus)}: online by {online.said_by}, but not by {path}")
     evidence = {
         "online_by": online.said_by,
         "granted": None if trial.granted is None else sorted(trial.granted),

@@ -153,7 +153,9 @@ EXAMPLES = [
     Example("busy-sibling", "warn", named="may be a virtual machine", gone=_NO_CPUFREQ),
     Example("busy-sibling", "warn", _VIRTUALBOX | _IDLE_PAIR, "a virtual machine cannot see", target=frozenset({3})),
     Example("busy-sibling", "pass", _IDLE_PAIR, "CPU 3: online, 0.0% busy", target=frozenset({2})),
+    Example("busy-sibling", "warn", _SIBLINGS_1_2 | {f"{CPUS}/cpu2/topology/core_cpus_list": "2\n"}, "CPU 1", {1}),
     Example("busy-sibling", "unknown", gone=(f"{CPUS}/cpu2/topology/thread_siblings_list",)),
+    Example("target-cpu-unusable", "unknown", {f"{CPUS}/offline": "2\n"}, "CPU 2: online by"),
     Example(
         *("busy-cache-neighbour", "fail", {}, "CPU 1, in one", {1}),
         after={"/proc/stat": stat_file({1: 290}, 300)},
