@@ -12,7 +12,7 @@ from tests.written import WrittenMachine
 
 ABSENT, DENIED, EMPTY, TRUNCATED = "absent", "denied", "empty", "truncated"
 FAULTS = (ABSENT, DENIED, EMPTY, TRUNCATED)
-_RANK = {"pass": 0, "not-applicable": 0, "warn": 1, "unknown": 2, "fail": 3}
+RANK = {"pass": 0, "not-applicable": 0, "warn": 1, "unknown": 2, "fail": 3}
 
 
 class LessenedMachine(WrittenMachine):
@@ -80,7 +80,7 @@ def less_is_better(example: Example, sound: Finding, taken: str, how: str) -> st
     """What the check makes of the machine without that, where it is a better answer than before."""
     machine = example.machine(LessenedMachine).take(taken, how)
     found = example.found_on(machine)
-    if _RANK[found.status] >= _RANK[sound.status] or (sound.status, found.status) == ("fail", "unknown"):
+    if RANK[found.status] >= RANK[sound.status] or (sound.status, found.status) == ("fail", "unknown"):
         return None
     if found.status == "warn" and found.answer.reason is not None:
         return None  # it says that it may be worse
