@@ -27,6 +27,7 @@ from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.interrupts.kinds import is_known, kind_of, sums_with_parts
 from noisewatch.kernel.numbers import are_counts, is_count, lines_of
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.release import read_release, release_number
 from noisewatch.kinds import Kind
 from noisewatch.machine.reading import load_reading
 from noisewatch.patterns import regex
@@ -73,6 +74,7 @@ class Interrupts:
     rows: tuple[InterruptRow, ...]
     text: bytes = field(default=b"", repr=False, compare=False)
     row_by_line: Mapping[int, InterruptRow] = field(default_factory=dict, repr=False, compare=False)  # from 0
+    release: tuple[int, int] | None = None  # of the kernel, which decides what some rows count
 
     @property
     def uncounted(self) -> tuple[str, ...]:
@@ -92,7 +94,7 @@ class Interrupts:
         """All interrupts of each CPU: what the rows with a count for each CPU add up to, each interrupt once."""
         rows = [row for row in self.rows if row.counts is not None]
         counts_by_row = {id(row): row.counts or () for row in rows}
-        for row, parts in sums_with_parts(rows):
+        for row, parts in sums_with_parts(rows, self.release):
             for part in parts:
                 pairs = zip(counts_by_row[id(row)], part.counts or (), strict=True)
                 counts_by_row[id(row)] = tuple(max(count - other, 0) for count, other in pairs)
@@ -108,21 +110,23 @@ def parse_header(line: str) -> tuple[int, ...]:
     return tuple(int(name[3:]) for name in line.split())
 
 
-def parse_interrupts(text: str, previous: Interrupts | None = None) -> Interrupts:
-    """The table. Raises Malformed."""
-    return parse_bytes(text.encode("utf-8", "replace"), previous)
+def parse_interrupts(
+    text: str, previous: Interrupts | None = None, release: tuple[int, int] | None = None
+) -> Interrupts:
+    """Parse the table of a kernel of that release. Raises Malformed."""
+    return parse_bytes(text.encode("utf-8", "replace"), previous, release)
 
 
-def parse_bytes(text: bytes, previous: Interrupts | None = None) -> Interrupts:
-    """The table. Rows that are as in `previous` are taken from there: most rows of a big table never change.
+def parse_bytes(text: bytes, previous: Interrupts | None = None, release: tuple[int, int] | None = None) -> Interrupts:
+    """Parse the table. Rows that are as in `previous` are taken from there: most rows of a big table never change.
 
     Raises Malformed.
     """
     again = None if previous is None else _parse_changed(text, previous)
-    return again if again is not None else _parse_all(text)
+    return again if again is not None else _parse_all(text, previous.release if previous is not None else release)
 
 
-def _parse_all(text: bytes) -> Interrupts:
+def _parse_all(text: bytes, release: tuple[int, int] | None) -> Interrupts:
     header, _, _ = text.partition(b"\n")
     cpus = parse_header(_decoded(header))
     row_by_line: dict[int, InterruptRow] = {}
@@ -135,7 +139,7 @@ def _parse_all(text: bytes) -> Interrupts:
         number, begin = number + 1, end + 1
     if not row_by_line:
         raise Malformed("a row for each interrupt", "", 2)
-    return Interrupts(cpus, tuple(row_by_line.values()), text, row_by_line)
+    return Interrupts(cpus, tuple(row_by_line.values()), text, row_by_line, release)
 
 
 def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
@@ -148,7 +152,7 @@ def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
         if not text[begin:end].strip():
             return None
         row_by_line[number] = _parse_row(text, begin, end, len(previous.cpus), number + 1)
-    return Interrupts(previous.cpus, tuple(row_by_line.values()), text, row_by_line)
+    return Interrupts(previous.cpus, tuple(row_by_line.values()), text, row_by_line, previous.release)
 
 
 def _parse_row(text: bytes, begin: int, end: int, cpu_count: int, number: int) -> InterruptRow:
@@ -218,7 +222,9 @@ def _parse_total(label: str, rest: str, number: int) -> InterruptRow:
 def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Interrupts | None:
     """The table; None where it cannot be read."""
     try:
-        table = parse_bytes(reader.bytes(PATH), previous)
+        content = reader.bytes(PATH)
+        release = None if previous is not None else release_number(read_release(reader))
+        table = parse_bytes(content, previous, release)
     except Unreadable:
         return None
     except Malformed as error:

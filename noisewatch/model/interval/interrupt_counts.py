@@ -106,12 +106,12 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
             counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
     if shared and not counted:
         return InterruptCounts(None, stood_still(INTERRUPTS))
-    return InterruptCounts(tuple(_each_once(counted)), None, frozenset(shared))
+    return InterruptCounts(tuple(_each_once(counted, after.release)), None, frozenset(shared))
 
 
-def _each_once(rows: Sequence[RowCount]) -> Iterator[RowCount]:
+def _each_once(rows: Sequence[RowCount], release: tuple[int, int] | None) -> Iterator[RowCount]:
     """The rows, and of those that are sums only what no other row has counted."""
-    parts_by_sum = {id(row): parts for row, parts in sums_with_parts(rows) if parts}
+    parts_by_sum = {id(row): parts for row, parts in sums_with_parts(rows, release) if parts}
     for row in rows:
         parts = parts_by_sum.get(id(row))
         if parts is None:

@@ -6,6 +6,7 @@ import pytest
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.interrupts.table import PATH, InterruptRow, parse_interrupts, read_interrupts
+from noisewatch.kernel.system.release import RELEASE
 from tests.written import reading
 
 
@@ -182,7 +183,7 @@ def test_a_table_that_cannot_be_read_is_unknown_with_its_reason() -> None:
 def test_a_row_that_lost_its_counts_is_said() -> None:
     reader = reading({PATH: "CPU0 CPU1\nLOC: 1 2 timer\nTHR: Threshold APIC interrupts\nFIQ: usb_fiq\n"})
     assert read_interrupts(reader) is not None
-    assert reader.reason_by_path == {PATH: "no counts in row THR"}
+    assert reader.reason_by_path[PATH] == "no counts in row THR"
 
 
 def test_a_machine_without_the_table_is_unknown_with_its_reason() -> None:
@@ -205,3 +206,11 @@ def test_only_a_newline_ends_a_row_whatever_a_device_is_called(separator: str) -
     row = _row(f" 24: 1 2 IO-APIC 9-edge eth{separator}0-rx")
     assert row.counts == (1, 2)
     assert row.description.isprintable()
+
+
+@pytest.mark.parametrize(("release", "total"), [("6.1.0-18-amd64", 900), ("4.8.0", 900), ("4.4.0-210-generic", 1700)])
+def test_the_release_decides_whether_calls_contain_shootdowns(release: str, total: int) -> None:
+    table = "CPU0\nCAL: 900 Function call interrupts\nTLB: 800 TLB shootdowns\n"
+    interrupts = read_interrupts(reading({PATH: table, RELEASE: f"{release}\n"}))
+    assert interrupts is not None
+    assert interrupts.total_by_cpu() == {0: total}

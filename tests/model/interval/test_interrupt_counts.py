@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from noisewatch.kernel.interrupts.table import parse_interrupts, parse_softirqs
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
 
 
-def _counts(before: str, after: str) -> InterruptCounts:
-    first = parse_interrupts(before)
+def _counts(before: str, after: str, release: tuple[int, int] | None = (6, 1)) -> InterruptCounts:
+    first = parse_interrupts(before, release=release)
     return count_interrupts(first, parse_interrupts(after, first))
 
 
@@ -133,3 +135,29 @@ def test_a_shootdown_is_counted_once_and_not_as_the_call_that_it_is_too() -> Non
     counts = _counts(table.format(10, 5), table.format(110, 95))
     assert _by_label(counts) == {"CAL": {0: 10}, "TLB": {0: 90}}
     assert counts.by_cpu().get(0) == 100
+
+
+@pytest.mark.parametrize("release", [(4, 7), (4, 4), (3, 10), None])
+def test_where_calls_may_not_contain_shootdowns_none_is_lost(release: tuple[int, int] | None) -> None:
+    table = "CPU0\nCAL: {0} Function call interrupts\nTLB: {1} TLB shootdowns\n"
+    counts = _counts(table.format(10, 5), table.format(110, 95), release)
+    assert _by_label(counts) == {"CAL": {0: 100}, "TLB": {0: 90}}
+
+
+def test_calls_that_xens_events_count_are_counted_once() -> None:
+    table = (
+        "CPU0\n 49: {0} xen-percpu -ipi resched0\n 50: {1} xen-percpu -ipi callfunc0\n"
+        " 51: {2} xen-percpu-ipi callfuncsingle0\n 52: {3} xen-percpu -ipi irqwork0\nRES: {0} Rescheduling interrupts\n"
+        "CAL: {4} Function call interrupts\nTLB: {1} TLB shootdowns\nIWI: {3} IRQ work interrupts\n"
+    )
+    counts = _counts(table.format(0, 0, 0, 0, 0), table.format(900, 70, 30, 5, 102))
+    assert _by_label(counts) == {"49": {0: 900}, "50": {0: 70}, "51": {0: 30}, "52": {0: 5}, "CAL": {0: 2}}
+
+
+def test_the_line_by_which_loongarch_delivers_all_calls_is_no_interrupt_more() -> None:
+    table = (
+        "CPU0\n 70: {0} CPUINTC 12 IPI\n 71: {3} CPUINTC 11 timer\nIPI0: {1} Rescheduling interrupts\n"
+        "IPI1: {2} Function call interrupts\n"
+    )
+    counts = _counts(table.format(0, 0, 0, 0), table.format(49_000, 48_000, 900, 7))
+    assert _by_label(counts) == {"70": {0: 100}, "71": {0: 7}, "IPI0": {0: 48_000}, "IPI1": {0: 900}}

@@ -132,7 +132,9 @@ def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
     Those of s390's classes and of a hypervisor's one vector, less what rows with a number tell of the same.
     """
     plain = [row for row in interrupts.rows if row.counts is not None and row.irq is None and is_of_a_device(row)]
-    parts_by_label = {row.label: parts for row, parts in sums_with_parts(interrupts.rows if plain else ())}
+    parts_by_label = {
+        row.label: parts for row, parts in sums_with_parts(interrupts.rows if plain else (), interrupts.release)
+    }
     for row in plain:
         numbered = [part.counts for part in parts_by_label.get(row.label, ()) if part.irq is not None and part.counts]
         rest = (count - sum(told) for count, *told in zip(row.counts or (), *numbered, strict=True))
