@@ -6,10 +6,11 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import takewhile
 
 from noisewatch.patterns import regex
 
+_NO_PLACE = -1  # of a group with a single command
 _FEWEST = 3  # numbers that make a progression
 _DIGITS = tuple("0123456789")
 _PIECE = regex(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or what stands between underscores
@@ -44,13 +45,23 @@ def _tee(value: str, box: Box) -> str:
 
 def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
     """The commands, one after the other; neighbours that differ in one word are a loop."""
-    groups: list[list[tuple[str, ...]]] = []
+    groups: list[tuple[int, list[tuple[str, ...]]]] = []  # commands that differ at one place only, and the place
     for command in dict.fromkeys(commands):
-        if groups and len(command) == len(groups[-1][0]) and len(boxes([*groups[-1], command])) == 1:
-            groups[-1].append(command)
+        differing = _differing_place(groups[-1][1][0], command) if groups else None
+        if differing is None or groups[-1][0] not in (_NO_PLACE, differing):
+            groups.append((_NO_PLACE, [command]))
         else:
-            groups.append([command])
-    return "; ".join(_run(boxes(group)[0], as_root) for group in groups)
+            groups[-1] = (differing, groups[-1][1])
+            groups[-1][1].append(command)
+    return "; ".join(_run(boxes(group)[0], as_root) for _, group in groups)
+
+
+def _differing_place(one: Sequence[str], other: Sequence[str]) -> int | None:
+    """Return the only place at which the words differ, or None if the commands differ otherwise."""
+    if len(one) != len(other):
+        return None
+    places = [at for at, words in enumerate(zip(one, other, strict=True)) if words[0] != words[1]]
+    return places[0] if len(places) == 1 else None
 
 
 def _run(box: Box, as_root: bool) -> str:
@@ -87,7 +98,7 @@ def list_of_numbers(numbers: Iterable[int]) -> str:
     commands: list[str] = []
     at = 0
     while at < len(ordered):
-        count = _length_of_progression(ordered[at:])
+        count = _length_of_progression(ordered, at)
         if count >= _FEWEST:
             step = ordered[at + 1] - ordered[at]
             commands.append(f"seq {ordered[at]} {f'{step} ' if step > 1 else ''}{ordered[at + count - 1]}")
@@ -101,10 +112,11 @@ def list_of_numbers(numbers: Iterable[int]) -> str:
     return min(" ".join(map(str, ordered)), f"$({'; '.join(commands)})", key=len)
 
 
-def _length_of_progression(ordered: Sequence[int]) -> int:
-    """How many of the first numbers are equally far apart."""
-    steps = [later - earlier for earlier, later in pairwise(ordered)]
-    return 1 + next((at for at, step in enumerate(steps) if step != steps[0]), len(steps))
+def _length_of_progression(ordered: Sequence[int], at: int) -> int:
+    """Return how many numbers from place `at` on are equally far apart."""
+    steps = (ordered[after] - ordered[after - 1] for after in range(at + 1, len(ordered)))
+    first = next(steps, None)
+    return min(2 + sum(1 for _ in takewhile(lambda step: step == first, steps)), len(ordered) - at)
 
 
 def glob_of(box: Box) -> str:

@@ -11,7 +11,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.cause_words import steps_against, title_of
 from noisewatch.judgement.causes import Cause, causes_of
-from noisewatch.judgement.finding_words import commands_of, left_to_people, sentence
+from noisewatch.judgement.finding_words import left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import named_by
 from noisewatch.judgement.remembered import Remembered
@@ -19,6 +19,7 @@ from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import FindingLine
+from noisewatch.text import printable
 
 _TELLING = frozenset(Gravity) - {Gravity.PASSED, Gravity.LEFT_OUT}
 _LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
@@ -85,7 +86,9 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
 
 @lru_cache(maxsize=64)  # the same ones every second
 def _first_command(fix: Fix) -> str | None:
-    return next((command for _, command in commands_of(fix)), None)
+    """Return the first command that there is; the others are not rendered, as nobody asks for them here."""
+    command = fix.now or fix.undo or fix.persist or fix.undo_persist
+    return printable(command) if command else None
 
 
 def _short(said: str) -> str:

@@ -28,7 +28,7 @@ from noisewatch.judgement.fixes.actions import (
 )
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments, set_for_good
 from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, at_boot, boot_without
-from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers
+from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers, run
 from tests.judgement.fixes.fake_root import sh, tree_of
 from tests.written import write_tree
 from tests.written.quiet_machine import CPUS
@@ -84,6 +84,58 @@ def test_a_list_of_numbers_has_each_of_them_once(numbers: frozenset[int]) -> Non
 )
 def test_many_numbers_are_counted_by_the_shell(numbers: Iterable[int], listed: str) -> None:
     assert list_of_numbers(numbers) == listed
+
+
+class _Word(str):
+    """A word that counts how often it is compared."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        _Word.comparisons += 1
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+class _Number(int):
+    """A number that counts how often it is subtracted from."""
+
+    subtractions = 0
+
+    def __sub__(self, other: int) -> int:
+        _Number.subtractions += 1
+        return int.__sub__(self, other)
+
+
+_MANY = 2_000
+
+
+def test_a_rendering_of_many_commands_compares_each_with_its_neighbour_only() -> None:
+    _Word.comparisons = 0
+    commands = [("kill", _Word(number)) for number in range(1, _MANY + 1)]
+    assert run(commands, as_root=True) == f'for n in $(seq 1 {_MANY}); do sudo kill "$n"; done'
+    assert _Word.comparisons <= 10 * _MANY
+
+
+def test_a_list_of_many_numbers_goes_through_them_once() -> None:
+    _Number.subtractions = 0
+    list_of_numbers([_Number(number * number) for number in range(_MANY)])
+    assert _Number.subtractions <= 3 * _MANY
+
+
+@given(st.lists(st.tuples(*[st.sampled_from("abc")] * 3), max_size=12))
+def test_commands_in_loops_are_those_that_were_given(commands: list[tuple[str, str, str]]) -> None:
+    ran = subprocess.run(
+        ["sh", "-c", run([("echo", *words) for words in commands], as_root=False) or "true"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.splitlines() == [" ".join(words) for words in dict.fromkeys(commands)]
 
 
 @given(st.frozensets(st.tuples(*[st.sampled_from("abc")] * 3)))
