@@ -158,6 +158,8 @@ def states_of(model: ScreenModel) -> list[str]:
     states = [_snapshot(model)] if model.cursor is not None else []
     if model.trouble or model.silence:
         return [*states, str(model.trouble or model.silence)]
+    if (late := model.why_late(model.frame)) is not None:
+        states.append(late)
     return [*states, "PAUSES ON SPIKE"] if model.cursor is None and model.pauses_on_spike else states
 
 

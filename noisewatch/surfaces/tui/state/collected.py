@@ -51,6 +51,8 @@ class Collected:
             self.log.add(Event(frame.taken_at_ns, EventKind.IRQ, text, number))
         for at_ns, text, about in self.runs.follow(frame):
             self.log.add(Event(at_ns, EventKind.RUN, text, self._interval_at(at_ns, number), about))
+        if (late := self.why_late(frame)) is not None:
+            self.log.add(Event(frame.taken_at_ns, EventKind.MONITOR, late, number))
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest = frame
         self.wall_times.add(frame)
@@ -88,6 +90,12 @@ class Collected:
             return
         is_late = silent_s > self.longest_silence_s
         self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped or gets no CPU time" if is_late else None
+
+    def why_late(self, frame: Frame | None) -> str | None:
+        """Return why the frame's interval is far longer than the pace, or None if it is not; recordings have any."""
+        if frame is None or frame.origin is not None or frame.seconds <= self.longest_silence_s:
+            return None
+        return f"no frame for {frame.seconds:.1f} s: the machine is overloaded, or the monitor was stopped"
 
     @property
     def is_recorded(self) -> bool:

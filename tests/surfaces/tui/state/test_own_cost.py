@@ -62,6 +62,23 @@ def test_a_sampler_that_says_nothing_makes_the_picture_unknown(silent_s: float, 
     assert screen(model)[1].startswith(" STABLE ")
 
 
+@pytest.mark.parametrize(("seconds", "is_late"), [(1.3, False), (6.7, True)])
+def test_a_late_frame_says_so_on_the_screen_and_in_the_events(seconds: float, is_late: bool) -> None:
+    model = _live(None)
+    model.add(replace(frame(second=8), seconds=seconds))
+    late = "no frame for 6.7 s: the machine is overloaded"
+    assert (late in screen(model, 160)[1]) is is_late
+    assert any(event.text.startswith(late) for event in model.log.events) is is_late
+    model.add(frame(second=9))
+    assert late not in screen(model, 160)[1]
+
+
+def test_the_intervals_of_a_recording_are_never_late() -> None:
+    model = model_of(replace(frame(origin="replay of x.nw"), seconds=6.7))
+    assert "no frame" not in screen(model, 160)[1]
+    assert not any("no frame" in event.text for event in model.log.events)
+
+
 def test_a_recording_that_ends_and_a_slow_pace_are_no_silence() -> None:
     for each, pace_s in ((frame(is_last=True), 1.0), (frame(origin="replay of x.nw"), 1.0), (frame(), 30.0)):
         model = model_of(each)
