@@ -36,6 +36,7 @@ class Known:
     schedstat: bytes | None
     task: Task
     thread_count: int = 1  # of its process
+    has_ended: bool = False  # a zombie, of which no thread is left
     runs: bool = True  # whether it has run since the time before
     named: str | None = None  # what the kernel called it when its whole name was asked for
 
@@ -121,7 +122,9 @@ class ThreadReader:
         if task.allowed is None and before is not None and _may_have_been_elsewhere(before, task, stat.thread_count):
             task = replace(task, allowed=self._allowed(folder))
         is_named = is_named or runs_on_target
-        return Known(folder, schedstat, task, stat.thread_count, runs, stat.name if is_named else None)
+        return Known(
+            *(folder, schedstat, task, stat.thread_count, stat.has_ended, runs), stat.name if is_named else None
+        )
 
     def _asks_affinity(self, stat: ThreadStat) -> bool:
         return self.asks_all_affinities and not stat.is_bound

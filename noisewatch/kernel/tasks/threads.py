@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import time
 from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import field, replace
+from itertools import chain
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.files import parse_stat
+from noisewatch.kernel.tasks.missing import MissingTime, TimeOfTasks
 from noisewatch.kernel.tasks.one_thread import FOLDER, Known, ThreadReader
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.records import dataclass
 
-STAYS_HOT = 30  # times that a thread that ran on a target CPU is read before the others
-_YOUNG = 5  # times that a new one is, as it may be on its way there
+STAYS_HOT = 30  # snapshots in which a thread that ran on a target CPU is read before the others
+_YOUNG = 5  # snapshots in which a new one is, as it may be on its way there
+_RUNNING = "R"
 _AT_ONCE = 128  # threads that are read in one call, unless one process has more: a fraction of a millisecond
+
+_LONGEST_SEARCH = 20  # budgets; then who had most has been read
+_FEWEST_SEARCHED = 8  # processes that are read in a search, however long that takes
 
 _Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to be asked for
 
@@ -29,14 +38,25 @@ class _Process:
     known: dict[int, Known] = field(default_factory=dict)  # by thread
     task_by_tid: Mapping[int, Task] = field(default_factory=dict)
     is_settled: bool = False  # whether there can be no thread that is not known, unless one that is has run since
+    taken_ns: int = 0  # of target CPUs, from one reading to the next
+    read_in: int = -1  # the number of the snapshot
+    is_second_look: bool = False  # whether it had been read in the snapshot before: only then its time is known
+    busy_ns: int = 0  # of the whole process, when that was read or glimpsed
+    schedstat: bytes | None = None  # of its first thread, as it was glimpsed in a search
+
+
+_NOBODY = _Process()
 
 
 class TaskReader:
     """Reads the threads of all processes, snapshot after snapshot, and remembers which are worth the time.
 
     A thread whose schedstat stands still has not run, so the rest of it need not be read again, and where no thread of
-    a process has run there is no new one. With a budget, the processes that ran on target CPUs lately come first, then
-    those that are new; then those that ran elsewhere and the others, in turn.
+    a process has run there is no new one. With a budget, the processes that had most of the target CPUs come first,
+    then those that ran there lately, and those that are new, in turn; then those that ran elsewhere and the others, in
+    turn. Where much time of a target CPU is missing then, the others are searched for whoever had it, beyond the
+    budget: a glimpse at each, and those that have run for long are read. A search that found nobody is not repeated
+    before the snapshots' budgets have made up for it, unless more is missing.
 
     `tickless` are the CPUs that have no tick while one thread runs (nohz_full): there the kernel brings its time up to
     date once a second, and when somebody reads its stat.
@@ -58,6 +78,10 @@ class TaskReader:
         self._listed: frozenset[int] | None = None
         self._last_in_turn = {True: 0, False: 0}  # of those that are awake, and of the others
         self._is_other_turn = False
+        self._number = 0  # of the snapshot
+        self._missing = MissingTime()
+        self._futile_ns = 0  # what was missing after the last search
+        self._pauses_until = 0  # the number of the snapshot before which a futile search is not repeated
 
     def limit(self, budget_ns: int, least: int = 1) -> None:
         """From now on a snapshot takes so much CPU time at most, and asks only who ran on target CPUs for affinity.
@@ -68,8 +92,12 @@ class TaskReader:
         self._least = least
         self._asks_all_affinities = False
 
-    def read(self, reader: Reader, target: CpuSet, tickless: CpuSet = frozenset()) -> Tasks | None:
-        """The threads now; None where /proc cannot be listed or holds no process."""
+    def read(
+        self, reader: Reader, target: CpuSet, tickless: CpuSet = frozenset(), had: TimeOfTasks | None = None
+    ) -> Tasks | None:
+        """The threads now; None where /proc cannot be listed or holds no process. `had` is the target CPUs' time."""
+        self._number += 1
+        self._missing.begin(had)
         names = reader.names_or_none(FOLDER)
         pids = sorted(map(int, filter(is_count, names or ())))
         if not pids:
@@ -83,7 +111,9 @@ class TaskReader:
         tasks: dict[int, Task] = {}
         read_pids: set[int] = set()
         threads = ThreadReader(reader, target, tickless, self._asks_all_affinities)
-        for pid, by_tid in self._read_within_budget(threads, order):
+        tried: set[int] = set()
+        for pid, by_tid in chain(self._read_within_budget(threads, order), self._searched(threads, order, tried)):
+            tried.add(pid)
             if by_tid is not None:
                 read_pids.add(pid)
                 tasks.update(by_tid)
@@ -98,11 +128,67 @@ class TaskReader:
         for some in self._together(order):
             changed = self._changed(threads, some)
             for pid in some:
+                if pid not in self._hot:
+                    self._last_in_turn[pid in self._awake] = pid
                 yield pid, self._read_or_rest(threads, pid, changed.get(pid))
                 is_due = pid in changed or pid == some[-1]
                 count += is_due
                 if is_due and count >= self._least and self._is_spent(started_ns):
                     return
+
+    def _searched(
+        self, threads: ThreadReader, order: Sequence[int], tried: Set[int]
+    ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
+        """Read the processes that were left out and had much time, the most first, while much is missing."""
+        if self._budget_ns is None or not self._is_worth_a_search():
+            return
+        started_ns = self._used_ns()
+        for count, pid in enumerate(self._long_running(threads, [pid for pid in order if pid not in tried]), start=1):
+            yield pid, self._read_or_rest(threads, pid, self._changed(threads, [pid]).get(pid))
+            used_ns = self._used_ns() - started_ns
+            if not self._missing.is_much or (count >= _FEWEST_SEARCHED and used_ns > _LONGEST_SEARCH * self._budget_ns):
+                break
+        is_futile = self._missing.is_much
+        self._futile_ns = self._missing.most_ns if is_futile else 0
+        costs = (self._used_ns() - started_ns) // max(self._budget_ns, 1)
+        self._pauses_until = self._number + 1 + min(costs, STAYS_HOT) if is_futile else 0
+
+    def _is_worth_a_search(self) -> bool:
+        missing = self._missing
+        is_more = missing.most_ns >= self._futile_ns + missing.much_ns
+        return missing.is_much and (self._number >= self._pauses_until or is_more)
+
+    def _long_running(self, threads: ThreadReader, pids: Iterable[int]) -> list[int]:
+        """Return the processes that run on a target CPU now, or ran for long since they were looked at, longest first.
+
+        One whose only thread has the schedstat that it had then has not. Of all others the time is asked of the whole
+        process: it may have threads that nobody has seen.
+        """
+        changed, single = [], []
+        for pid in pids:
+            process = self._process_by_pid.get(pid)
+            known = process.known.get(pid) if process is not None and process.is_settled else None
+            if known is None or known.thread_count > 1 or known.is_on_tickless(threads.tickless):
+                changed.append(pid)
+            elif known.task.cpu in threads.target or not known.task.is_confined:
+                single.append(pid)
+        for pid, content in _contents(threads, single, "schedstat"):
+            process = self._process_by_pid[pid]
+            if content != (process.schedstat or process.known[pid].schedstat):
+                process.schedstat = content
+                changed.append(pid)
+        spent_ns: dict[int, int] = {}
+        for pid, content in _contents(threads, changed, "stat"):
+            with suppress(Malformed):
+                stat = parse_stat(content.decode("utf-8", "replace"))
+                process = self._process_by_pid.setdefault(pid, _Process())
+                spent_ns[pid] = stat.busy_ns - (process.busy_ns if process.busy_ns <= stat.busy_ns else 0)
+                process.busy_ns = stat.busy_ns
+                if stat.state == _RUNNING and stat.cpu in threads.target:
+                    spent_ns[pid] += self._missing.much_ns
+        least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are told in whole ticks each
+        long = [pid for pid, ns in spent_ns.items() if ns and ns >= least_ns]
+        return sorted(long, key=lambda pid: (-spent_ns[pid], pid))
 
     def _is_spent(self, started_ns: int) -> bool:
         return self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns
@@ -125,12 +211,14 @@ class TaskReader:
         return max(len(process.known), 1) if process is not None else 1
 
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
-        """Who ran on a target CPU lately, and who is new; then by turns one that ran elsewhere, and one of the rest.
+        """Who had much of a target CPU, the most first; who ran there lately or is new; then by turns one that ran
+        elsewhere, and one of the rest.
 
-        Of the former those with the fewest threads first, as one with hundreds takes all of the time; those that are
-        new before it every other time.
+        Who ran on a target CPU before those that are new every other time. Among the others who was not read for the
+        longest time is read next, and once more in the snapshot after that; processes of many threads come last, as
+        one with hundreds takes all of the time.
         """
-        self._hot = {pid: left for pid, left in self._hot.items() if left > 0 and pid in listed}
+        self._hot = {pid: left - 1 for pid, left in self._hot.items() if left > 1 and pid in listed}
         if self._listed is not None:
             self._hot |= dict.fromkeys(listed - self._listed, _YOUNG)
         self._awake &= listed
@@ -138,10 +226,20 @@ class TaskReader:
         first, second = (self._in_turn(pids, each) for each in (self._is_other_turn, not self._is_other_turn))
         turns = [pid for pair in zip(first, second, strict=False) for pid in pair]
         shorter = min(len(first), len(second))
-        hot = sorted(self._hot, key=lambda pid: (self._thread_count(pid), -self._hot[pid], pid))
-        if not self._is_other_turn:
-            hot.sort(key=lambda pid: self._hot[pid] <= _YOUNG)
-        return hot + turns + first[shorter:] + second[shorter:]
+        return sorted(self._hot, key=self._urgency) + turns + first[shorter:] + second[shorter:]
+
+    def _urgency(self, pid: int) -> tuple[int, bool, bool, bool, int, int]:
+        """The key by which processes that are read before others are sorted."""
+        process = self._process_by_pid.get(pid, _NOBODY)
+        is_due_again = process.read_in == self._number - 1 and not process.is_second_look
+        return (
+            -process.taken_ns if process.taken_ns >= self._missing.much_ns else 0,
+            not self._is_other_turn and self._hot[pid] <= _YOUNG,
+            self._thread_count(pid) > _AT_ONCE,
+            not is_due_again,
+            process.read_in,
+            pid,
+        )
 
     def _in_turn(self, pids: list[int], is_awake: bool) -> list[int]:
         """Those that are awake, or all others; from behind the one that was the last of them to be read."""
@@ -173,13 +271,12 @@ class TaskReader:
 
     def _read_or_rest(self, threads: ThreadReader, pid: int, changed: _Changed | None) -> Mapping[int, Task] | None:
         """All threads of the process; None where it could not be read, none at all where it has ended."""
-        if pid in self._hot:
-            self._hot[pid] -= 1
-        else:
-            self._last_in_turn[pid in self._awake] = pid
         self._awake.discard(pid)
+        process = self._process_by_pid.setdefault(pid, _Process())
+        process.is_second_look = process.read_in == self._number - 1 and not process.is_second_look
+        process.read_in, process.taken_ns = self._number, 0
         if changed is None:
-            return self._process_by_pid[pid].task_by_tid
+            return process.task_by_tid
         try:
             return self._read_process(threads, pid, changed)
         except Absent:
@@ -191,19 +288,22 @@ class TaskReader:
         return None
 
     def _read_process(self, threads: ThreadReader, pid: int, changed: _Changed) -> Mapping[int, Task]:
-        process = self._process_by_pid.setdefault(pid, _Process())
+        process = self._process_by_pid[pid]
         known, folder = process.known.get(pid), f"{FOLDER}/{pid}"
         schedstat = _schedstat_of(threads, folder, pid, known, changed)
         if known is not None and len(process.known) == 1 and _has_not_run(known, schedstat):
             leader = threads.not_run(known)
         else:
             leader = self._noted(threads.read(pid, folder, schedstat, known), known, threads.target)
+        if leader.has_ended:
+            self._hot.pop(pid, None)
         if leader.thread_count == 1:
             read, process.is_settled = {pid: leader}, True
         else:
             read = self._read_group(threads, process, leader, changed)
             process.is_settled = read.keys() <= process.known.keys()
-        process.known = read
+        process.known, process.schedstat = read, None
+        process.busy_ns = leader.task.process_ns or 0
         process.task_by_tid = {tid: each.task for tid, each in read.items()}
         return process.task_by_tid
 
@@ -239,12 +339,24 @@ class TaskReader:
         """The thread, whose process is read before others for some time if it ran."""
         if thread.runs:
             pid = thread.task.pid
-            is_new = known is None or known.task.started_ticks != thread.task.started_ticks
+            before = known.task if known is not None and known.task.started_ticks == thread.task.started_ticks else None
+            ran_ns = self._missing.explain(
+                thread.task.cpu, thread.task.ran_ns - (before.ran_ns if before is not None else 0)
+            )
             if thread.task.cpu in target:
-                self._hot[pid] = max(self._hot.get(pid, 0), _YOUNG) if is_new else STAYS_HOT
-            elif not is_new:
+                self._process_by_pid[pid].taken_ns += ran_ns
+                self._hot[pid] = max(self._hot.get(pid, 0), _YOUNG) if before is None else STAYS_HOT
+            elif before is not None:
                 self._awake.add(pid)
         return thread
+
+
+def _contents(threads: ThreadReader, pids: Sequence[int], name: str) -> Iterator[tuple[int, bytes]]:
+    """By process the file of that name, of those that can be read; none of them is kept open for it."""
+    paths = [f"{FOLDER}/{pid}/{name}" for pid in pids]
+    for at, content in threads.reader.machine.reread([(path, None) for path in paths]):
+        with suppress(Unreadable):
+            yield pids[at], content if content is not None else threads.reader.machine.read_bytes(paths[at])
 
 
 def _schedstat_of(threads: ThreadReader, folder: str, tid: int, known: Known | None, changed: _Changed) -> bytes | None:

@@ -1,0 +1,84 @@
+"""Time of target CPUs that no thread explains which was read: while much of it is missing, its owner is searched for.
+
+How long tasks ran on a CPU is known without reading any of them, from /proc/stat in ticks, and from /proc/schedstat or
+cpuacct to the nanosecond, though there only when a task leaves the CPU (noisewatch/kernel/cpus/cpu_time.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kernel.cpus.cpu_time import TICK_NS, CpuTime, RunTime
+from noisewatch.records import dataclass
+
+MUCH = 0.04  # of a CPU: below 5 % by as much as a tick of 10 ms is of a second
+_FEWEST_TICKS = 2  # /proc/stat is off by so many
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOfTasks:
+    """The time that tasks had on each target CPU since boot (ns), by both counters, at a moment."""
+
+    at_ns: int
+    ns_by_cpu: Mapping[int, tuple[int, int]]
+
+
+def time_of_tasks(
+    at_ns: int, cpu_time: Mapping[int, CpuTime] | None, run_time: Mapping[int, RunTime] | None, target: CpuSet
+) -> TimeOfTasks:
+    """Return the time of the target CPUs that are in /proc/stat."""
+    times, runs = cpu_time or {}, run_time or {}
+    return TimeOfTasks(
+        at_ns,
+        {
+            cpu: (
+                times[cpu].user_ns + times[cpu].nice_ns + times[cpu].system_ns,
+                runs[cpu].ran_ns if cpu in runs else 0,
+            )
+            for cpu in target
+            if cpu in times
+        },
+    )
+
+
+class MissingTime:
+    """The time that is missing on each target CPU since the last reading (ns)."""
+
+    def __init__(self) -> None:
+        self._before: TimeOfTasks | None = None
+        self._missing_ns: dict[int, int] = {}
+        self._length_ns = 0
+
+    def begin(self, now: TimeOfTasks | None) -> None:
+        """Start with all time that tasks had: no thread has been read."""
+        before, self._before, self._missing_ns, self._length_ns = self._before, now, {}, 0
+        if before is not None and now is not None and now.at_ns > before.at_ns:
+            self._length_ns = now.at_ns - before.at_ns
+            for cpu in before.ns_by_cpu.keys() & now.ns_by_cpu.keys():
+                grown = (
+                    after - earlier for earlier, after in zip(before.ns_by_cpu[cpu], now.ns_by_cpu[cpu], strict=True)
+                )
+                self._missing_ns[cpu] = min(max(grown), self._length_ns)
+
+    def explain(self, cpu: int, ran_ns: int) -> int:
+        """Take a thread's time off, and return how much of it was had since the last reading at the most."""
+        ran_ns = min(ran_ns, self._length_ns)
+        if cpu in self._missing_ns:
+            self._missing_ns[cpu] -= ran_ns
+        return ran_ns
+
+    @property
+    def most_ns(self) -> int:
+        """The time that is missing on the CPU where most is."""
+        return max(self._missing_ns.values(), default=0)
+
+    @property
+    def much_ns(self) -> int:
+        """The time of one thread that is worth a search."""
+        return max(round(self._length_ns * MUCH), _FEWEST_TICKS * TICK_NS)
+
+    @property
+    def is_much(self) -> bool:
+        """Whether somewhere as much is missing as a thread that is to be named may have had."""
+        return self.most_ns >= self.much_ns

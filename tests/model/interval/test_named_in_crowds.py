@@ -1,0 +1,190 @@
+"""Who takes much of a target CPU is named within two intervals, whatever crowd there is and whoever came first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.model.interval.disturbance import threads_of
+from noisewatch.model.interval.interval import interval_between
+from noisewatch.records import dataclass
+from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, crowd, process, quiet_files, stat_file
+
+_TARGET, _ELSEWHERE = 2, 0
+_MS = 1_000_000
+_TICK_NS = 10_000_000
+_MOMENTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A process: from which moment on it is there, and what it has run by each moment (ns)."""
+
+    pid: int
+    name: str
+    cpu: int
+    begins: int
+    ran_ns: Sequence[int]
+    threads: int = 1
+    is_zombie: bool = False
+    is_hidden: bool = False  # as the host's processes are to a container
+
+    def files(self, moment: int) -> dict[str, str]:
+        """The files of the process; with several threads the last one has all the time."""
+        ran_ns = self.ran_ns[moment]
+        if self.is_hidden:
+            return {}
+        if self.threads == 1:
+            files = process(self.pid, self.name, self.cpu, ran_ns, allowed=str(self.cpu))
+        else:
+            files = crowd(self.pid, self.name, [_ELSEWHERE] * self.threads, "0", 0)
+            files |= process(self.pid, self.name, _ELSEWHERE, 0, busy=ran_ns // _TICK_NS, threads=self.threads)
+            tid = self.pid + self.threads - 1
+            own = process(tid, self.name, self.cpu, ran_ns, allowed=str(self.cpu))
+            files |= {path.replace(f"/{tid}/", f"/{self.pid}/task/{tid}/"): text for path, text in own.items()}
+        if self.is_zombie:
+            path = f"/proc/{self.pid}/stat"
+            files[path] = files[path].replace(") S ", ") Z ")
+        return files
+
+
+def _crowd_machine(members: Iterable[_Member], seconds: float = 1.0) -> WrittenMachine:
+    moments = []
+    for moment in range(_MOMENTS):
+        there = [member for member in members if member.begins <= moment]
+        busy_ns = sum(member.ran_ns[moment] for member in there if member.cpu == _TARGET)
+        files = quiet_files(seconds * moment)
+        files["/proc/cmdline"] = "isolcpus=2-3\n"
+        files["/proc/stat"] = stat_file({_TARGET: busy_ns // _TICK_NS}, round(100 * seconds * moment))
+        for member in there:
+            files |= member.files(moment)
+        moments.append(files)
+    return WrittenMachine(*moments, answers=ANSWERS, seconds_between=seconds)
+
+
+def _shares_named(machine: WrittenMachine, budget_reads: int, name: str) -> list[float]:
+    """The share of the target CPU that is attributed to the process, by interval."""
+    task_reader = TaskReader(used_ns=lambda: len(machine.reads))
+    options = SnapshotOptions(frozenset({_TARGET}))
+    snapshot = read_snapshot(machine, options, task_reader)
+    task_reader.limit(budget_reads)
+    shares = []
+    while machine.has_next:
+        machine.advance()
+        before, snapshot = snapshot, read_snapshot(machine, options, task_reader, snapshot)
+        culprits = threads_of(interval_between(before, snapshot), _TARGET)
+        shares.append(sum(each.share or 0.0 for each in culprits if each.name == name))
+    return shares
+
+
+def _growing(begins: int, ns: int, first_ns: int = 0) -> list[int]:
+    """The time by each moment of a process that runs for so long in each interval from moment `begins` on."""
+    return [first_ns + max(moment - begins, 0) * ns for moment in range(_MOMENTS)]
+
+
+def _populate(
+    pids: Sequence[int], counts: Mapping[str, int], arrives: int, hog: tuple[int, int, int, int]
+) -> list[_Member]:
+    """The hog, and so many others of each kind, which have the process numbers in their order.
+
+    `hog`: its place among the process numbers, the moments from which it exists and runs, and its time an interval.
+    """
+    place, exists, runs, ns = hog
+    numbers = [pid for at, pid in enumerate(pids) if at != place]
+    kinds = [kind for kind, count in counts.items() for _ in range(count)]
+    members = [_Member(pids[place], "hog", _TARGET, exists, _growing(runs, ns))]
+    for pid, kind in zip(numbers, kinds, strict=False):
+        if kind == "waker":
+            members.append(_Member(pid, kind, _TARGET, 0, _growing(0, 2 * _MS)))
+        elif kind == "zombie":
+            members.append(_Member(pid, kind, _ELSEWHERE, arrives, _growing(0, 0, 3 * _MS), is_zombie=True))
+        else:
+            begins = arrives if kind == "newcomer" else 0
+            members.append(_Member(pid, kind, _ELSEWHERE, begins, _growing(_MOMENTS, 0, 5_000 * _MS * (not begins))))
+    return members
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    random=st.randoms(use_true_random=False),
+    resting=st.integers(0, 120),
+    newcomers=st.integers(0, 60),
+    zombies=st.integers(0, 60),
+    wakers=st.integers(0, 60),
+    arrives=st.integers(1, 3),
+    exists=st.integers(0, 3),
+    rests=st.integers(0, 2),
+    share=st.floats(0.06, 1.0),
+    budget_reads=st.sampled_from([1, 10, 40]),
+)
+def test_who_takes_much_of_a_target_cpu_is_named_within_two_intervals_in_every_order_of_arrival(
+    random: Random,
+    resting: int,
+    newcomers: int,
+    zombies: int,
+    wakers: int,
+    arrives: int,
+    exists: int,
+    rests: int,
+    share: float,
+    budget_reads: int,
+) -> None:
+    counts = {"resting": resting, "newcomer": newcomers, "zombie": zombies, "waker": wakers}
+    pids = list(range(300, 300 + 2 * sum(counts.values()) + 2))
+    random.shuffle(pids)
+    runs = min(exists + rests, 3)
+    hog = (random.randrange(sum(counts.values()) + 1), exists, runs, round(share * 1000) * _MS)
+    machine = _crowd_machine(_populate(pids, counts, arrives, hog))
+    named = _shares_named(machine, budget_reads, "hog")
+    assert any(named[runs : runs + 2]), named
+    assert all(named[runs + 1 :]), named
+
+
+@pytest.mark.parametrize("place", [0, 6_000, 12_000])
+def test_among_ten_thousand_resting_a_thousand_new_and_a_thousand_ended_ones(place: int) -> None:
+    counts = {"resting": 10_000, "newcomer": 1_000, "zombie": 1_000}
+    machine = _crowd_machine(_populate(range(300, 12_301), counts, 1, (place, 1, 1, 60 * _MS)))
+    assert all(_shares_named(machine, 150, "hog")[2:])
+
+
+@pytest.mark.parametrize("exists", [0, 1, 2])
+def test_a_thread_that_is_not_its_processs_first_is_named_as_well(exists: int) -> None:
+    members = _populate(range(300, 500), {"resting": 190}, 1, (0, 0, _MOMENTS, 0))
+    members.append(_Member(900, "hog of two", _TARGET, exists, _growing(2, 500 * _MS), threads=3))
+    assert all(_shares_named(_crowd_machine(members), 20, "hog of two")[3:])
+
+
+def test_nobody_is_searched_for_while_nothing_is_missing() -> None:
+    members = _populate(range(300, 2_300), {"resting": 1_900}, 1, (0, 0, _MOMENTS, 0))
+    machine = _crowd_machine(members)
+    task_reader = TaskReader(used_ns=lambda: len(machine.reads))
+    snapshot = read_snapshot(machine, SnapshotOptions(frozenset({_TARGET})), task_reader)
+    task_reader.limit(50)
+    while machine.has_next:
+        machine.advance()
+        machine.reads.clear()
+        snapshot = read_snapshot(machine, SnapshotOptions(frozenset({_TARGET})), task_reader, snapshot)
+        assert sum(path.startswith("/proc/3") for path in machine.reads) <= 120
+
+
+def test_a_search_that_found_nobody_is_not_repeated_at_once() -> None:
+    members = _populate(range(300, 2_300), {"resting": 1_900}, 1, (0, 0, _MOMENTS, 0))
+    hidden = _Member(9_000, "hidden", _TARGET, 0, _growing(0, 500 * _MS), is_hidden=True)
+    machine = _crowd_machine([*members, hidden])
+    searched = []
+    task_reader = TaskReader(used_ns=lambda: len(machine.reads))
+    snapshot = read_snapshot(machine, SnapshotOptions(frozenset({_TARGET})), task_reader)
+    task_reader.limit(200)
+    while machine.has_next:
+        machine.advance()
+        machine.reads.clear()
+        snapshot = read_snapshot(machine, SnapshotOptions(frozenset({_TARGET})), task_reader, snapshot)
+        searched.append(sum(path.endswith("/schedstat") for path in machine.reads) > 1_000)
+    assert searched == [True, False, False, False, False]
