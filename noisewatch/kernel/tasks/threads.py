@@ -14,7 +14,7 @@ from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.files import parse_stat
+from noisewatch.kernel.tasks.files import parse_schedstat, parse_stat
 from noisewatch.kernel.tasks.missing import MissingTime, TimeOfTasks
 from noisewatch.kernel.tasks.one_thread import FOLDER, Known, ThreadReader
 from noisewatch.kernel.tasks.task import Task, Tasks
@@ -25,6 +25,9 @@ _YOUNG = 5  # snapshots in which a new one is, as it may be on its way there
 _RUNNING = "R"
 _AT_ONCE = 128  # threads that are read in one call, unless one process has more: a fraction of a millisecond
 
+_LARGE = 500  # threads of a process; of one that has more only those that ran for long are read within a budget
+_MOST_FOLLOWED = 64  # threads of a large process
+_FOLLOWED_NS = 1_000_000  # since the last look at all of them
 _LONGEST_SEARCH = 20  # budgets; then who had most has been read
 _FEWEST_SEARCHED = 8  # processes that are read in a search, however long that takes
 
@@ -38,6 +41,16 @@ class _Process:
     known: dict[int, Known] = field(default_factory=dict)  # by thread
     task_by_tid: Mapping[int, Task] = field(default_factory=dict)
     is_settled: bool = False  # whether there can be no thread that is not known, unless one that is has run since
+    thread_count: int = 1
+    is_whole: bool = True  # whether all of its threads are in `task_by_tid`
+    whole_ns: int | None = None  # `busy_ns` when all threads were read
+    followed: Sequence[int] = ()  # of a large process: the threads that ran for long
+    ran_ns_by_tid: Mapping[int, int] = field(
+        default_factory=dict
+    )  # of a large process, at the last look at all threads
+    looked_ns: int = -1  # `busy_ns` then
+    looks_from: int = 0  # the number of the snapshot before which its threads are not looked at again, but in a search
+    spent_ns: int = 0  # since it was read the last time, less the time of the threads that were read
     taken_ns: int = 0  # of target CPUs, from one reading to the next
     read_in: int = -1  # the number of the snapshot
     is_second_look: bool = False  # whether it had been read in the snapshot before: only then its time is known
@@ -80,6 +93,7 @@ class TaskReader:
         self._is_other_turn = False
         self._number = 0  # of the snapshot
         self._missing = MissingTime()
+        self._looks_at_all = False  # also at the threads of large processes
         self._futile_ns = 0  # what was missing after the last search
         self._pauses_until = 0  # the number of the snapshot before which a futile search is not repeated
 
@@ -111,11 +125,10 @@ class TaskReader:
         tasks: dict[int, Task] = {}
         read_pids: set[int] = set()
         threads = ThreadReader(reader, target, tickless, self._asks_all_affinities)
-        tried: set[int] = set()
-        for pid, by_tid in chain(self._read_within_budget(threads, order), self._searched(threads, order, tried)):
-            tried.add(pid)
+        for pid, by_tid in chain(self._read_within_budget(threads, order), self._searched(threads, order, read_pids)):
             if by_tid is not None:
-                read_pids.add(pid)
+                if self._process_by_pid[pid].is_whole:
+                    read_pids.add(pid)
                 tasks.update(by_tid)
         self._listed = listed
         return Tasks(tasks, listed, frozenset(read_pids))
@@ -137,17 +150,22 @@ class TaskReader:
                     return
 
     def _searched(
-        self, threads: ThreadReader, order: Sequence[int], tried: Set[int]
+        self, threads: ThreadReader, order: Sequence[int], read_pids: Set[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
-        """Read the processes that were left out and had much time, the most first, while much is missing."""
+        """Read the processes that were left out, wholly or in part, and had much time; the most first, while much is
+        missing.
+        """
         if self._budget_ns is None or not self._is_worth_a_search():
             return
         started_ns = self._used_ns()
-        for count, pid in enumerate(self._long_running(threads, [pid for pid in order if pid not in tried]), start=1):
+        left_out = [pid for pid in order if pid not in read_pids]
+        self._looks_at_all = True
+        for count, pid in enumerate(self._long_running(threads, left_out), start=1):
             yield pid, self._read_or_rest(threads, pid, self._changed(threads, [pid]).get(pid))
             used_ns = self._used_ns() - started_ns
             if not self._missing.is_much or (count >= _FEWEST_SEARCHED and used_ns > _LONGEST_SEARCH * self._budget_ns):
                 break
+        self._looks_at_all = False
         is_futile = self._missing.is_much
         self._futile_ns = self._missing.most_ns if is_futile else 0
         costs = (self._used_ns() - started_ns) // max(self._budget_ns, 1)
@@ -165,20 +183,25 @@ class TaskReader:
         process: it may have threads that nobody has seen.
         """
         changed, single = [], []
+        spent_ns: dict[int, int] = {}
         for pid in pids:
             process = self._process_by_pid.get(pid)
+            if process is not None and process.read_in == self._number:
+                spent_ns[pid] = process.spent_ns
+                continue
             known = process.known.get(pid) if process is not None and process.is_settled else None
             if known is None or known.thread_count > 1 or known.is_on_tickless(threads.tickless):
                 changed.append(pid)
             elif known.task.cpu in threads.target or not known.task.is_confined:
                 single.append(pid)
-        for pid, content in _contents(threads, single, "schedstat"):
+        for at, content in _contents(threads, single, "schedstat"):
+            pid = single[at]
             process = self._process_by_pid[pid]
             if content != (process.schedstat or process.known[pid].schedstat):
                 process.schedstat = content
                 changed.append(pid)
-        spent_ns: dict[int, int] = {}
-        for pid, content in _contents(threads, changed, "stat"):
+        for at, content in _contents(threads, changed, "stat"):
+            pid = changed[at]
             with suppress(Malformed):
                 stat = parse_stat(content.decode("utf-8", "replace"))
                 process = self._process_by_pid.setdefault(pid, _Process())
@@ -208,7 +231,12 @@ class TaskReader:
 
     def _thread_count(self, pid: int) -> int:
         process = self._process_by_pid.get(pid)
-        return max(len(process.known), 1) if process is not None else 1
+        if process is None:
+            return 1
+        return 1 + len(process.followed) if self._is_large(process) else max(len(process.known), 1)
+
+    def _is_large(self, process: _Process) -> bool:
+        return self._budget_ns is not None and process.thread_count > _LARGE
 
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
         """Who had much of a target CPU, the most first; who ran there lately or is new; then by turns one that ran
@@ -254,8 +282,10 @@ class TaskReader:
         owners: list[tuple[int, int]] = []
         for pid in pids:
             process = self._process_by_pid.get(pid)
-            if process is None or self._asks_all_affinities or not process.is_settled:
+            if process is None or self._asks_all_affinities or not process.is_settled or self._is_large(process):
                 changed[pid] = {}
+            if process is not None and self._is_large(process):
+                continue
             for tid, known in process.known.items() if process is not None else ():
                 if known.schedstat is None or (threads.tickless and known.is_on_tickless(threads.tickless)):
                     changed.setdefault(pid, {})[tid] = None
@@ -291,10 +321,15 @@ class TaskReader:
         process = self._process_by_pid[pid]
         known, folder = process.known.get(pid), f"{FOLDER}/{pid}"
         schedstat = _schedstat_of(threads, folder, pid, known, changed)
-        if known is not None and len(process.known) == 1 and _has_not_run(known, schedstat):
+        if known is not None and len(process.known) == known.thread_count == 1 and _has_not_run(known, schedstat):
             leader = threads.not_run(known)
         else:
-            leader = self._noted(threads.read(pid, folder, schedstat, known), known, threads.target)
+            leader = threads.read(pid, folder, schedstat, known)
+            process.spent_ns = (leader.task.process_ns or 0) - process.busy_ns
+            self._noted(leader, known, threads.target)
+        process.thread_count, process.busy_ns = leader.thread_count, leader.task.process_ns or 0
+        if self._is_large(process):
+            return self._read_large(threads, process, leader)
         if leader.has_ended:
             self._hot.pop(pid, None)
         if leader.thread_count == 1:
@@ -302,21 +337,60 @@ class TaskReader:
         else:
             read = self._read_group(threads, process, leader, changed)
             process.is_settled = read.keys() <= process.known.keys()
-        process.known, process.schedstat = read, None
-        process.busy_ns = leader.task.process_ns or 0
+        process.known, process.schedstat, process.followed, process.ran_ns_by_tid = read, None, (), {}
+        process.is_whole, process.whole_ns = True, process.busy_ns
         process.task_by_tid = {tid: each.task for tid, each in read.items()}
         return process.task_by_tid
 
+    def _read_large(self, threads: ThreadReader, process: _Process, leader: Known) -> Mapping[int, Task]:
+        """The first thread, with the time of all, and those threads that ran for long.
+
+        Which these are is looked for in a search, and else so seldom that it keeps within the budget.
+        """
+        process.is_whole = process.whole_ns == process.busy_ns
+        if process.is_whole:
+            return process.task_by_tid
+        if process.busy_ns != process.looked_ns and (self._looks_at_all or self._number >= process.looks_from):
+            self._look_at_all(threads, process, leader.task.pid)
+        names = [str(tid) for tid in (leader.task.pid, *process.followed)]
+        changed = dict.fromkeys(process.followed)
+        read = self._read_group(threads, process, leader, changed, names)
+        process.known |= read
+        return {tid: known.task for tid, known in read.items()}
+
+    def _look_at_all(self, threads: ThreadReader, process: _Process, pid: int) -> None:
+        """Find the threads that ran for long since the last such look, or since they were read."""
+        started_ns = self._used_ns()
+        names = [*filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task"))]
+        before = {tid: known.task.ran_ns for tid, known in process.known.items()} | dict(process.ran_ns_by_tid)
+        ran_ns: dict[int, int] = {}
+        for at, content in _contents(threads, [f"{pid}/task/{name}" for name in names], "schedstat"):
+            with suppress(Malformed):
+                ran_ns[int(names[at])] = parse_schedstat(content.decode("ascii", "replace"))[0]
+        spent_ns = {tid: ns - before.get(tid, 0) for tid, ns in ran_ns.items()}
+        long = [tid for tid, ns in spent_ns.items() if ns >= _FOLLOWED_NS and tid != pid]
+        process.followed = sorted(long, key=lambda tid: -spent_ns[tid])[:_MOST_FOLLOWED]
+        process.ran_ns_by_tid, process.looked_ns = ran_ns, process.busy_ns
+        costs = (self._used_ns() - started_ns) // max(self._budget_ns or 0, 1)
+        process.looks_from = self._number + 1 + 2 * costs
+
     def _read_group(
-        self, threads: ThreadReader, process: _Process, leader: Known, changed: _Changed
+        self,
+        threads: ThreadReader,
+        process: _Process,
+        leader: Known,
+        changed: _Changed,
+        names: Iterable[str] | None = None,
     ) -> dict[int, Known]:
-        """The threads of a process that has several.
+        """The threads of a process that has several, or those with the `names`.
 
         They are listed after those that are known were looked at: who starts another one later runs, and is seen to.
         """
         read: dict[int, Known] = {}
         pid = leader.task.pid
-        for name in filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task")):
+        if names is None:
+            names = filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task"))
+        for name in names:
             tid, folder = int(name), f"{FOLDER}/{pid}/task/{name}"
             if tid == pid and leader.task.waited_ns is not None:
                 read[tid] = leader  # schedstat is the first thread's own; only stat adds up the whole process
@@ -343,20 +417,22 @@ class TaskReader:
             ran_ns = self._missing.explain(
                 thread.task.cpu, thread.task.ran_ns - (before.ran_ns if before is not None else 0)
             )
+            process = self._process_by_pid[pid]
+            process.spent_ns -= ran_ns
             if thread.task.cpu in target:
-                self._process_by_pid[pid].taken_ns += ran_ns
+                process.taken_ns += ran_ns
                 self._hot[pid] = max(self._hot.get(pid, 0), _YOUNG) if before is None else STAYS_HOT
             elif before is not None:
                 self._awake.add(pid)
         return thread
 
 
-def _contents(threads: ThreadReader, pids: Sequence[int], name: str) -> Iterator[tuple[int, bytes]]:
-    """By process the file of that name, of those that can be read; none of them is kept open for it."""
-    paths = [f"{FOLDER}/{pid}/{name}" for pid in pids]
+def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) -> Iterator[tuple[int, bytes]]:
+    """The file of that name below each folder of /proc that has it, by the folder's place; none is kept open for it."""
+    paths = [f"{FOLDER}/{folder}/{name}" for folder in folders]
     for at, content in threads.reader.machine.reread([(path, None) for path in paths]):
         with suppress(Unreadable):
-            yield pids[at], content if content is not None else threads.reader.machine.read_bytes(paths[at])
+            yield at, content if content is not None else threads.reader.machine.read_bytes(paths[at])
 
 
 def _schedstat_of(threads: ThreadReader, folder: str, tid: int, known: Known | None, changed: _Changed) -> bytes | None:

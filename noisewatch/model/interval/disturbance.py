@@ -139,6 +139,8 @@ def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
 
 def name_of_run(run: TaskRun) -> str:
     """The thread's name; ended children go by their parent's, ended threads by their process's."""
+    if run.are_unread_threads:
+        return f"threads of {run.name}"
     if run.are_ended_threads:
         return f"ended threads of {run.name}"
     return f"children of {run.name}" if run.are_children else run.name

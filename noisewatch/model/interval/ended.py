@@ -209,7 +209,7 @@ def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
 
 
 def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
-    """Threads that came and went while their process goes on: what it had, and none of those that were seen."""
+    """Threads that came and went while their process goes on, or were not read: what it had, and none of those seen."""
     before = looks[0]
     spent_ns = {
         task.pid: task.process_ns - (known.process_ns or 0 if known is not None else 0)
@@ -222,12 +222,16 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
     for task in dict(seen if spent_ns else ()).values():
         earlier = before.by_tid.get(task.tid)
         is_same = earlier is not None and earlier.started_ticks == task.started_ticks
-        spent_ns[task.pid] -= task.ran_ns - (earlier.ran_ns if earlier is not None and is_same else 0)
+        if is_same or is_newborn(task, before):
+            spent_ns[task.pid] -= task.ran_ns - (earlier.ran_ns if earlier is not None and is_same else 0)
     claims = []
     for pid, ns in spent_ns.items():
         if ns > _PROCESS_DOUBT_NS:
             task = looks[-1].by_tid[pid]
-            run = replace(run_of(task, ns, own_pids), are_ended_threads=True, is_inferred=True)
+            are_unread = pid not in before.read_pids & looks[-1].read_pids and pid in before.pids
+            run = replace(
+                run_of(task, ns, own_pids), are_ended_threads=True, are_unread_threads=are_unread, is_inferred=True
+            )
             claims.append(_Claim(run, (task.cpu, *_where(looks, task)), task.allowed or frozenset(), is_certain=True))
     return claims
 

@@ -38,6 +38,7 @@ class TaskRun:
     allowed: CpuSet | None
     are_children: bool = False
     are_ended_threads: bool = False
+    are_unread_threads: bool = False  # they may not have ended: the process has more threads than were read
     is_inferred: bool = False  # it moved, or may have: some of this time it may have had on another CPU
     is_command: bool = False  # what `noisewatch run` measures, on the CPUs that it is to run on
 

@@ -154,11 +154,36 @@ def test_among_ten_thousand_resting_a_thousand_new_and_a_thousand_ended_ones(pla
     assert all(_shares_named(machine, 150, "hog")[2:])
 
 
+@pytest.mark.parametrize("threads", [3, 2_000])
 @pytest.mark.parametrize("exists", [0, 1, 2])
-def test_a_thread_that_is_not_its_processs_first_is_named_as_well(exists: int) -> None:
+def test_a_thread_that_is_not_its_processs_first_is_named_as_well(exists: int, threads: int) -> None:
     members = _populate(range(300, 500), {"resting": 190}, 1, (0, 0, _MOMENTS, 0))
-    members.append(_Member(900, "hog of two", _TARGET, exists, _growing(2, 500 * _MS), threads=3))
-    assert all(_shares_named(_crowd_machine(members), 20, "hog of two")[3:])
+    members.append(_Member(900, "hog of many", _TARGET, exists, _growing(2, 500 * _MS), threads=threads))
+    assert all(_shares_named(_crowd_machine(members), 20, "hog of many")[3:])
+
+
+def test_what_threads_had_that_were_not_read_is_their_processs() -> None:
+    member = _Member(900, "large", _TARGET, 1, _growing(2, 500 * _MS), threads=2_000)
+    shares = {name: _shares_named(_crowd_machine([member]), 20, name) for name in ("threads of large", "large")}
+    assert shares == {"threads of large": [0, 0, 0.5, 0, 0], "large": [0, 0, 0, 0.5, 0.5]}
+
+
+def test_a_process_of_thousands_of_new_threads_keeps_within_the_budget() -> None:
+    members = [_Member(900, "large", _ELSEWHERE, 2, _growing(2, 0, 100 * _MS), threads=5_000)]
+    machine = _crowd_machine(members)
+    task_reader = TaskReader(used_ns=lambda: len(machine.reads))
+    snapshot = read_snapshot(machine, SnapshotOptions(frozenset({_TARGET})), task_reader)
+    task_reader.limit(2_000)
+    looks = []
+    while machine.has_next:
+        machine.advance()
+        machine.reads.clear()
+        snapshot = read_snapshot(machine, SnapshotOptions(frozenset({_TARGET})), task_reader, snapshot)
+        looks.append(sum("/task/" in path for path in machine.reads))
+        assert snapshot.tasks is not None
+        assert (900 in snapshot.tasks.by_tid, 900 in snapshot.tasks.read_pids) == (len(looks) > 1, False)
+    assert looks[0] == 0
+    assert sum(looks) < 6_000  # each of them once
 
 
 def test_nobody_is_searched_for_while_nothing_is_missing() -> None:
