@@ -34,7 +34,7 @@ from noisewatch.kernel.system.pressure import Pressure, read_pressure
 from noisewatch.kernel.system.release import read_release, release_number
 from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
-from noisewatch.kernel.tasks.missing import time_of_tasks
+from noisewatch.kernel.tasks.missing import TimeOfTasks
 from noisewatch.kernel.tasks.run_status import RunStatus, commands_in, read_run_statuses
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.kernel.tasks.threads import TaskReader
@@ -164,7 +164,7 @@ def _read(
     cgroup = read_cgroup(reader)
     hardware = _hardware(reader, target, topology, previous)
     tickless = isolation.nohz_full or frozenset()
-    had = time_of_tasks(taken_at_ns, cpu_time, run_time, target.cpus)
+    had = TimeOfTasks(taken_at_ns, cpu_time, run_time)
     tasks = task_reader.read(reader, target.cpus, tickless, had) if task_reader is not None else None
     tasks_lag_ns = read_lag_ns(machine, taken_at_ns) if task_reader is not None else 0
     settings = kept or read_settings(

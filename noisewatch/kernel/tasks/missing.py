@@ -13,33 +13,17 @@ from noisewatch.kernel.cpus.cpu_time import TICK_NS, CpuTime, RunTime
 from noisewatch.records import dataclass
 
 MUCH = 0.04  # of a CPU: below 5 % by as much as a tick of 10 ms is of a second
+_TASKS = 3  # states of a row in which a task runs: user, nice and system
 _FEWEST_TICKS = 2  # /proc/stat is off by so many
 
 
 @dataclass(frozen=True, slots=True)
 class TimeOfTasks:
-    """The time that tasks had on each target CPU since boot (ns), by both counters, at a moment."""
+    """The counters of the CPUs' time at a moment; None is unknown."""
 
     at_ns: int
-    ns_by_cpu: Mapping[int, tuple[int, int]]
-
-
-def time_of_tasks(
-    at_ns: int, cpu_time: Mapping[int, CpuTime] | None, run_time: Mapping[int, RunTime] | None, target: CpuSet
-) -> TimeOfTasks:
-    """Return the time of the target CPUs that are in /proc/stat."""
-    times, runs = cpu_time or {}, run_time or {}
-    return TimeOfTasks(
-        at_ns,
-        {
-            cpu: (
-                times[cpu].user_ns + times[cpu].nice_ns + times[cpu].system_ns,
-                runs[cpu].ran_ns if cpu in runs else 0,
-            )
-            for cpu in target
-            if cpu in times
-        },
-    )
+    cpu_time: Mapping[int, CpuTime] | None
+    run_time: Mapping[int, RunTime] | None
 
 
 class MissingTime:
@@ -50,16 +34,19 @@ class MissingTime:
         self._missing_ns: dict[int, int] = {}
         self._length_ns = 0
 
-    def begin(self, now: TimeOfTasks | None) -> None:
+    def begin(self, now: TimeOfTasks | None, target: CpuSet) -> None:
         """Start with all time that tasks had: no thread has been read."""
         before, self._before, self._missing_ns, self._length_ns = self._before, now, {}, 0
-        if before is not None and now is not None and now.at_ns > before.at_ns:
-            self._length_ns = now.at_ns - before.at_ns
-            for cpu in before.ns_by_cpu.keys() & now.ns_by_cpu.keys():
-                grown = (
-                    after - earlier for earlier, after in zip(before.ns_by_cpu[cpu], now.ns_by_cpu[cpu], strict=True)
-                )
-                self._missing_ns[cpu] = min(max(grown), self._length_ns)
+        if before is None or now is None or now.at_ns <= before.at_ns:
+            return
+        self._length_ns = now.at_ns - before.at_ns
+        old_times, new_times = before.cpu_time or {}, now.cpu_time or {}
+        old_runs, new_runs = before.run_time or {}, now.run_time or {}
+        for cpu in target & old_times.keys() & new_times.keys():
+            ran_ns = (sum(new_times[cpu].ticks[:_TASKS]) - sum(old_times[cpu].ticks[:_TASKS])) * TICK_NS
+            if cpu in old_runs and cpu in new_runs:
+                ran_ns = max(ran_ns, new_runs[cpu].ran_ns - old_runs[cpu].ran_ns)
+            self._missing_ns[cpu] = min(ran_ns, self._length_ns)
 
     def explain(self, cpu: int, ran_ns: int) -> int:
         """Take a thread's time off, and return how much of it was had since the last reading at the most."""

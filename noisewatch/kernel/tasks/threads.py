@@ -109,9 +109,9 @@ class TaskReader:
     def read(
         self, reader: Reader, target: CpuSet, tickless: CpuSet = frozenset(), had: TimeOfTasks | None = None
     ) -> Tasks | None:
-        """The threads now; None where /proc cannot be listed or holds no process. `had` is the target CPUs' time."""
+        """The threads now; None where /proc cannot be listed or holds no process. `had` are the CPUs' counters."""
         self._number += 1
-        self._missing.begin(had)
+        self._missing.begin(had, target if self._budget_ns is not None else frozenset())
         names = reader.names_or_none(FOLDER)
         pids = sorted(map(int, filter(is_count, names or ())))
         if not pids:
@@ -204,7 +204,7 @@ class TaskReader:
             pid = changed[at]
             with suppress(Malformed):
                 stat = parse_stat(content.decode("utf-8", "replace"))
-                process = self._process_by_pid.setdefault(pid, _Process())
+                process = self._process(pid)
                 spent_ns[pid] = stat.busy_ns - (process.busy_ns if process.busy_ns <= stat.busy_ns else 0)
                 process.busy_ns = stat.busy_ns
                 if stat.state == _RUNNING and stat.cpu in threads.target:
@@ -234,6 +234,12 @@ class TaskReader:
         if process is None:
             return 1
         return 1 + len(process.followed) if self._is_large(process) else max(len(process.known), 1)
+
+    def _process(self, pid: int) -> _Process:
+        process = self._process_by_pid.get(pid)
+        if process is None:
+            process = self._process_by_pid[pid] = _Process()
+        return process
 
     def _is_large(self, process: _Process) -> bool:
         return self._budget_ns is not None and process.thread_count > _LARGE
@@ -302,7 +308,7 @@ class TaskReader:
     def _read_or_rest(self, threads: ThreadReader, pid: int, changed: _Changed | None) -> Mapping[int, Task] | None:
         """All threads of the process; None where it could not be read, none at all where it has ended."""
         self._awake.discard(pid)
-        process = self._process_by_pid.setdefault(pid, _Process())
+        process = self._process(pid)
         process.is_second_look = process.read_in == self._number - 1 and not process.is_second_look
         process.read_in, process.taken_ns = self._number, 0
         if changed is None:
