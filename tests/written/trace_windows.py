@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from noisewatch.kernel.trace.own_states import StateTimes
 from noisewatch.kernel.trace.runs import Parent, Thread, TracedSource
 from noisewatch.kernel.trace.window import TracedTime, TraceWindow
 from noisewatch.kinds import Kind
@@ -13,12 +14,21 @@ MS = 1_000_000
 
 
 def traced(
-    repetition: Repetition, *times: TracedTime, own_ms: float = 0.0, doubt_ms: float = 0.0, untold: tuple[str, ...] = ()
+    repetition: Repetition,
+    *times: TracedTime,
+    own_ms: float = 0.0,
+    doubt_ms: float = 0.0,
+    untold: tuple[str, ...] = (),
+    held_ms: float = 0.0,
+    blocked_ms: float = 0.0,
 ) -> Repetition:
     """The repetition, traced as a whole on all its target CPUs: the command's threads had `own_ms` of the first one."""
     target = repetition.target
     own = {cpu: round(own_ms * MS) if cpu == min(target) else 0 for cpu in target}
-    window = TraceWindow(repetition.began_ns, repetition.ended_ns, own, times, untold, round(doubt_ms * MS))
+    states = StateTimes(held_ns=round(held_ms * MS), blocked_ns=round(blocked_ms * MS))
+    window = TraceWindow(
+        repetition.began_ns, repetition.ended_ns, own, times, untold, round(doubt_ms * MS), states=states
+    )
     return replace(repetition, trace=window)
 
 

@@ -18,6 +18,7 @@ from noisewatch.judgement.run.threads_seen import (
     within_books,
 )
 from noisewatch.judgement.run.traced_time import find_traced
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kinds import Kind
 from noisewatch.model.run.books import ran_between
 from noisewatch.model.run.repetition import Repetition
@@ -34,6 +35,7 @@ _UNSETTLED = (
 _WAS_ELSEWHERE = "the command was seen on CPUs that are no target CPUs for {}"
 _MAY_HAVE_LEFT = "the command set its affinity to {}: how long it ran on CPUs that are no target CPUs is not known"
 _NO_AFFINITY = "whether the command changed its affinity, to run on CPUs that are no target CPUs, is not known"
+_LATE_NS = 2 * TICK_NS  # of a CPU: a task that has it at the end may be counted when it leaves
 _ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more of a CPU where none left it has stayed
 
 
@@ -76,8 +78,8 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
         reasons.append(_anonymous(repetition, UNSEEN, unseen_ns))
         named_ns += unseen_ns
     unknown = _why_unknown(repetition, allowed_ns, named_ns)
-    waited_ns = (waited_ns_of(repetition) or 0) - own_ns
-    if waited_ns > allowed_ns and not reasons:
+    waited_ns = (waited_ns_of(repetition) or 0) - own_ns - repetition.quota.ns
+    if waited_ns > allowed_ns and not reasons and waited_for_none_ns(repetition) <= allowed_ns:
         reasons = _waited_for(repetition, waited_ns, foreign)
     return ForeignTime(reasons, [each for each in foreign if each not in reasons], own, unknown)
 
@@ -109,6 +111,15 @@ def late_ns(repetition: Repetition, cpu: int, seen: Iterable[Sighting]) -> int:
 def waited_ns_of(repetition: Repetition) -> int | None:
     """How long the command waited for a CPU, where nobody but others can have had that meanwhile."""
     return repetition.use.waited_ns if repetition.use.ran_alone else None
+
+
+def waited_for_none_ns(repetition: Repetition) -> int:
+    """Return for how much longer the command waited for a CPU than others can have had one; 0 where that is unknown."""
+    books = repetition.books
+    if books.foreign_ns is None or not books.is_exact:
+        return 0
+    most_ns = books.foreign_ns + books.doubt_ns + _LATE_NS * len(repetition.target)
+    return max((waited_ns_of(repetition) or 0) - most_ns, 0)
 
 
 def _seen(repetition: Repetition) -> list[Sighting]:

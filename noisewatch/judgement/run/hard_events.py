@@ -58,6 +58,8 @@ def why_events_unknown(repetition: Repetition) -> str | None:
         return _STOPPED_TOO.format(*_held_up_words(repetition))
     if repetition.freezing.unknown is not None:
         return _FROZEN.format(clean(repetition.freezing.unknown))
+    if repetition.quota.unknown is not None:
+        return _GROUPS.format(clean(repetition.quota.unknown))
     if sum(repetition.within(window) for window in repetition.windows) < repetition.length_ns:
         return _NO_LOOK
     if None in [_paging(look) for window in repetition.windows for look in (window.before, window.after)]:
@@ -208,19 +210,20 @@ def _of_clocks(repetition: Repetition) -> Iterator[RunReason]:
             ns=stopped_ns,
             share=repetition.share_of(stopped_ns),
         )
-    if repetition.freezing.ns:
-        yield _frozen(repetition, repetition.freezing)
+    yield from _of_group(repetition, repetition.freezing, ReasonKind.FROZEN, "its control group {} was frozen")
+    yield from _of_group(repetition, repetition.quota, ReasonKind.QUOTA, "CPU quota of {}")
 
 
-def _frozen(repetition: Repetition, freezing: Freezing) -> RunReason:
-    """Whoever asked for it: a stop by the command itself is one too."""
-    return RunReason(
-        kind=ReasonKind.FROZEN,
-        name=f"its control group {clean(freezing.folder or '')} was frozen",
-        ns=freezing.ns,
-        share=repetition.share_of(freezing.ns),
-        is_estimate=freezing.is_estimate,
-    )
+def _of_group(repetition: Repetition, freezing: Freezing, kind: ReasonKind, name: str) -> Iterator[RunReason]:
+    """One that was frozen, or used up its quota, whoever asked for it: the command itself may have done so too."""
+    if freezing.ns:
+        yield RunReason(
+            kind=kind,
+            name=name.format(clean(freezing.folder or "")),
+            ns=freezing.ns,
+            share=repetition.share_of(freezing.ns),
+            is_estimate=freezing.is_estimate,
+        )
 
 
 def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:

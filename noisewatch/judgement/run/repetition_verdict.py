@@ -16,6 +16,7 @@ from noisewatch.judgement.run.placement_reasons import placement_reasons, why_pl
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason, loud
 from noisewatch.judgement.run.siblings import sibling_reasons, why_siblings_unknown
 from noisewatch.judgement.run.steal import steal_reasons, why_steal_unknown
+from noisewatch.judgement.run.unexplained import why_time_unexplained
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 
@@ -48,6 +49,7 @@ def judge_repetition(
         why_steal_unknown(repetition, allowance),
         why_events_unknown(repetition),
         why_end_unknown(repetition, allowance),
+        why_time_unexplained(repetition, allowance),
     )
     unknowns = tuple(reason for reason in questions if reason is not None)
     return RepetitionVerdict(

@@ -20,7 +20,7 @@ _EXACT_SHARE = 0.05  # less of a time in doubt is not worth a word
 _IN_DOUBT = "the trace has not seen all switches between threads"
 _NOT_ALL = "{} was not traced: it came online later"
 _WAITED = "the command waited {} for its CPU, of which the trace shows {}"
-_WAKE_NS = 100_000  # a CPU that is idle takes some time to begin
+WAKE_NS = 100_000  # a CPU that is idle takes some time to begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def why_not_believed(repetition: Repetition, allowance: Allowance) -> str | None
     use = repetition.use
     waited_ns = use.waited_ns if use.ran_alone else None
     others_ns = sum(time.ns for time in window.times if time.cpu in repetition.target)
-    unseen_ns = (waited_ns or 0) - others_ns - use.switches * _WAKE_NS
+    unseen_ns = (waited_ns or 0) - others_ns - window.states.held_ns - use.switches * WAKE_NS
     if waited_ns is not None and unseen_ns > allowance.ns(repetition.length_ns):
         return _WAITED.format(describe_ns(waited_ns), describe_ns(others_ns))
     return None

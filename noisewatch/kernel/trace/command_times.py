@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from noisewatch.kernel.trace.own_places import OwnPlaces
+from noisewatch.kernel.trace.own_states import OwnStates, is_end
 from noisewatch.kernel.trace.own_threads import OwnThreads
 from noisewatch.kernel.trace.runs import Parent, Thread, TracedSource, parse_source, parse_thread
 from noisewatch.kernel.trace.sends import Sends
@@ -41,7 +42,10 @@ class CommandTimes:
     def __init__(self, own: OwnThreads, began_ns: int, functions: KernelFunctions) -> None:
         self.own = own
         self.places = OwnPlaces()
+        self.states = OwnStates()
         self.began_ns = began_ns
+        self._ended_ns: dict[int, int] = {}  # by thread of the command's first process
+        self._busy_until_ns: dict[int, int] = {}  # by CPU
         self.cut_cpus: frozenset[int] = frozenset()  # of which more happened than could be kept
         self._functions = functions
         self._own_ns: Counter[int] = Counter()
@@ -54,15 +58,27 @@ class CommandTimes:
         """What the command's threads had of all the CPUs."""
         return self._own_ns.total()
 
+    @property
+    def left_ns(self) -> int | None:
+        """When the last thread of the command's first process left its CPU for good; None if one may still run."""
+        return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
+
+    def find_ends(self, trace: CpuTrace) -> None:
+        """Take in which threads of the command's first process have ended on the CPU, before all else of it."""
+        for at_ns, tid, state in trace.leaves:
+            if tid in self.own.group and at_ns >= self.began_ns and self.own.had(tid, at_ns):
+                if is_end(state):
+                    self._ended_ns[tid] = at_ns
+                elif at_ns > self._ended_ns.get(tid, at_ns):  # another thread has executed a program in its place
+                    del self._ended_ns[tid]
+
     def take_in(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
         """What happened on a CPU since the last time, after the births until then have been taken in."""
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
         self._own_ns[trace.cpu] += 0
-        for at_ns, tid in trace.stops:
-            if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.had(tid, at_ns):
-                self.places.stop(tid, at_ns)
+        self._take_in_states(trace, until_ns)
         for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
             begin_ns = max(start_ns, self.began_ns)
             stop_ns = end_ns if until_ns is None else min(end_ns, until_ns)
@@ -78,14 +94,31 @@ class CommandTimes:
             if is_own and source.kind == Kind.THREAD:
                 self._own_ns[trace.cpu] += stop_ns - begin_ns
                 self.places.add(source.number, source.name, trace.cpu, begin_ns, stop_ns)
+                self.states.run(source.number, trace.cpu, begin_ns)
                 self._doubt_ns += doubt_ns
             else:
                 key = trace.cpu, replace(source, number=0) if is_own else source, is_own
                 self._total_of(key, begin_ns, sends).add(begin_ns, stop_ns, doubt_ns)
 
+    def _take_in_states(self, trace: CpuTrace, until_ns: int | None) -> None:
+        """The threads that left the CPU, and when it was idle while one of them could have run."""
+        for at_ns, tid, state in trace.leaves:
+            if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.had(tid, at_ns):
+                self.states.leave(tid, trace.cpu, at_ns, state)
+        before_ns = self._busy_until_ns.get(trace.cpu, self.began_ns)
+        for start_ns, end_ns in zip(trace.pieces[::3], trace.pieces[1::3], strict=True):
+            if start_ns > before_ns:
+                self.states.idle(trace.cpu, before_ns)
+                self.states.busy(trace.cpu, start_ns)
+            before_ns = max(before_ns, end_ns)
+        self._busy_until_ns[trace.cpu] = before_ns
+        if not trace.tid:
+            self.states.idle(trace.cpu, before_ns)
+
     def window(self, ended_ns: int, untold: tuple[str, ...]) -> TraceWindow:
         """All of it."""
         self.places.settle(ended_ns)
+        self.states.settle(ended_ns)
         names = self._functions.names_of(addresses_in(source for _, source, _ in self._totals))
         return TraceWindow(
             begin_ns=self.began_ns,
@@ -108,7 +141,8 @@ class CommandTimes:
             doubt_ns=self._doubt_ns,
             threads=self.places.threads,
             other_threads_ns=self.places.other_ns,
-            stopped_ns=self.places.stopped_ns(ended_ns),
+            states=self.states.times_until(ended_ns),
+            has_seen_end=self.left_ns is not None,
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:

@@ -109,7 +109,9 @@ class TraceFollower:
         trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._silence(times.own, ended_ns)
         self._times = None
         self._sends.is_damaged = False
-        return trouble if trouble is not None else times.window(ended_ns, tuple(self._buffers.untold))
+        if trouble is not None:
+            return trouble
+        return times.window(_earliest(ended_ns, times.left_ns), tuple(self._buffers.untold))
 
     def _lose_if_off(self) -> bool:
         """Whoever had a CPU last need not have it any more: until the next event nobody knows."""
@@ -148,10 +150,18 @@ class TraceFollower:
             if ended_ns is not None:
                 trace.settle(ended_ns)
             if self._times is not None:
-                self._times.take_in(trace, self._sends, ended_ns)
+                self._times.find_ends(trace)
+        left_ns = self._times.left_ns if self._times is not None else None
+        if left_ns is not None and ended_ns is not None:
+            left_ns = min(left_ns, ended_ns)
+        for trace in self._traces.values():
+            if self._times is not None:
+                self._times.take_in(trace, self._sends, ended_ns if left_ns is None else left_ns)
             trace.forget()
         if self._times is not None:
-            self._times.places.settle(self._known_until_ns)
+            until_ns = _earliest(self._known_until_ns, ended_ns, left_ns)
+            self._times.places.settle(until_ns)
+            self._times.states.settle(until_ns)
         self._sends.forget(self._read_ns)
 
     def _births_until(self, until_ns: int) -> list[Birth]:
@@ -168,6 +178,11 @@ class TraceFollower:
         if unknown:
             return f"events on {name_cpus(unknown)} were lost, or none was seen yet"
         return None if times.own.has_begun and times.own_ns else _NOT_BEGUN
+
+
+def _earliest(known_ns: int, *others_ns: int | None) -> int:
+    """Return the earliest of several moments, of which all but the first may be unknown."""
+    return min([known_ns, *(ns for ns in others_ns if ns is not None)])
 
 
 def _unknown(traces: Iterable[CpuTrace], began_ns: int) -> set[int]:

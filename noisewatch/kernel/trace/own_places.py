@@ -1,5 +1,4 @@
-"""On which CPUs each thread of a command ran, from which to which it went, and how long signals had stopped some, by
-the trace of the switches between threads.
+"""On which CPUs each thread of a command ran, and its moves between them, by the trace of the switches between threads.
 
 A thread that the scheduler puts elsewhere before it runs there has not moved: what counts is where it ran.
 """
@@ -13,7 +12,6 @@ from dataclasses import field
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-_STOP = -1  # for a CPU: from then on the thread runs nowhere
 MOST_THREADS = 1024  # that are told apart; of more, those that ran least are added up
 
 
@@ -48,8 +46,6 @@ class OwnPlaces:
         self.other_ns = 0  # of threads that are not told apart
         self._threads: dict[int, _Thread] = {}
         self._runs: list[tuple[int, int, int]] = []  # not in order yet: begin, thread, CPU
-        self._stopped: set[int] = set()  # threads
-        self._stopped_ns = self._stopped_since_ns = 0  # the first of them
 
     def add(self, tid: int, name: str, cpu: int, begin_ns: int, end_ns: int) -> None:
         """The thread had the CPU."""
@@ -60,14 +56,6 @@ class OwnPlaces:
         thread.ns_by_cpu[cpu] += end_ns - begin_ns
         self._runs.append((begin_ns, tid, cpu))
 
-    def stop(self, tid: int, at_ns: int) -> None:
-        """A signal has stopped the thread, until it runs again."""
-        self._runs.append((at_ns, tid, _STOP))
-
-    def stopped_ns(self, until_ns: int) -> int:
-        """How long any of them was stopped, until then, by which all is settled."""
-        return self._stopped_ns + (until_ns - self._stopped_since_ns if self._stopped else 0)
-
     def settle(self, until_ns: int) -> None:
         """All that began by then is known, of all CPUs."""
         later = []
@@ -76,9 +64,6 @@ class OwnPlaces:
             if begin_ns > until_ns:
                 later.append(run)
                 continue
-            self._stop_or_go_on(*run)
-            if cpu == _STOP:
-                continue
             thread = self._threads[tid]
             if thread.cpu not in (None, cpu):
                 thread.moves[thread.cpu, cpu] += 1
@@ -86,14 +71,6 @@ class OwnPlaces:
         self._runs = later
         if len(self._threads) > 2 * MOST_THREADS:
             self._add_up_the_least()
-
-    def _stop_or_go_on(self, at_ns: int, tid: int, cpu: int) -> None:
-        if cpu == _STOP:
-            self._stopped_since_ns = self._stopped_since_ns if self._stopped else at_ns
-            self._stopped.add(tid)
-        elif tid in self._stopped:
-            self._stopped.remove(tid)
-            self._stopped_ns += 0 if self._stopped else at_ns - self._stopped_since_ns
 
     def _add_up_the_least(self) -> None:
         awaited = {tid for _, tid, _ in self._runs}

@@ -15,6 +15,7 @@ class OwnThreads:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
+        self.group = {pid}  # all threads that the command's first process has had
         self._now = {pid}
         self._then: dict[int, list[tuple[int, bool]]] = {}  # by thread: since when it was one, or none
         self.has_begun = False  # its own birth has been seen
@@ -22,12 +23,14 @@ class OwnThreads:
     def take_in(self, births: Iterable[Birth]) -> None:
         """The births of all threads since the last time; what was before them need not be known any more."""
         self._then = {}
-        for at_ns, tid, parent in births:
+        for at_ns, tid, parent, is_thread in births:
             is_own = tid == self._pid or parent in self._now
             self.has_begun = self.has_begun or tid == self._pid
             if is_own != (tid in self._now):
                 self._then.setdefault(tid, [(0, not is_own)]).append((at_ns, is_own))
             (self._now.add if is_own else self._now.discard)(tid)
+            if is_thread and parent in self.group:
+                self.group.add(tid)
 
     def had(self, tid: int, at_ns: int) -> bool:
         """Whether the thread of that number was one at the time."""

@@ -19,11 +19,12 @@ _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedu
 
 
 class Birth(NamedTuple):
-    """A thread, or a process, who started it, and when."""
+    """The start of a thread, or of a process: when, and by which thread."""
 
     at_ns: int
     tid: int
     parent: int
+    is_thread: bool = False  # of its parent's process
 
 
 class Sends:
@@ -60,9 +61,10 @@ class Sends:
                 continue
             if event.action == BORN:
                 tid, parent = words[at + event.word], words[at + 1]
-                self._started_by[tid] = parent, bool(words[at + event.second] & _IN_PROCESS)
+                is_thread = bool(words[at + event.second] & _IN_PROCESS)
+                self._started_by[tid] = parent, is_thread
                 if self._births is not None:
-                    self._births.append(Birth(now, tid, parent))
+                    self._births.append(Birth(now, tid, parent, is_thread))
                 continue
             function = words[at + event.second] | words[at + event.second + 1] << 32
             tid = 0 if words[at] >> 16 & _IN_INTERRUPT else words[at + 1]

@@ -30,9 +30,8 @@ from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
 
 IDLE = 0  # the number of the source that is none
-_MOST_PIECES = 400_000
+_MOST_PIECES = _MOST_LEAVES = 400_000
 _COMM_WORDS = 4
-_STOPPED = 4  # TASK_STOPPED in linux/sched.h
 _TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
 
 
@@ -60,7 +59,7 @@ class CpuTrace:
         self.lost_pieces = 0  # that found no room; the stats know of them
         self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
         self.unseen_ns = 0  # since the event before each of them: so much may have been another's
-        self.stops: list[tuple[int, int]] = []  # when a signal stopped a thread that had the CPU, and which
+        self.leaves: list[tuple[int, int, int]] = []  # when threads left the CPU: time, thread, state
         self.unseen: dict[int, tuple[int, int]] = {}  # by when it began, until when, and who had the CPU before
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
         self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
@@ -140,7 +139,7 @@ class CpuTrace:
         sources, thread = self.sources, self._thread
         self.sources, self.stats, self.pieces = [sources[IDLE]], [RunCounter()], []
         self._number_by_source, self._number_by_word, self._named = {sources[IDLE]: IDLE}, {}, {}
-        self.stops, self.unseen = [], {}
+        self.leaves, self.unseen = [], {}
         self._stack = [self._number(sources[number]) for number in self._stack]
         self._thread = self._number(sources[thread]) if thread is not None else None
         self.lost_pages = self.lost_pieces = self.unseen_switches = self.unseen_ns = 0
@@ -164,6 +163,12 @@ class CpuTrace:
             pieces[-2] = end_ns
         elif len(pieces) < 3 * _MOST_PIECES:
             pieces += (start_ns, end_ns, source)
+        else:
+            self.lost_pieces += 1
+
+    def _add_leave(self, at_ns: int, tid: int, state: int) -> None:
+        if len(self.leaves) < _MOST_LEAVES:
+            self.leaves.append((at_ns, tid, state))
         else:
             self.lost_pieces += 1
 
@@ -215,8 +220,8 @@ class CpuTrace:
         """What was not seen to end has ended by now."""
         if self._stack:
             self._unwind()
-        if event.state is not None and words[at + event.state] & _STOPPED and self.last_ns is not None:
-            self.stops.append((self.last_ns, words[at + 1]))
+        if event.state is not None and self.last_ns is not None and words[at + 1]:
+            self._add_leave(self.last_ns, words[at + 1], words[at + event.state])
         tid = words[at + event.word] if event.word is not None else 0
         if not tid or event.second is None:
             self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)

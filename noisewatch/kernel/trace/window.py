@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.trace.events import INTERRUPTS
 from noisewatch.kernel.trace.own_places import TracedThread
+from noisewatch.kernel.trace.own_states import StateTimes
 from noisewatch.kernel.trace.runs import TracedSource
 from noisewatch.kinds import THREADS
 from noisewatch.records import dataclass
@@ -38,7 +39,7 @@ class TraceWindow:
     """Nothing was lost of it. `times` is what others had, `own_ns_by_cpu` what the command's threads had: each of the
     `threads`, and `other_threads_ns` of those that are not told apart.
 
-    For `stopped_ns` a signal had stopped one of the command's threads, until it ran again on one of the CPUs.
+    `states` is how long threads of the command were kept from running.
 
     For `doubt_ns` of the command's time it may have been others: some kernels do not tell of all switches. `untold` is
     what this one has no events for.
@@ -52,7 +53,8 @@ class TraceWindow:
     doubt_ns: int = 0
     threads: tuple[TracedThread, ...] = ()
     other_threads_ns: int = 0
-    stopped_ns: int = 0
+    states: StateTimes = StateTimes()
+    has_seen_end: bool = False  # of the command's first process, at `end_ns`
 
     @property
     def traced(self) -> CpuSet:

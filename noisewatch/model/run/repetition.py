@@ -82,6 +82,7 @@ class Repetition:
     earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
     trace: TraceWindow | str = NOT_TRACED
     freezing: Freezing = NOT_FROZEN
+    quota: Freezing = NOT_FROZEN  # of groups that the command is in, and noisewatch is not
     is_cut_short: bool = False  # the series was asked to end meanwhile
 
     @property

@@ -81,7 +81,7 @@ class PendingRepetition:
         before, after = self.began.snapshot, ended.snapshot
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
         self.placement_by_trace = watch.by_trace(self.placement, trace)
-        traced_ns = 0 if isinstance(trace, str) else trace.stopped_ns
+        traced_ns = 0 if isinstance(trace, str) else trace.states.stopped_ns
         if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # some programs try whether they can
             traced_ns = 0
         # Nobody tells us when a process that it started is stopped.
@@ -92,11 +92,14 @@ class PendingRepetition:
 def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:
     """The verdict, by the noise floors of interruptions alone, and the clocks, of the opening calibration."""
     before, after = pending.began.snapshot, pending.ended.snapshot
+    ended_ns, seen_late_ns = pending.end.ended_ns, pending.wakeups.seen_late_ns
+    if not isinstance(pending.trace, str) and pending.trace.has_seen_end:
+        ended_ns, seen_late_ns = pending.trace.end_ns, 0
     repetition = Repetition(
         number=pending.number,
         command=pending.command,
         began_ns=pending.started.began_ns,
-        ended_ns=pending.end.ended_ns,
+        ended_ns=ended_ns,
         began_wall_ns=pending.started.began_ns + pending.began.clocks.wall_ns,
         status=status_of(pending.end),
         use=pending.use,
@@ -112,7 +115,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         is_cut_short=pending.is_cut_short,
         freezing=pending.freezing,
         own_cpu_ns=pending.ended.own_cpu_ns - pending.began.own_cpu_ns,
-        seen_late_ns=pending.wakeups.seen_late_ns,
+        seen_late_ns=seen_late_ns,
     )
     allowance, siblings = allowance_for(repetition.length_ns, floors_of(opening)), Case(after).siblings
     is_believed = why_not_believed(repetition, allowance) is None

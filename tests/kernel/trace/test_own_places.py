@@ -59,35 +59,6 @@ def test_of_many_threads_those_that_ran_least_are_added_up() -> None:
     assert max(_by_tid(places).values(), key=lambda thread: thread.ran_ns).tid == 0
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_thread_is_stopped_until_it_runs_again_on_whatever_cpu(order: tuple[int, int]) -> None:
-    places = OwnPlaces()
-    for cpu in order:
-        if cpu == 0:
-            places.add(9, "bench", 1, 0, 10)
-            places.stop(9, 10)
-        else:
-            places.add(9, "bench", 2, 50, 60)
-    places.settle(100)
-    assert places.stopped_ns(100) == 40
-    assert _by_tid(places)[9].moves == {(1, 2): 1}
-
-
-def test_stops_of_several_threads_at_a_time_count_once_and_up_to_the_end() -> None:
-    places = OwnPlaces()
-    for tid, begin_ns, stop_ns in ((8, 0, 10), (9, 10, 20), (8, 40, 45), (9, 50, 70)):
-        places.add(tid, "bench", 1, begin_ns, stop_ns)
-    places.stop(8, 10)
-    places.stop(9, 20)
-    places.settle(30)
-    assert places.stopped_ns(30) == 20
-    places.settle(80)
-    assert places.stopped_ns(80) == 40
-    places.stop(9, 70)
-    places.settle(100)
-    assert places.stopped_ns(100) == 40 + 30
-
-
 def test_a_name_is_cleaned() -> None:
     places = OwnPlaces()
     places.add(9, "\x1b[2Jbench", 1, 0, 10)

@@ -31,4 +31,4 @@ def test_a_child_that_a_signal_stops_is_told_though_no_look_finds_it(state: int,
         )
         window = followed.end(1000)
     assert isinstance(window, TraceWindow)
-    assert window.stopped_ns // US == stopped_us
+    assert window.states.stopped_ns // US == stopped_us

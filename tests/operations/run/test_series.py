@@ -16,6 +16,7 @@ from noisewatch.errors import CannotStart, UsageError
 from noisewatch.judgement.run.reasons import ReasonKind
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.own_places import TracedThread
+from noisewatch.kernel.trace.own_states import StateTimes
 from noisewatch.kernel.trace.runs import TracedSource
 from noisewatch.kernel.trace.window import TracedTime, TraceWindow
 from noisewatch.kinds import Kind
@@ -286,7 +287,9 @@ def test_a_stop_that_the_trace_alone_has_seen_counts_unless_it_was_for_a_moment(
     stopped_ns: int, is_told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """strace stops a child of its own for 10 µs, to see whether it can."""
-    monkeypatch.setattr(RunTrace, "end", lambda trace, ended_ns: TraceWindow(0, 9, {}, (), stopped_ns=stopped_ns))
+    monkeypatch.setattr(
+        RunTrace, "end", lambda trace, ended_ns: TraceWindow(0, 9, {}, (), states=StateTimes(stopped_ns))
+    )
     (judged,) = _ran(RunOptions(argv=("sleep", "0.05"), machine=_MACHINE)).repetitions
     assert (ReasonKind.STOPPED in [reason.kind for reason in judged.verdict.reasons]) is is_told
 

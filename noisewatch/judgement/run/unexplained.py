@@ -1,0 +1,46 @@
+"""Time in which a command did not run and nothing that is known of explains why.
+
+The wall time of a repetition is what the command had of CPUs, what others had while it was ready, its sleep, and the
+time for which a signal, a frozen group or a quota kept it from running. The rest is unknown.
+"""
+
+from __future__ import annotations
+
+from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.foreign_time import waited_for_none_ns
+from noisewatch.judgement.run.traced_time import WAKE_NS
+from noisewatch.model.run.repetition import Repetition
+from noisewatch.units import describe_ns
+
+_HELD = (
+    "the command was ready to run for {} in which its CPU was idle: a CPU quota of a control group, or the scheduler, "
+    "held it back"
+)
+_BLOCKED = (
+    "the command waited in the kernel for {}, and for no disk: whether its control group was frozen, or a debugger "
+    "held it, is not known"
+)
+_WAITED = (
+    "the command waited for its CPU for {} longer than others can have had it: a CPU quota of a control group, or the "
+    "scheduler, held it back"
+)
+
+
+def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | None:
+    """Return why part of the time in which the command did not run is unknown; None where all of it is explained.
+
+    A stop, a freeze or a quota that is known explains as much as it lasted.
+    """
+    window, use = repetition.trace, repetition.use
+    known_ns = use.stopped_ns + repetition.freezing.ns + repetition.quota.ns
+    allowed_ns = allowance.ns(repetition.length_ns) + known_ns
+    if isinstance(window, str):
+        unused_ns = waited_for_none_ns(repetition)
+        return _WAITED.format(describe_ns(unused_ns)) if unused_ns > allowed_ns else None
+    held_ns = window.states.held_ns - use.preemptions * WAKE_NS
+    if held_ns > allowed_ns:
+        return _HELD.format(describe_ns(window.states.held_ns))
+    did_io = use.did_disk_io or use.major_faults > 0
+    if not did_io and window.states.blocked_ns - use.switches * WAKE_NS > allowed_ns:
+        return _BLOCKED.format(describe_ns(window.states.blocked_ns))
+    return None

@@ -1,0 +1,66 @@
+"""Time in which a command did not run, and which nothing explains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.model.run.freezing import Freezing
+from noisewatch.model.run.repetition import Repetition
+from tests.written.repetitions import ALONE, MS, THREADED, judge, ran, repeat
+from tests.written.trace_windows import thread_time, traced
+
+
+def _second(own_ms: float = 500) -> Repetition:
+    return repeat(ran(), ran({2: own_ms}, 1.0), own_ms=own_ms, use=THREADED)
+
+
+def _unknowns(repetition: Repetition) -> str:
+    verdict = judge(repetition)
+    assert verdict.outcome in {RunOutcome.UNKNOWN, RunOutcome.UNDISTURBED}
+    return "; ".join(verdict.unknowns)
+
+
+@pytest.mark.parametrize(("held_ms", "is_unknown"), [(4, False), (6, True), (500, True)])
+def test_a_command_that_was_held_back_for_longer_than_is_allowed_is_unknown(held_ms: float, is_unknown: bool) -> None:
+    words = _unknowns(traced(_second(), own_ms=500, held_ms=held_ms))
+    assert (f"ready to run for {held_ms}" in words) == is_unknown
+
+
+def test_a_wait_that_the_trace_shows_as_held_back_does_not_contradict_it() -> None:
+    repetition = repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=replace(ALONE, waited_ns=400 * MS))
+    assert "ready to run for 400 ms" in _unknowns(traced(repetition, own_ms=500, held_ms=400))
+
+
+def test_a_known_disturbance_outranks_it() -> None:
+    verdict = judge(traced(_second(), thread_time("hog", 900, 90), own_ms=500, held_ms=400))
+    assert (verdict.outcome, [reason.name for reason in verdict.reasons]) == (RunOutcome.DISTURBED, ["hog"])
+
+
+def test_a_command_that_waited_in_the_kernel_for_no_disk_is_unknown() -> None:
+    repetition = traced(_second(), own_ms=500, blocked_ms=30)
+    assert "waited in the kernel for 30 ms" in _unknowns(repetition)
+    reads = replace(repetition, use=replace(repetition.use, blocks_in=8))
+    assert judge(reads).outcome == RunOutcome.UNDISTURBED
+
+
+def test_waits_are_as_long_as_an_idle_cpu_takes_to_begin() -> None:
+    repetition = traced(_second(), own_ms=500, blocked_ms=30)
+    assert judge(replace(repetition, use=replace(repetition.use, switches=400))).outcome == RunOutcome.UNDISTURBED
+
+
+def test_what_a_freeze_or_a_quota_explains_is_not_unknown_as_well() -> None:
+    repetition, known = traced(_second(), own_ms=500, held_ms=30), Freezing(ns=30 * MS, folder="/a")
+    for explained in (replace(repetition, freezing=known), replace(repetition, quota=known)):
+        verdict = judge(explained)
+        assert (verdict.outcome, verdict.unknowns) == (RunOutcome.DISTURBED, ())
+
+
+def test_without_a_trace_a_wait_for_longer_than_others_had_the_cpu_is_unknown() -> None:
+    """And nobody is blamed for it."""
+    use = replace(ALONE, waited_ns=400 * MS)
+    verdict = judge(repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=use))
+    assert (verdict.outcome, verdict.reasons) == (RunOutcome.UNKNOWN, ())
+    assert "the command waited for its CPU for" in verdict.unknowns[0]
