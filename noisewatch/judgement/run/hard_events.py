@@ -100,7 +100,7 @@ def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
     """
     late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS)
     if late_ns is None:
-        return _MAYBE_LATE if _unused_ns(repetition) + repetition.use.left_ns > most_ns else None
+        return _MAYBE_LATE if unused_ns(repetition) + repetition.use.left_ns > most_ns else None
     return _LATE.format(describe_ns(late_ns)) if late_ns > most_ns else None
 
 
@@ -110,7 +110,7 @@ def _held_up_words(repetition: Repetition) -> tuple[str, str]:
     return describe_ns(_held_up_ns(repetition)), _WAS_FREE if is_explained else ""
 
 
-def _unused_ns(repetition: Repetition) -> int:
+def unused_ns(repetition: Repetition) -> int:
     """What the command has left of its CPUs' time."""
     most_cpus = 1 if repetition.use.ran_alone else len(repetition.target)
     return repetition.length_ns * most_cpus - repetition.use.cpu_ns
@@ -150,7 +150,7 @@ def _may_have_been_stopped_too(repetition: Repetition) -> bool:
     """Whether the command has left so much of its CPUs' time unused as whoever stopped noisewatch (who froze their
     control group, for one) can have taken from it."""
     held_up_ns = _held_up_ns(repetition)
-    return held_up_ns >= _HELD_UP_NS and _unused_ns(repetition) >= held_up_ns / 2
+    return held_up_ns >= _HELD_UP_NS and unused_ns(repetition) >= held_up_ns / 2
 
 
 def _of_pauses(repetition: Repetition) -> Iterator[RunReason]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.foreign_time import waited_for_none_ns
+from noisewatch.judgement.run.hard_events import unused_ns
 from noisewatch.judgement.run.traced_time import WAKE_NS
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.units import describe_ns
 
@@ -24,6 +26,10 @@ _WAITED = (
     "the command waited for its CPU for {} longer than others can have had it: a CPU quota of a control group, or the "
     "scheduler, held it back"
 )
+_BLIND = (
+    "the command entered a control group up to {} before the first look at it: whether that was frozen meanwhile is "
+    "not known"
+)
 
 
 def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | None:
@@ -35,12 +41,24 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
     known_ns = use.stopped_ns + repetition.freezing.ns + repetition.quota.ns
     allowed_ns = allowance.ns(repetition.length_ns) + known_ns
     if isinstance(window, str):
-        unused_ns = waited_for_none_ns(repetition)
-        return _WAITED.format(describe_ns(unused_ns)) if unused_ns > allowed_ns else None
+        waited_ns = waited_for_none_ns(repetition)
+        if waited_ns > allowed_ns:
+            return _WAITED.format(describe_ns(waited_ns))
+        blind_ns = min(repetition.freezing.blind_ns, unused_ns(repetition)) - use.switches * WAKE_NS
+        return _BLIND.format(describe_ns(repetition.freezing.blind_ns)) if blind_ns > allowed_ns else None
     held_ns = window.states.held_ns - use.preemptions * WAKE_NS
     if held_ns > allowed_ns:
         return _HELD.format(describe_ns(window.states.held_ns))
     did_io = use.did_disk_io or use.major_faults > 0
+    allowed_ns += _waited_for_disks_ns(repetition)
     if not did_io and window.states.blocked_ns - use.switches * WAKE_NS > allowed_ns:
         return _BLOCKED.format(describe_ns(window.states.blocked_ns))
     return None
+
+
+def _waited_for_disks_ns(repetition: Repetition) -> int:
+    """Return for how long the target CPUs were idle as tasks waited for disks, file servers among them."""
+    before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
+    cpus = repetition.target & before.keys() & after.keys()
+    ns = sum((after[cpu].iowait_ns or 0) - (before[cpu].iowait_ns or 0) for cpu in cpus)
+    return ns + TICK_NS if ns > 0 else 0

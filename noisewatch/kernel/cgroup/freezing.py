@@ -6,7 +6,7 @@
                                  frozen 1            (also by an ancestor; the root, which cannot be, has no such file)
         cgroup.stat.local        frozen_usec 313496  (Linux 6.18: since the group was made, also by an ancestor, and
                                                       with the time from the request until all threads heeded it)
-    v1  freezer.state            THAWED              (FREEZING, FROZEN: also by an ancestor)
+    v1  freezer.state            THAWED              (FREEZING, FROZEN: also by an ancestor, whose file is written then)
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html (core interface files),
 https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html
@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, NoisewatchError, Unreadable
-from noisewatch.kernel.cgroup.bandwidth import NS_PER_US
+from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, parse_throttling
 from noisewatch.kernel.cgroup.mounts import (
     MEMBERSHIP,
     CgroupMount,
     find_hierarchy,
+    folders_up,
     is_true_root,
     parse_membership,
     read_cgroup_mounts,
@@ -44,7 +45,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class GroupFreeze:
-    """One group at one moment. `frozen_ns` is for how long it was frozen so far; None where nobody counts that."""
+    """One group at one moment. `frozen_ns`: how long it was frozen, or had used up its quota; None: not counted."""
 
     folder: str
     is_frozen: bool
@@ -61,15 +62,26 @@ class FreezeLook:
 
 
 @dataclass(frozen=True, slots=True)
-class _Freezer:
+class Freezer:
+    """A group that can be frozen. A write to one of the `notices` may change that; empty where the kernel counts it."""
+
     folder: str
     file: str
     parse: Callable[[str], bool | int]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def is_written_to_freeze(self) -> bool:
+        """Whether only who freezes or thaws a group writes to the `notices`."""
+        return self.file == _STATE
 
     def read(self, machine: Machine) -> GroupFreeze:
         """Raises Unreadable and Malformed."""
         told = _parsed(machine, f"{self.folder}/{self.file}", self.parse)
         return GroupFreeze(self.folder, told) if isinstance(told, bool) else GroupFreeze(self.folder, False, told)
+
+
+FindGroups = Callable[[Reader, str, dict[str, str]], Iterable[Freezer]]
 
 
 class FreezeReader:
@@ -78,10 +90,12 @@ class FreezeReader:
     A look reads the process's membership, and a file of each of its groups.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
+        """`find` yields the groups to look at, by /proc/PID/cgroup; by default all that can be frozen."""
         self._machine = machine
-        self._found: dict[bytes, tuple[_Freezer, ...]] = {}  # by membership
-        self._freezers: tuple[_Freezer, ...] = ()
+        self._find_groups = find or _freezers_of
+        self._found: dict[bytes, tuple[Freezer, ...]] = {}  # by membership
+        self._freezers: tuple[Freezer, ...] = ()
 
     def look(self, membership: str = MEMBERSHIP) -> FreezeLook | None:
         """Now; also once more at groups that it has left since the look before. None where the process has ended."""
@@ -98,6 +112,11 @@ class FreezeReader:
                 reason = str(error)
             self._found.clear()
         return FreezeLook(taken_at_ns, reason=reason)
+
+    @property
+    def freezers(self) -> tuple[Freezer, ...]:
+        """The groups that the process was in at the last look."""
+        return self._freezers
 
     def look_again(self) -> FreezeLook:
         """At the groups that it was in at the last look, whether or not it still lives; without those that are gone."""
@@ -121,15 +140,15 @@ class FreezeReader:
         for freezer in freezers:
             yield freezer.read(self._machine)
 
-    def _find(self, membership: str, content: bytes) -> tuple[_Freezer, ...]:
+    def _find(self, membership: str, content: bytes) -> tuple[Freezer, ...]:
         """Raises Unreadable and Malformed."""
         paths = parse_membership(content.decode("utf-8", "surrogateescape"))
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
-        found = self._found[content] = tuple(_freezers_of(Reader(self._machine), membership, paths))
+        found = self._found[content] = tuple(self._find_groups(Reader(self._machine), membership, paths))
         return found
 
-    def _last_of(self, freezers: Iterable[_Freezer]) -> Iterator[GroupFreeze]:
+    def _last_of(self, freezers: Iterable[Freezer]) -> Iterator[GroupFreeze]:
         for freezer in freezers:
             try:
                 yield freezer.read(self._machine)
@@ -171,7 +190,30 @@ def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
         raise Unreadable(path, error.reason) from error
 
 
-def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[_Freezer]:
+def quotas_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[Freezer]:
+    """Yield the groups that may have a CPU quota, and that noisewatch itself is not in."""
+    mounts, own = read_cgroup_mounts(reader), reader.parsed(MEMBERSHIP, parse_membership)
+    if mounts is None or own is None:
+        return
+    ours = find_hierarchy(reader, mounts, own, "cpu")
+    found = find_hierarchy(reader, mounts, path_by_controller, "cpu")
+    if found is None:
+        return
+    for folder in folders_up(*found):
+        has_quota = not {"cpu.max", "cpu.cfs_quota_us"}.isdisjoint(reader.names_or_none(folder) or ())
+        if has_quota and (ours is None or folder not in folders_up(*ours)):
+            yield Freezer(folder, "cpu.stat", _parse_throttled_ns)
+
+
+def _parse_throttled_ns(text: str) -> int:
+    """Raises Malformed."""
+    ns = parse_throttling(text).ns
+    if ns is None:
+        raise Malformed("a line `throttled_usec 0` or `throttled_time 0`", text[-20:])
+    return ns
+
+
+def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[Freezer]:
     """Raises Unreadable where a group is not to be seen."""
     mounts = read_cgroup_mounts(reader)
     for controller, version in ((_V2, 2), (_V1, 1)):
@@ -187,7 +229,7 @@ def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, 
             raise Unreadable(membership, f"cgroup v{version} is not mounted")
 
 
-def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[_Freezer]:
+def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[Freezer]:
     reason = why_outside(mount, path)
     if reason is not None:
         raise Unreadable(mount.folder, reason)
@@ -195,17 +237,18 @@ def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[_Fre
     if folder == mount.folder and is_true_root(mount, reader.names(folder)):
         return
     if mount.version == 1:
-        yield _Freezer(folder, _STATE, parse_freezer_state)
+        above = [at for at in folders_up(mount, path) if at != mount.folder or _STATE in reader.names(at)]
+        yield Freezer(folder, _STATE, parse_freezer_state, tuple(f"{at}/{_STATE}" for at in above))
     else:
         yield from _v2_freezers(reader, folder)
 
 
-def _v2_freezers(reader: Reader, folder: str) -> Iterator[_Freezer]:
+def _v2_freezers(reader: Reader, folder: str) -> Iterator[Freezer]:
     """None before Linux 5.2, which froze none. Raises Unreadable."""
     if "cgroup.freeze" not in reader.names(folder):
         return
     is_counted = reader.parsed(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None
     if is_counted:
-        yield _Freezer(folder, "cgroup.stat.local", parse_frozen_ns)
+        yield Freezer(folder, "cgroup.stat.local", parse_frozen_ns)
     else:
-        yield _Freezer(folder, "cgroup.events", parse_is_frozen)
+        yield Freezer(folder, "cgroup.events", parse_is_frozen, (f"{folder}/cgroup.events",))

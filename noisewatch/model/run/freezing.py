@@ -1,4 +1,4 @@
-"""For how long the control group of a command was frozen, by looks at it and by the kernel's count."""
+"""For how long the control group of a command was frozen, or had used up its quota: by looks, writes and counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 from noisewatch.kernel.cgroup.freezing import FreezeLook, GroupFreeze
 from noisewatch.records import dataclass
 
-_ENTERED = "{}: it had been frozen when the first look found the command in it"
+_HIDDEN = "{} was written to: it may have been frozen for a moment"
+_ENTERED = "{}: it had been frozen, or had used up its quota, when the first look found the command in it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,13 +16,14 @@ class Freezing:
     """Of one repetition. `ns` is what is known of, `folder` the group that had most of it.
 
     `is_estimate`: by looks, which do not see what is shorter than the time between two. `unknown` says why there may
-    be more.
+    be more. For `blind_ns` the command may have been in a group that no look had watched yet, and that is not counted.
     """
 
     ns: int = 0
     folder: str | None = None
     is_estimate: bool = False
     unknown: str | None = None
+    blind_ns: int = 0
 
 
 NOT_FROZEN = Freezing()
@@ -44,6 +46,11 @@ class _Group:
             self.is_estimate = True
         self.last, self.seen_at_ns = now, taken_at_ns
 
+    def change(self, now: GroupFreeze, at_ns: int) -> None:
+        """Count until a moment at which it may have changed, which is exact."""
+        self.ns += (at_ns - self.seen_at_ns) * self.last.is_frozen
+        self.last, self.seen_at_ns = now, at_ns
+
 
 class FreezeTally:
     """The looks around one repetition and within it, in order."""
@@ -53,13 +60,24 @@ class FreezeTally:
         self._groups = {each.folder: _Group(each, first.taken_at_ns) for each in first.groups}
         self._last = first
         self._unknown = first.reason
+        self._hidden: str | None = None
+        self._blind_ns = 0
+
+    def change(self, now: GroupFreeze, at_ns: int, is_certain: bool) -> None:
+        """Add the state of a group right after a write that may have frozen or thawed it; `is_certain`: surely did."""
+        group = self._groups.get(now.folder)
+        if group is None or now.frozen_ns is not None:
+            return
+        if is_certain and not now.is_frozen and not group.last.is_frozen:
+            self._hidden = now.folder
+        group.change(now, at_ns)
 
     def add(self, look: FreezeLook) -> None:
         """One more look; the last one is right behind the end of the command."""
         for now in look.groups:
             group = self._groups.get(now.folder)
             if group is None:
-                group = self._entered(now)
+                group = self._entered(now, look.taken_at_ns)
             group.add(now, look.taken_at_ns)
         for gone in {each.folder for each in self._last.groups} - {each.folder for each in look.groups}:
             group = self._groups[gone]
@@ -67,9 +85,11 @@ class FreezeTally:
         self._last = look
         self._unknown = self._unknown or look.reason
 
-    def _entered(self, now: GroupFreeze) -> _Group:
+    def _entered(self, now: GroupFreeze, at_ns: int) -> _Group:
         """A group in which the look before has not found it."""
-        if now.frozen_ns:
+        if now.frozen_ns is None:
+            self._blind_ns = max(self._blind_ns, at_ns - self._last.taken_at_ns)
+        elif now.frozen_ns:
             self._unknown = self._unknown or _ENTERED.format(now.folder)
         group = self._groups[now.folder] = _Group(replace(now, is_frozen=False), self._last.taken_at_ns)
         return group
@@ -78,10 +98,12 @@ class FreezeTally:
         """What they come to, of a repetition that took so long."""
         frozen = [group for group in self._groups.values() if group.ns > 0]
         if not frozen:
-            return Freezing(unknown=self._unknown)
+            hidden = _HIDDEN.format(self._hidden) if self._hidden is not None else None
+            return Freezing(unknown=self._unknown or hidden, blind_ns=self._blind_ns)
         return Freezing(
             ns=min(sum(group.ns for group in frozen), length_ns),
             folder=max(frozen, key=lambda group: group.ns).last.folder,
             is_estimate=any(group.is_estimate for group in frozen),
             unknown=self._unknown,
+            blind_ns=self._blind_ns,
         )

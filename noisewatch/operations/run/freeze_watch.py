@@ -1,20 +1,39 @@
-"""Watching whether the control group of a command is frozen."""
+"""Watching whether the control group of a command is frozen, or has used up its CPU quota."""
 
 from __future__ import annotations
 
-from noisewatch.errors import Unreadable
-from noisewatch.kernel.cgroup.freezing import FreezeLook, FreezeReader
+from collections import deque
+from types import TracebackType
+from typing import Self
+
+from noisewatch.errors import NoisewatchError, Unreadable
+from noisewatch.kernel.cgroup.freezing import FindGroups, FreezeLook, Freezer, FreezeReader, GroupFreeze
 from noisewatch.machine import Machine
+from noisewatch.machine.file_changes import FileChanges
 from noisewatch.model.run.freezing import FreezeTally, Freezing
 
 
 class FreezeWatch:
-    """One command after the other: `prepare` before it is started, `sample` while it runs, `end`."""
+    """A context manager. One command after the other: `prepare` before it is started, `sample` while it runs, `end`.
 
-    def __init__(self, machine: Machine) -> None:
+    A look finds out in which groups the command is. On this host the kernel reports when they may be frozen or thawed.
+    """
+
+    def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
+        """`find` as FreezeReader has it."""
         self._machine = machine
-        self._reader = FreezeReader(machine)
+        self._reader = FreezeReader(machine, find)
         self._tally = FreezeTally(FreezeLook(0))
+        self._changes = FileChanges(self.note) if machine.is_live else None
+        self._freezer_by_notice: dict[str, Freezer] = {}
+        self._noted: deque[tuple[int, GroupFreeze, bool]] = deque()  # by another thread
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._changes is not None:
+            self._changes.close()
 
     def prepare(self, cgroup: str | None = None) -> None:
         """It will be in this process's groups, but for the folder of cgroup v2 to which it is moved."""
@@ -25,15 +44,43 @@ class FreezeWatch:
                 look = self._reader.look_again()
             except Unreadable as error:
                 look = FreezeLook(look.taken_at_ns, reason=str(error))
+        self._watch_groups()
+        self._noted.clear()
         self._tally = FreezeTally(look)
 
     def sample(self, pid: int) -> None:
         """One look at the groups of the command's first process."""
         look = self._reader.look(f"/proc/{pid}/cgroup")
+        self._take_noted()
         if look is not None:
             self._tally.add(look)
+            self._watch_groups()
 
     def end(self, length_ns: int) -> Freezing:
         """The command has ended, after so long."""
+        self._take_noted()
         self._tally.add(self._reader.look_again())
         return self._tally.freezing(length_ns)
+
+    def note(self, path: str) -> None:
+        """Take down the state of the group that a write to the file may have changed, from whatever thread."""
+        freezer = self._freezer_by_notice.get(path)
+        if freezer is None:
+            return
+        at_ns = self._machine.now_ns()
+        try:
+            group = freezer.read(self._machine)
+        except NoisewatchError:
+            return  # it is gone
+        self._noted.append((at_ns, group, freezer.is_written_to_freeze))
+
+    def _take_noted(self) -> None:
+        while self._noted:
+            at_ns, group, is_certain = self._noted.popleft()
+            self._tally.change(group, at_ns, is_certain)
+
+    def _watch_groups(self) -> None:
+        for freezer in self._reader.freezers:
+            for path in freezer.notices:
+                if self._changes is not None and self._changes.watch(path):
+                    self._freezer_by_notice[path] = freezer

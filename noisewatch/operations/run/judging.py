@@ -67,6 +67,7 @@ class PendingRepetition:
     left_ns: int = 0
     is_cut_short: bool = False
     freezing: Freezing = NOT_FROZEN
+    quota: Freezing = NOT_FROZEN
     ended: Mark = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
@@ -114,6 +115,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         held_up_ns=pending.wakeups.held_up_ns,
         is_cut_short=pending.is_cut_short,
         freezing=pending.freezing,
+        quota=pending.quota,
         own_cpu_ns=pending.ended.own_cpu_ns - pending.began.own_cpu_ns,
         seen_late_ns=seen_late_ns,
     )

@@ -12,6 +12,7 @@ from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import CalibrationOptions
+from noisewatch.kernel.cgroup.freezing import quotas_of
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.process_time import read_processes_ns
 from noisewatch.kernel.tasks.run_status import RunStage
@@ -174,6 +175,7 @@ class _Series:
     _failed: int | None = None
     _placement: PlacementWatch = field(init=False)
     _freezes: FreezeWatch = field(init=False)
+    _quotas: FreezeWatch = field(init=False)
     _end: EndedCommand = field(init=False)
 
     def run(self) -> RunSeries:
@@ -181,7 +183,11 @@ class _Series:
         self.watch.begin()
         target, topology = self.watch.last.target.cpus, self.watch.last.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
-        self._freezes = FreezeWatch(self.watch.counting)
+        self._quotas = FreezeWatch(self.watch.counting, quotas_of)
+        with FreezeWatch(self.watch.counting) as self._freezes:
+            return self._run_all(used_before_s)
+
+    def _run_all(self, used_before_s: float) -> RunSeries:
         first = self.watch.last
         begun = RunBeginning(
             options=self.options,
@@ -235,6 +241,7 @@ class _Series:
         self.status.begin(number, command)
         self.trace.prepare()
         self._freezes.prepare(plan.cgroup)
+        self._quotas.prepare()
         wakeups = WakeUps()
         began = self.watch.mark()
         started = self.commands.start(plan)
@@ -246,6 +253,7 @@ class _Series:
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
         pending.finish(end, self.watch.mark(), self._placement, self.trace.end(end.ended_ns))
         pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
+        pending.quota = self._quotas.end(end.ended_ns - started.began_ns)
         pending.is_cut_short = self.commands.asked_to_end is not None
         self._pending.append(pending)
         if status_of(end) != 0 and self.options.stops_at_failure and self.options.may_repeat:
@@ -269,6 +277,7 @@ class _Series:
                     pending.windows.append(self._look())
                 self._placement.sample(self.watch.last.tasks)
                 self._freezes.sample(pending.started.pid)
+                self._quotas.sample(pending.started.pid)
 
     def _look(self) -> Interval:
         """The window until now, which covers all that were pending."""

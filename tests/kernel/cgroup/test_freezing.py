@@ -12,6 +12,7 @@ from noisewatch.kernel.cgroup.freezing import (
     parse_freezer_state,
     parse_frozen_ns,
     parse_is_frozen,
+    quotas_of,
 )
 from tests.written import BARE, Files, WrittenMachine, mounted, without
 
@@ -162,3 +163,33 @@ def test_rubbish_is_malformed(parse: object, text: str) -> None:
     assert callable(parse)
     with pytest.raises(Malformed):
         parse(text)
+
+
+def _quotas(membership: str, ours: str, throttled_ns: str) -> FreezeLook | None:
+    cpu = f"{ROOT}/cpu"
+    files = {
+        **machine_files(membership),
+        **mounted(f"cgroup {cpu} cgroup rw,cpu 0 0\n"),
+        f"{cpu}/release_agent": "\n",
+        f"{cpu}/cpu.cfs_quota_us": "-1\n",
+        f"{cpu}/cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n",
+        f"{cpu}/b/cpu.cfs_quota_us": "20000\n",
+        f"{cpu}/b/cpu.stat": f"nr_periods 9\nnr_throttled 4\n{throttled_ns}",
+        "/proc/self/cgroup": ours,
+    }
+    return FreezeReader(WrittenMachine(files), quotas_of).look(PID)
+
+
+def test_the_quota_of_a_group_that_noisewatch_is_not_in_is_counted() -> None:
+    look = _quotas("1:cpu:/b\n", "1:cpu:/\n", "throttled_time 300\n")
+    assert look is not None
+    assert look.groups == (GroupFreeze(f"{ROOT}/cpu/b", False, 300),)
+    ours = _quotas("1:cpu:/b\n", "1:cpu:/b\n", "throttled_time 300\n")
+    assert ours is not None
+    assert ours.groups == ()
+
+
+def test_a_quota_whose_time_is_not_counted_is_unknown() -> None:
+    look = _quotas("1:cpu:/b\n", "1:cpu:/\n", "")
+    assert look is not None
+    assert "cpu.stat" in (look.reason or "")

@@ -59,7 +59,35 @@ def test_freezes_of_two_groups_add_up_and_the_longer_one_is_named() -> None:
 
 def test_a_group_that_it_enters_is_frozen_from_halfway_on() -> None:
     found = _tally(FreezeLook(0), _seen(100, True), _seen(200, False))
-    assert found == Freezing(ns=100 * MS, folder="/a", is_estimate=True)
+    assert found == Freezing(ns=100 * MS, folder="/a", is_estimate=True, blind_ns=100 * MS)
+
+
+def test_of_a_group_that_it_enters_the_time_before_the_first_look_is_blind_unless_it_counts() -> None:
+    assert _tally(FreezeLook(0), _seen(100, False)) == Freezing(blind_ns=100 * MS)
+    assert _tally(FreezeLook(0), _counted(100, 0)) == NOT_FROZEN
+
+
+def _changed(*changes: tuple[int, bool], is_certain: bool = True) -> Freezing:
+    """Of a group that was not frozen at the look before, and is not at the one behind."""
+    tally = FreezeTally(_seen(0, False))
+    for ms, is_frozen in changes:
+        tally.change(GroupFreeze("/a", is_frozen), ms * MS, is_certain)
+    tally.add(_seen(100, False))
+    return tally.freezing(_LENGTH_NS)
+
+
+def test_a_freeze_between_two_looks_is_as_long_as_from_one_write_to_the_other() -> None:
+    assert _changed((20, True), (50, False)) == Freezing(ns=30 * MS, folder="/a")
+
+
+def test_a_file_that_is_cut_before_it_is_written_changes_nothing() -> None:
+    """As a shell does it."""
+    assert _changed((19, False), (20, True), (49, True), (50, False)) == Freezing(ns=30 * MS, folder="/a")
+
+
+def test_a_write_that_froze_nothing_that_was_seen_is_unknown_where_it_stands_for_nothing_else() -> None:
+    assert "/a was written to" in (_changed((20, False)).unknown or "")
+    assert _changed((20, False), is_certain=False) == NOT_FROZEN
 
 
 def test_what_a_group_counted_before_it_was_entered_is_unknown_and_not_blamed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from noisewatch.operations.run.progress import RunBeginning
 from noisewatch.operations.run.series import run_series
 from tests.kernel.cgroup.test_freezing import PID, ROOT, group_v2, machine_files
 from tests.operations.listening import SilentListener
+from tests.plumbing.waiting import wait_until
 from tests.written import Files, WrittenMachine, without
 
 MS = 1_000_000
@@ -133,3 +135,48 @@ def test_a_command_whose_group_is_frozen_is_disturbed(group: Path) -> None:
 @pytest.mark.usefixtures("as_before")
 def test_a_command_that_enters_a_group_and_is_left_alone_is_not_frozen(group: Path) -> None:
     assert _ran(f"echo 0 > {group}/cgroup.procs; sleep 0.3").repetition.freezing == NOT_FROZEN
+
+
+@pytest.fixture
+def group_v1() -> Iterator[Path]:
+    """A control group of this host's freezer of version 1."""
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    places = [words[1] for words in mounts if words[2] == "cgroup" and "freezer" in words[3].split(",")]
+    if not places:
+        pytest.skip("the freezer of cgroup v1 is not mounted")
+    folder = Path(places[0]) / f"noisewatch-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no group can be made: {error}")
+    yield folder
+    (folder / "freezer.state").write_text("THAWED")
+    for _ in range(100):
+        if not (folder / "cgroup.procs").read_text():
+            break
+        time.sleep(0.01)
+    folder.rmdir()
+
+
+@pytest.mark.usefixtures("as_before")
+def test_a_freeze_between_two_looks_lasts_from_one_write_to_the_other(group_v1: Path) -> None:
+    """The first look finds the command in the group, at 100 ms; it is frozen within another hundred."""
+    frozen_ns: list[int] = []
+
+    def freeze() -> None:
+        wait_until(lambda: bool((group_v1 / "cgroup.procs").read_text()))
+        time.sleep(0.43)
+        began_ns = time.monotonic_ns()
+        (group_v1 / "freezer.state").write_text("FROZEN")
+        time.sleep(0.03)
+        (group_v1 / "freezer.state").write_text("THAWED")
+        frozen_ns.append(time.monotonic_ns() - began_ns)
+
+    freezer = threading.Thread(target=freeze)
+    freezer.start()
+    judged = _ran(f"echo 0 > {group_v1}/cgroup.procs; sleep 0.9")
+    freezer.join()
+    found = judged.repetition.freezing
+    assert (found.folder, found.is_estimate) == (str(group_v1), False)
+    assert 0.5 * frozen_ns[0] < found.ns < 2 * frozen_ns[0]
+    assert ReasonKind.FROZEN in [each.kind for each in judged.verdict.reasons]
