@@ -44,6 +44,7 @@ def test_a_file_that_comes_again_is_watched_again(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_not_watched(tmp_path: Path) -> None:
-    changes = FileChanges([].append)
+    noted: list[str] = []
+    changes = FileChanges(noted.append)
     assert not changes.watch(str(tmp_path / "none"))
     changes.close()

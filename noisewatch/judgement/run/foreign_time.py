@@ -114,12 +114,16 @@ def waited_ns_of(repetition: Repetition) -> int | None:
 
 
 def waited_for_none_ns(repetition: Repetition) -> int:
-    """Return for how much longer the command waited for a CPU than others can have had one; 0 where that is unknown."""
+    """Return for how much longer a thread waited for a CPU than all others can have had one; 0 where that is unknown.
+
+    Threads but the first are known by looks, the last of which may be long before the end.
+    """
     books = repetition.books
-    if books.foreign_ns is None or not books.is_exact:
+    if books.tasks_ns is None or not books.is_exact:
         return 0
-    most_ns = books.foreign_ns + books.doubt_ns + _LATE_NS * len(repetition.target)
-    return max((waited_ns_of(repetition) or 0) - most_ns, 0)
+    most_ns = books.tasks_ns + books.doubt_ns + _LATE_NS * len(repetition.target)
+    waits = [*repetition.thread_waits, (repetition.use.cpu_ns, waited_ns_of(repetition) or 0)]
+    return max([0, *(waited_ns - (most_ns - ran_ns) for ran_ns, waited_ns in waits if ran_ns <= most_ns)])
 
 
 def _seen(repetition: Repetition) -> list[Sighting]:

@@ -94,12 +94,24 @@ def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
     counts_stays = new.stays is not None  # /proc/schedstat, which counts what interrupted a task as the task's
     doubt_ns = _DOUBT_OF_EACH_NS + (max(_interrupted_ns(last) - _interrupted_ns(first), 0) if counts_stays else 0)
     ran_ns = min(max(new.ran_ns - old.ran_ns, ticked_ns - _TICKED_DOUBT_NS), length_ns)
+    if counts_stays:
+        doubt_ns += _earlier_ns(ran_ns, first, last, length_ns)
     return RanTime(ran_ns, doubt_ns, True, counts_stays and new.stays == old.stays)
 
 
 def accounts_for_time(first: CpuTime, last: CpuTime, length_ns: int) -> bool:
     """Whether a CPU's rows hold most of the time between them; of a few ticks, which they may have missed, it is so."""
     return last.total_ns - first.total_ns >= length_ns * _TRUSTED_SHARE - TICK_NS
+
+
+def _earlier_ns(ran_ns: int, first: CpuTime, last: CpuTime, length_ns: int) -> int:
+    """Return the upper bound (ns) of what was counted between the rows of a CPU and ran before the first.
+
+    A count that grows when a task leaves the CPU contains all that this task had since it got there.
+    """
+    idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
+    earlier_ns = ran_ns - max(length_ns - max(idle_ns, 0), 0)
+    return earlier_ns + TICK_NS if earlier_ns > TICK_NS else 0
 
 
 def _tasks_ns(time: CpuTime) -> int:

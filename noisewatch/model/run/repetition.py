@@ -79,6 +79,7 @@ class Repetition:
     left_pids: frozenset[int] | None = None  # of its processes that live on; None is unknown
     held_up_ns: int = 0  # noisewatch was woken so much later than it was due, though its CPU was free
     seen_late_ns: int | None = 0  # by so much, at most, its end was seen late; None is unknown
+    thread_waits: tuple[tuple[int, int], ...] = ()  # by the looks: how long each thread ran, and waited for a CPU
     earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
     trace: TraceWindow | str = NOT_TRACED
     freezing: Freezing = NOT_FROZEN

@@ -110,6 +110,9 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         windows=tuple(pending.windows),
         allowed=pending.end.allowed,
         left_pids=pending.end.left_pids,
+        thread_waits=tuple(
+            (each.ran_ns, each.waited_ns) for each in pending.placement.threads if each.waited_ns is not None
+        ),
         earlier_pids=pending.started.earlier_pids,
         trace=pending.trace,
         held_up_ns=pending.wakeups.held_up_ns,

@@ -267,3 +267,11 @@ def test_a_command_that_left_its_cpus_to_one_that_had_as_much_there_is_not_known
 def test_where_the_affinity_of_a_command_is_unknown_nobody_knows_where_it_ran() -> None:
     repetition = replace(repeat(ran(), ran({2: 900}, 1.0), own_ms=900), allowed=None)
     assert judge(repetition).outcome == RunOutcome.UNKNOWN
+
+
+def test_a_task_that_leaves_the_cpu_when_the_command_begins_is_not_blamed_for_what_it_had_before() -> None:
+    """It had run for an hour; the command slept, and the CPU was idle."""
+    idle = {"/proc/stat": stat_file({}, 100)}
+    after = late(ran({2: 3_600_000}, 1.0) | idle, [6, 5, 6, 5])
+    verdict = judge(repeat(late(ran()), after, use=ALONE))
+    assert [reason for reason in verdict.reasons if reason.kind == ReasonKind.FOREIGN] == []

@@ -64,3 +64,18 @@ def test_without_a_trace_a_wait_for_longer_than_others_had_the_cpu_is_unknown() 
     verdict = judge(repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=use))
     assert (verdict.outcome, verdict.reasons) == (RunOutcome.UNKNOWN, ())
     assert "the command waited for its CPU for" in verdict.unknowns[0]
+
+
+def test_a_child_that_waits_for_longer_than_all_others_had_the_cpu_is_unknown_too() -> None:
+    repetition = repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=THREADED)
+    held = replace(repetition, thread_waits=((10 * MS, 0), (450 * MS, 300 * MS)))
+    assert "the command waited for its CPU for" in _unknowns(held)
+    assert judge(replace(held, thread_waits=((250 * MS, 240 * MS),) * 2)).outcome == RunOutcome.UNDISTURBED
+
+
+def test_a_group_that_was_entered_before_it_was_watched_is_unknown_if_the_command_left_time_unused() -> None:
+    blind = Freezing(blind_ns=90 * MS)
+    half = replace(repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=ALONE), freezing=blind)
+    assert "entered a control group up to 90 ms before" in _unknowns(half)
+    whole = replace(repeat(ran(), ran({2: 1000}, 1.0), own_ms=1000, use=ALONE), freezing=blind)
+    assert judge(whole).outcome == RunOutcome.UNDISTURBED

@@ -82,6 +82,14 @@ def test_no_cpu_ran_tasks_for_longer_than_the_repetition() -> None:
     assert books.foreign_ns == 1000 * MS
 
 
+def test_what_a_task_had_before_it_left_in_the_repetition_is_in_the_doubt() -> None:
+    """The CPU was idle for all but 50 ms of it."""
+    ticks = {"/proc/stat": stat_file({2: 5}, 100)}
+    books = _books(late(ran()), late(ran({2: 3_600_000}, 1.0) | ticks, [6, 5, 6, 5]))
+    assert books.foreign_ns is not None
+    assert 30 * MS < books.foreign_ns - books.doubt_ns <= 50 * MS
+
+
 def test_interrupts_that_are_counted_as_tasks_are_in_the_doubt() -> None:
     stat = stat_file({2: 50}, 100).replace("cpu2 1050 0 500 100050 20 0 5", "cpu2 1050 0 500 100040 20 0 15")
     after = {**late(ran({2: 600}, 1.0), [6, 5, 6, 5]), "/proc/stat": stat}
