@@ -86,6 +86,7 @@ def _met(repetition: Repetition, cpu: int) -> Iterable[MetInterruption]:
 
 def _counted(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
     measured = _measured(repetition, cpu)
+    part = repetition.length_ns / max(repetition.span.length_ns, 1)  # as if they came evenly, before and after it too
     for each in disturbances_of(repetition.span, cpu):
         if _counts(repetition.span, each):
             yield MetInterruption(
@@ -94,7 +95,7 @@ def _counted(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
                 cpu=cpu,
                 irq=each.irq,
                 count=_count(repetition.span, each),
-                ns=round((each.stolen_ns or 0) * measured[each.kind == Kind.SOFTIRQ]),
+                ns=round((each.stolen_ns or 0) * measured[each.kind == Kind.SOFTIRQ] * part),
                 own=_may_be_own(repetition, each),
                 is_estimate=each.is_inferred,
             )

@@ -16,7 +16,6 @@ from noisewatch.model.interval.task_runs import TaskRun
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.records import dataclass
 
-_MOSTLY = 0.9
 LEFT_RUNNING = " (left running by an earlier repetition)"
 _Key = tuple[int, str, int, Kind]
 
@@ -181,8 +180,5 @@ def _sighting(
 
 
 def _certain_ns(repetition: Repetition, window: Interval, run: TaskRun) -> int:
-    """What it cannot have had before or after the repetition; of a window that hardly covers more, all of it."""
-    within_ns, outside_ns = repetition.within(window), repetition.outside(window)
-    if within_ns >= _MOSTLY * window.length_ns:
-        return min(run.ran_ns, within_ns)
-    return max(run.ran_ns - outside_ns, 0)
+    """Return the time (ns) that it cannot have had before or after the repetition."""
+    return min(max(run.ran_ns - repetition.outside(window), 0), repetition.within(window))

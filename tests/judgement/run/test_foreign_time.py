@@ -275,3 +275,12 @@ def test_a_task_that_leaves_the_cpu_when_the_command_begins_is_not_blamed_for_wh
     after = late(ran({2: 3_600_000}, 1.0) | idle, [6, 5, 6, 5])
     verdict = judge(repeat(late(ran()), after, use=ALONE))
     assert [reason for reason in verdict.reasons if reason.kind == ReasonKind.FOREIGN] == []
+
+
+def test_what_a_thread_had_before_or_after_the_repetition_does_not_count() -> None:
+    """Within the looks around it, which cover 50 ms more on each side: so long may it have run there."""
+    repetition = repeat(ran() | _HOG[0], ran({2: 900}, 1.0) | _HOG[1], own_ms=700)
+    edge_ns = 50 * MS
+    inner = replace(repetition, began_ns=repetition.began_ns + edge_ns, ended_ns=repetition.ended_ns - edge_ns)
+    assert _named(judge(inner)) == [("hog", 2, 100)]
+    assert judge(replace(inner, began_ns=inner.began_ns + edge_ns, ended_ns=inner.ended_ns - edge_ns)).reasons == ()

@@ -162,3 +162,11 @@ def test_tables_that_always_stand_still_leave_it_unknown() -> None:
     verdict = judge(repeat(*(ran(seconds=0.1 * at) | still for at in range(4)), seconds=0.1, marks=(1, 2)))
     assert verdict.outcome == RunOutcome.UNKNOWN
     assert "stood still" in verdict.unknowns[0]
+
+
+def test_interruptions_count_by_the_part_of_the_counted_time_in_which_the_command_ran() -> None:
+    """The counters are read before it is started, and when its end was seen."""
+    moments = (ran() | _tables(0.0, {}), ran({2: 100}, 1.0) | _tables(1.0, {"24": 2000}))
+    whole = repeat(*moments, own_ms=100, use=ALONE)
+    part = replace(whole, began_ns=whole.began_ns + whole.length_ns // 4, ended_ns=whole.ended_ns - 1)
+    assert _told(judge(part).reasons) == [("24 eth0-rx-0", 6000)]

@@ -154,6 +154,8 @@ def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
         "waited_ns": use.waited_ns,
         "stopped_ns": use.stopped_ns,
         "frozen_ns": _frozen_ns(repetition.freezing),
+        "held_ns": None if isinstance(repetition.trace, str) else repetition.trace.states.held_ns,
+        "blocked_ns": None if isinstance(repetition.trace, str) else repetition.trace.states.blocked_ns,
         "rusage": {
             "minor_faults": use.minor_faults,
             "major_faults": use.major_faults,

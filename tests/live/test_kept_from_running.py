@@ -1,0 +1,125 @@
+"""Commands that are frozen, or run out of a CPU quota, between two looks: `pytest -m live`. Needs root and cgroup v1.
+
+Others may work on this host meanwhile, so that no test asks for a quiet repetition.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.noise import CPU
+from tests.plumbing.receipts import lines_of
+from tests.plumbing.waiting import wait_until
+
+pytestmark = pytest.mark.live
+
+_RUN = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--calibration", "0"]
+_WORK = """
+import os, time
+def work(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until: pass
+"""
+_ENTER = _WORK + "open({group!r} + '/cgroup.procs', 'w').write(str(os.getpid()))\nwork({seconds})\n"
+_FROZEN_S = 0.03
+_TRACERS = ["events", "none"]
+
+
+def _group(controller: str) -> Iterator[Path]:
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    places = [words[1] for words in mounts if words[2] == "cgroup" and controller in words[3].split(",")]
+    if os.geteuid() != 0 or not places:
+        pytest.skip(f"cgroup v1 has no {controller} here, or this is not root")
+    folder = Path(places[0]) / f"noisewatch-live-{os.getpid()}"
+    folder.mkdir()
+    yield folder
+    wait_until(lambda: not (folder / "cgroup.procs").read_text())
+    folder.rmdir()
+
+
+@pytest.fixture
+def freezer() -> Iterator[Path]:
+    yield from _group("freezer")
+
+
+@pytest.fixture
+def quota() -> Iterator[Path]:
+    """A fifth of a CPU."""
+    for folder in _group("cpu"):
+        (folder / "cpu.cfs_period_us").write_text("100000")
+        (folder / "cpu.cfs_quota_us").write_text("20000")
+        yield folder
+
+
+def _ran(folder: Path, tracer: str, runs: int, program: str) -> list[dict[str, Any]]:
+    receipt = folder / "receipt.jsonl"
+    words = [*_RUN, "--tracer", tracer, "--runs", str(runs), "--output", str(receipt)]
+    subprocess.run([*words, "--", sys.executable, "-S", "-c", program], check=True, stdout=subprocess.DEVNULL)
+    return lines_of(receipt, "repetition")
+
+
+@pytest.mark.parametrize("tracer", _TRACERS)
+def test_a_freeze_between_two_looks_is_known(tracefs: Path, freezer: Path, tmp_path: Path, tracer: str) -> None:
+    """Of each repetition by when its group was frozen, of which the first look finds out in the first one."""
+    frozen: list[tuple[int, int]] = []
+    is_over = threading.Event()
+
+    def freeze_each() -> None:
+        while not is_over.wait(0.002):
+            if (freezer / "cgroup.procs").read_text():
+                time.sleep(0.03)
+                began_ns = time.monotonic_ns()
+                (freezer / "freezer.state").write_text("FROZEN")
+                time.sleep(_FROZEN_S)
+                (freezer / "freezer.state").write_text("THAWED")
+                frozen.append((began_ns, time.monotonic_ns()))
+                wait_until(lambda: is_over.is_set() or not (freezer / "cgroup.procs").read_text())
+
+    thread = threading.Thread(target=freeze_each)
+    thread.start()
+    try:
+        repetitions = _ran(tmp_path, tracer, 6, _ENTER.format(group=str(freezer), seconds=0.12))
+    finally:
+        is_over.set()
+        thread.join()
+    hit = [each for each in repetitions if any(each["began_ns"] < at[0] and at[1] < each["ended_ns"] for at in frozen)]
+    assert hit
+    assert [each for each in hit if each["verdict"] == "undisturbed"] == []
+    silent = [each for each in hit if not each["frozen_ns"] and not each["unknowns"]]
+    assert silent == [], (frozen, [(each["frozen_ns"], each["reasons"]) for each in silent])
+
+
+@pytest.mark.parametrize("tracer", _TRACERS)
+def test_a_quota_of_a_group_that_the_command_enters_is_known(
+    tracefs: Path, quota: Path, tmp_path: Path, tracer: str
+) -> None:
+    repetitions = _ran(tmp_path, tracer, 3, _ENTER.format(group=str(quota), seconds=0.08))
+    for each in repetitions:
+        kinds = {reason["kind"] for reason in each["reasons"]}
+        assert each["verdict"] != "undisturbed"
+        assert "quota" in kinds or each["unknowns"], each
+
+
+def test_a_child_in_a_group_of_its_own_is_held_back_by_the_trace(tracefs: Path, quota: Path, tmp_path: Path) -> None:
+    program = (
+        _WORK + f"child = os.fork()\nif not child:\n open('{quota}/cgroup.procs', 'w').write(str(os.getpid()))\n"
+        " work(0.08)\n os._exit(0)\nos.waitpid(child, 0)\n"
+    )
+    repetitions = _ran(tmp_path, "events", 3, program)
+    assert [each for each in repetitions if each["verdict"] == "undisturbed"] == []
+
+
+@pytest.mark.parametrize("tracer", _TRACERS)
+def test_a_command_that_is_left_alone_is_kept_from_nothing(tracefs: Path, tmp_path: Path, tracer: str) -> None:
+    for each in _ran(tmp_path, tracer, 10, _WORK + "for _ in range(5): work(0.01); time.sleep(0.01)"):
+        texts = [text for text in each["unknowns"] if "held it back" in text or "waited in the kernel" in text]
+        assert (texts, each["frozen_ns"]) == ([], 0)
