@@ -67,6 +67,8 @@ def test_many_short_repetitions_are_each_known_by_the_trace(tracefs: Path, tmp_p
     by = [each["attributed_by"] for each in repetitions]
     assert len(by) == 200
     assert by.count("trace") >= _MOST * len(by), {each["no_trace_reason"] for each in repetitions}
+    traced = [each for each in repetitions if each["attributed_by"] == "trace"]
+    assert [text for each in traced for text in each["unknowns"] if text.startswith("its end was seen")] == []
 
 
 def test_a_stranger_on_the_cpu_all_along_is_named_in_each_repetition(tracefs: Path, tmp_path: Path) -> None:

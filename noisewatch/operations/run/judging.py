@@ -29,6 +29,7 @@ from noisewatch.operations.run.wakeups import WakeUps
 from noisewatch.operations.run.watch import Mark
 from noisewatch.records import dataclass
 
+_INEXACT_NS = 1_000_000  # of what looks find beyond the sum
 _MOSTLY = 0.99  # of a command's time its first thread had: the rest is what the shell in it forked
 
 
@@ -81,6 +82,9 @@ class PendingRepetition:
         self.use = _use_of(self.started, end, self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
+        if not end.may_be_others and _had_more(self.placement, self.use.cpu_ns + self.started.launch_cpu_ns):
+            most_ns = (end.ended_ns - self.started.began_ns) * len(before.target.cpus)
+            self.use = replace(self.use, ran_alone=False, unsure_ns=self.use.unsure_ns + most_ns)
         self.placement_by_trace = watch.by_trace(self.placement, trace)
         traced_ns = 0 if isinstance(trace, str) else trace.states.stopped_ns
         if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # some programs try whether they can
@@ -88,6 +92,15 @@ class PendingRepetition:
         # Nobody tells us when a process that it started is stopped.
         stopped_ns = max(self.use.stopped_ns, traced_ns or self.placement.stopped_ns)
         self.use = replace(self.use, stopped_ns=stopped_ns)
+
+
+def _had_more(placement: Placement, used_ns: int) -> bool:
+    """Return whether the looks found more CPU time of the command than the kernel has added up.
+
+    It adds up none of children that nobody waits for as their parent ignores SIGCHLD (wait(2), NOTES).
+    """
+    seen_ns = sum(thread.ran_ns for thread in placement.threads) + placement.other_ns
+    return seen_ns * _MOSTLY > used_ns + _INEXACT_NS
 
 
 def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import CannotStart, UsageError
+from noisewatch.judgement.run.foreign_time import UNSEEN
 from noisewatch.judgement.run.reasons import ReasonKind
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.own_places import TracedThread
@@ -300,3 +301,22 @@ def test_what_a_trace_told_is_let_go_as_well_and_that_there_was_one_is_kept() ->
     traced = replace(judged, repetition=replace(judged.repetition, trace=TraceWindow(0, 9, {}, (time_of_others,))))
     assert without_looks(traced, judged.repetition.span).repetition.trace == TraceWindow(0, 9, {}, ())
     assert without_looks(judged, judged.repetition.span).repetition.trace == judged.repetition.trace
+
+
+_REAPED = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if not os.fork():
+    until = time.thread_time() + 0.25
+    while time.thread_time() < until: pass
+    os._exit(0)
+time.sleep(1)
+"""
+
+
+def test_what_a_child_had_that_nobody_waits_for_is_not_blamed_on_a_task_that_no_look_has_seen() -> None:
+    argv = (sys.executable, "-S", "-c", _REAPED)
+    (judged,) = _ran(RunOptions(argv=argv, machine=_MACHINE)).repetitions
+    assert judged.repetition.use.cpu_ns < 200_000_000
+    assert not judged.repetition.use.ran_alone
+    assert UNSEEN not in [reason.name for reason in judged.verdict.reasons]
