@@ -1,7 +1,7 @@
-"""Reports writes to files of this host as they happen, whoever writes (inotify(7)).
+"""Report writes by any process to files of this host as they happen (inotify(7)).
 
-It costs nothing while nothing is written. The files of control groups report writes as well, and those in which the
-kernel reports an event also that (docs.kernel.org/admin-guide/cgroup-v2.html, "[Un]populated Notification").
+Watching costs nothing while nothing is written. The files of control groups report writes as well, and those in which
+the kernel reports an event also that (docs.kernel.org/admin-guide/cgroup-v2.html, "[Un]populated Notification").
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class FreezeWatch:
             self._changes.close()
 
     def prepare(self, cgroup: str | None = None) -> None:
-        """It will be in this process's groups, but for the folder of cgroup v2 to which it is moved."""
+        """Watch the groups of the next command: this process's own, and the cgroup v2 to which it is moved."""
         look = self._reader.look() or FreezeLook(self._machine.now_ns())
         if cgroup is not None:
             try:
@@ -49,7 +49,7 @@ class FreezeWatch:
         self._tally = FreezeTally(look)
 
     def sample(self, pid: int) -> None:
-        """One look at the groups of the command's first process."""
+        """Look at the groups of the command's first process."""
         look = self._reader.look(f"/proc/{pid}/cgroup")
         self._take_noted()
         if look is not None:
@@ -57,7 +57,7 @@ class FreezeWatch:
             self._watch_groups()
 
     def end(self, length_ns: int) -> Freezing:
-        """The command has ended, after so long."""
+        """Return for how long the groups of the command were frozen; it has ended after `length_ns`."""
         self._take_noted()
         self._tally.add(self._reader.look_again())
         return self._tally.freezing(length_ns)
