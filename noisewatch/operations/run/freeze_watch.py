@@ -37,6 +37,7 @@ class FreezeWatch:
 
     def prepare(self, cgroup: str | None = None) -> None:
         """Watch the groups of the next command: this process's own, and the cgroup v2 to which it is moved."""
+        self._noted.clear()
         look = self._reader.look() or FreezeLook(self._machine.now_ns())
         if cgroup is not None:
             try:
@@ -45,21 +46,21 @@ class FreezeWatch:
             except Unreadable as error:
                 look = FreezeLook(look.taken_at_ns, reason=str(error))
         self._watch_groups()
-        self._noted.clear()
         self._tally = FreezeTally(look)
 
     def sample(self, pid: int) -> None:
         """Look at the groups of the command's first process."""
         look = self._reader.look(f"/proc/{pid}/cgroup")
-        self._take_noted()
         if look is not None:
+            self._take_noted(look.taken_at_ns)
             self._tally.add(look)
             self._watch_groups()
 
     def end(self, length_ns: int) -> Freezing:
         """Return for how long the groups of the command were frozen; it has ended after `length_ns`."""
-        self._take_noted()
-        self._tally.add(self._reader.look_again())
+        look = self._reader.look_again()
+        self._take_noted(look.taken_at_ns)
+        self._tally.add(look)
         return self._tally.freezing(length_ns)
 
     def note(self, path: str) -> None:
@@ -74,8 +75,8 @@ class FreezeWatch:
             return  # it is gone
         self._noted.append((at_ns, group, freezer.is_written_to_freeze))
 
-    def _take_noted(self) -> None:
-        while self._noted:
+    def _take_noted(self, until_ns: int) -> None:
+        while self._noted and self._noted[0][0] <= until_ns:
             at_ns, group, is_certain = self._noted.popleft()
             self._tally.change(group, at_ns, is_certain)
 
