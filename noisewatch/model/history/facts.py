@@ -159,7 +159,7 @@ def _caches(snapshot: Snapshot, inventory: Inventory) -> str | None:
     for cpu, caches in inventory.caches_by_cpu.items():
         if caches is None:
             return None
-        kind = snapshot.topology[cpu].kind or "unknown"
+        kind = snapshot.topology[cpu].kind or _ABSENT  # an unknown kind has no name that could change
         by_kind.setdefault(kind, {}).setdefault(caches, set()).add(cpu)
     return "; ".join(words for kind, cpus in sorted(by_kind.items()) for words in _of_kind(kind, cpus)) or None
 

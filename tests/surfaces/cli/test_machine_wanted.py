@@ -98,7 +98,7 @@ def test_the_facts_that_differ_are_a_list_in_text(run: Run, described: Path, tmp
 def test_what_cannot_be_read_is_unknown_with_its_reason(run: Run, described: Path, tmp_path: Path) -> None:
     found = _judged(run, quiet_tree(tmp_path, {"/proc/cpuinfo": None}), "--machine", described)
     assert (found["status"], found["exit"]) == ("unknown", 3)
-    assert "CPU model, virtual machine (/proc/cpuinfo: no such file)" in found["reason"]
+    assert "CPU model, stepping, virtual machine (/proc/cpuinfo: no such file)" in found["reason"]
 
 
 def test_nobody_waits_for_another_machine_without_being_told(place: Path) -> None:
