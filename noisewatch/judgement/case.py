@@ -172,8 +172,13 @@ class Case:
         return work(self) if remembered is None or not remembered.is_at(self) else remembered.get(key, work)
 
     def bound(self, limit: Limit) -> float:
-        """The value that judges: the user's, else the profile's."""
-        return self.limits.get(limit, limit.under(self.rules.profile))
+        """The value that judges: the user's, else that of the profile for the budget."""
+        return self.limits.get(limit, limit.under(self.rules.profile, self.budget.max_cv))
+
+    @property
+    def budget(self) -> Budget:
+        """What noise the benchmark can bear."""
+        return self.calibrated.budget if self.calibrated is not None else self.rules.budget
 
     @property
     def sample(self) -> Interval:

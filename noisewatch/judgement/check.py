@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What it bounds, and why it is this number. `key` names it within its check: `--limit ID.key=…`."""
+    """What it bounds, and why it is this number. `key` names it within its check: `--limit ID.key=…`.
+
+    `of_budget` is given for what takes time: the value is the one for the default budget, and follows the budget in
+    proportion, upwards until it is that part of the budget.
+    """
 
     key: str
     name: str
@@ -30,10 +35,14 @@ class Limit:
     reason: str
     value_in: Mapping[str, float] = field(default_factory=dict, compare=False)  # by profile, where it is another
     set_by: str | None = None  # the option that sets it in place of --limit
+    of_budget: float | None = None
 
-    def under(self, profile: str) -> float:
-        """The value that judges under the profile."""
-        return self.value_in.get(profile, self.value)
+    def under(self, profile: str, max_cv: float = DEFAULT_MAX_CV) -> float:
+        """Return the value that judges under the profile, for samples that may vary by `max_cv`."""
+        value = self.value_in.get(profile, self.value)
+        if self.of_budget is None or max_cv == DEFAULT_MAX_CV:
+            return value
+        return min(value * max_cv / DEFAULT_MAX_CV, max(value, self.of_budget * max_cv))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,7 @@ class Check:
     severity_in: Mapping[str, Severity]  # by profile, where it is another
     not_asked_in: Mapping[str, str]  # profiles under which it does not apply, and why
     is_hidden_from_guests: bool  # a virtual machine or a container cannot know it
+    ground: Ground | None  # why it can block; None of one that never does
     asks_starter: bool  # about what the benchmark inherits from whoever starts it, read off this process
 
     def severity_under(self, profile: str) -> Severity:
@@ -106,6 +116,7 @@ def check(
     severity_in: Mapping[str, Severity] | None = None,
     not_asked_in: Mapping[str, str] | None = None,
     is_hidden_from_guests: bool = False,
+    ground: Ground | None = None,
     asks_starter: bool = False,
 ) -> Callable[[Callable[[Case], Answer]], Check]:
     """Declares the decorated function as the check's answer."""
@@ -131,6 +142,7 @@ def check(
             severity_in=severity_in or {},
             not_asked_in=not_asked_in or {},
             is_hidden_from_guests=is_hidden_from_guests,
+            ground=ground,
             asks_starter=asks_starter,
         )
 

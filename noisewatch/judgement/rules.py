@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass
 
@@ -25,6 +26,7 @@ PROFILES: Mapping[str, str] = {
     STRICT: "a dedicated laboratory machine: the strictest",
 }
 
+CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.75}  # where it is not the usual one; tests/truth/gate has why
 WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # others may be of any kind
 
 
@@ -33,6 +35,8 @@ class Rules:
     """Ids and areas may stand beside each other in `selected` and `ignored`."""
 
     profile: str = MICRO
+    is_profile_given: bool = True  # else the machine decides
+    profile_reason: str | None = None  # what the machine is, where that decided
     selected: frozenset[str] = frozenset()  # nothing: all
     ignored: frozenset[str] = frozenset()
     severity_by_id: Mapping[str, Severity] = field(default_factory=dict)
@@ -41,6 +45,7 @@ class Rules:
     configured_by: str | None = None  # the file that some of this is from
     required: frozenset[str] = frozenset()  # ids that are asked and block, whatever else is wished
     wanted: WantedMachine | None = None  # which machine it is to be
+    budget: Budget = Budget()  # what noise the benchmark can bear
 
     def why_ignored(self, check_id: str, area: str) -> str | None:
         """Why the check is not asked; None where it is."""

@@ -30,6 +30,14 @@ class Severity(StrEnum):
     INFORMATION = "information"
 
 
+class Ground(StrEnum):
+    """Why a failure of a check can block; `explain verdict` has it for each."""
+
+    INVALIDATES = "invalidates"  # nothing that is measured can be trusted: blocks whatever the effect
+    EFFECT = "takes time"  # blocks by what it takes, measured, against the budget
+    RISK = "risk"  # a short calibration cannot see it; in a guest a noise floor within the budget answers it
+
+
 class Area(StrEnum):
     """What a check is about, as people select and ignore it; in the order in which areas are told."""
 

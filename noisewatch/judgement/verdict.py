@@ -17,7 +17,7 @@ from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer, Check, not_applicable, unknown
 from noisewatch.judgement.remembered import Remembered
-from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
+from noisewatch.judgement.rules import DEFAULT, SHARED, STRICT, Rules
 from noisewatch.judgement.terms import Counts, Gravity, Outcome, Severity, Status
 from noisewatch.records import dataclass
 
@@ -66,6 +66,11 @@ class Finding:
     @property
     def is_blocking_unknown(self) -> bool:
         return self.status == Status.UNKNOWN and self.severity == Severity.BLOCKING and self.answered_by is None
+
+    @property
+    def is_unknown_to_guests(self) -> bool:
+        """Whether it is unknown as only the host can know it, and not as noisewatch failed."""
+        return self.status == Status.UNKNOWN and self.check.is_hidden_from_guests and not self.answer.is_fault
 
     @property
     def is_warning(self) -> bool:
@@ -167,7 +172,7 @@ def judge(
     else:
         remembered.turn_to(case)
         asked = [remembered.get(each.id, partial(_found, each), is_fault=_is_fault) for each in checks]
-    findings = link_measurements(asked)
+    findings = _answered_by_floor(link_measurements(asked), case)
     if case.rules.profile == SHARED and case.is_guest:
         findings = [_excused(finding) for finding in findings]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
@@ -248,14 +253,32 @@ def link_measurements(findings: list[Finding]) -> list[Finding]:
     ]
 
 
+def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
+    """Return the findings, with what a guest cannot know answered by the noise floor.
+
+    All of it is in the samples that the floor is made of: the clock, the host's load and its heat. A floor that is
+    above the budget, or not decided, answers too where that blocks by itself: it hides nothing then.
+    """
+    floor = next((each for each in findings if each.check.id == _FLOOR), None)
+    is_measured = case.calibrated is not None and bool(case.calibrated.floors)
+    if floor is None or not case.is_guest or case.rules.profile == STRICT or not is_measured:
+        return findings
+    if not (floor.status == Status.PASS or floor.is_blocking_failure or floor.is_blocking_unknown):
+        return findings
+    return [
+        replace(each, answered_by=_FLOOR)
+        if each.is_unknown_to_guests and each.answered_by is None
+        else each
+        for each in findings
+    ]
+
+
+_FLOOR = "noise-floor-above-budget"
+
+
 def _excused(finding: Finding) -> Finding:
     """Of a guest under the profile `shared`: what it cannot know does not apply; what would block must be measured."""
-    if (
-        not finding.check.is_hidden_from_guests
-        or finding.answer.is_fault
-        or finding.status != Status.UNKNOWN
-        or finding.is_blocking_unknown
-    ):
+    if not finding.is_unknown_to_guests or finding.is_blocking_unknown:
         return finding
     by = f", but {finding.answered_by} has measured its effect" if finding.answered_by else ""
     return replace(finding, answer=not_applicable(f"a guest cannot know this{by}"), answered_by=None)

@@ -10,7 +10,7 @@ from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.checks.system.machine_wanted import not_the_machine_wanted
-from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import Verdict, judge
@@ -49,7 +49,6 @@ class PreflightOptions:
     allowed: CpuSet | None = None  # where the user's process may run; None: where this one may
     sample_s: float = 3.0  # 0: settings only
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # of 0 s: none
-    budget: Budget = field(default_factory=Budget)
     rules: Rules = field(default_factory=Rules)
     is_strict: bool = False
     wait_s: float = 0.0  # for how long it is retried until the machine is stable; 0: once
@@ -142,9 +141,10 @@ class _Run:
     def verdict(self) -> Verdict:
         """The verdict on the machine as it is during the next seconds."""
         options = self.options
+        sample = self._sample()
         case = replace(
-            self._sample(),
-            rules=options.rules,
+            sample,
+            rules=rules_for(options.rules, sample.snapshot),
             starts_benchmark=options.starts_benchmark,
             past=self.history.known,
         )
@@ -182,7 +182,7 @@ class _Run:
                 self.machine,
                 case.snapshot,
                 case.target & case.online,
-                until_settled(past, options.calibration, options.budget),
+                until_settled(past, options.calibration, case.rules.budget),
                 self.listener.on_calibrating,
                 lambda: self._look(case.snapshot),
             )
@@ -192,7 +192,7 @@ class _Run:
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
         drift = drift_in(past, measured.samples)
-        calibrated = calibrated_with(measured.samples, options.budget, case.target, measured.meanwhile, drift)
+        calibrated = calibrated_with(measured.samples, case.rules.budget, case.target, measured.meanwhile, drift)
         self.history.remember(calibrated, case.snapshot, self.listener)
         return replace(case, calibrated=calibrated, under_load=measured.meanwhile.interval)
 

@@ -14,7 +14,9 @@ from typing import Any
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.remembered import Remembered
+from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
@@ -36,6 +38,7 @@ _FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting; a
 _JUDGED_NS = 4_900_000_000  # five intervals, as one is too short to tell 1 % from a tick of 10 ms; no wake-up is exact
 _YOUNG_OBJECTS = 100_000  # ten frames of 512 CPUs, or some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
+_RULES = Rules(is_profile_given=False)
 _SHOWN = tuple(
     each for each in CATALOGUE if each.severity != Severity.INFORMATION
 )  # what else there is never gets to a frame
@@ -154,7 +157,12 @@ class _Sampler:
             self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
             verdict = (
                 judge(
-                    Case(snapshot, no_sample_reason=_NO_RATES, starts_benchmark=False),
+                    Case(
+                        snapshot,
+                        no_sample_reason=_NO_RATES,
+                        rules=rules_for(_RULES, snapshot),
+                        starts_benchmark=False,
+                    ),
                     _SHOWN,
                     remembered=self._remembered,
                 )
@@ -165,7 +173,8 @@ class _Sampler:
             return self._watched(snapshot, None, frame)
         first, *between, _ = self._recent
         sample = interval_between(first, snapshot, between)
-        case = Case(snapshot, sample, starts_benchmark=False, remembered=self._remembered)
+        rules = rules_for(_RULES, snapshot)
+        case = Case(snapshot, sample, rules=rules, starts_benchmark=False, remembered=self._remembered)
         verdict = judge(case, _SHOWN, remembered=self._remembered)
         interval = interval_between(previous, snapshot)
         frame = frame_of(snapshot, interval, verdict, **self._rest(snapshot, interval, is_last))

@@ -11,6 +11,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import LIMIT, MINIMUM, Answer, Check
 from noisewatch.judgement.checks import check_with_id
 from noisewatch.judgement.finding_words import said_in_full
+from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Area, Severity
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
@@ -128,3 +129,11 @@ def test_every_check_is_declared_in_full() -> None:
 def test_each_check_is_found_by_its_id_and_nothing_else_is() -> None:
     assert [check_with_id(each.id) for each in CATALOGUE] == list(CATALOGUE)
     assert [check_with_id(name) for name in ("", "cpu", "quota", "no-such-check", "cpu-quota ")] == [None] * 5
+
+
+def test_what_can_block_says_on_what_ground() -> None:
+    """Only one of the three kinds blocks whatever its effect: each check says which it is."""
+    blocking = {
+        each.id for each in CATALOGUE if Severity.BLOCKING in (each.severity_under(profile) for profile in PROFILES)
+    }
+    assert blocking <= {each.id for each in CATALOGUE if each.ground is not None}

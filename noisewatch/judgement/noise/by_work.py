@@ -84,8 +84,9 @@ class FloorsByWork:
         floors, kinds = [self.floor_by_work[work] for work in self.undecided], ", ".join(self.undecided)
         if any(floor.extrapolated for floor in floors):
             return f"extrapolated, the calibration was too short for samples of this length ({kinds}); calibrate longer"
-        if any(floor.cv_high > self.budget.max_cv for floor in floors):
-            return f"the budget of {self.budget.max_cv:.1%} lies inside the interval of {kinds}"
+        least = min(floor.chance or 0.0 for floor in floors)
+        if least < self.budget.least_chance:
+            return f"passes from {self.budget.least_chance:.0%} ({kinds}: {least:.0%})"
         return f"{self.budget.why_unbounded(floors)} ({kinds})"
 
 

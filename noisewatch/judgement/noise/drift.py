@@ -11,11 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
+from noisewatch.model.distributions import t_outside
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.model.history.entries import Cvs
 
+_FREEDOM = 4
+_LEAST_DEVIATION = 0.05
 _LEAST_CV = 1e-4  # what varies by less is calm, however many times as calm it is
 WEIGHT = 5  # changes
 ENDS = 1.645  # standard deviations, between which nine of ten lie
@@ -63,10 +66,26 @@ class Drift:
 
     def margin_at(self, length_ns: int) -> float:
         """By how many times the ends of the interval for samples of that length are moved apart."""
+        return math.exp(ENDS * self.deviation_at(length_ns))
+
+    def deviation_at(self, length_ns: int) -> float:
+        """Return the standard deviation of the logarithm of what is measured by what was expected."""
         usual = _usual_at(length_ns)
         learned = self._learned_at(usual)
         square = (WEIGHT * usual.deviation**2 + learned.changes * learned.mean_square) / (WEIGHT + learned.changes)
-        return math.exp(ENDS * math.sqrt(square))
+        return math.sqrt(square)
+
+    def chance_within(self, most: float, cv: float, length_ns: int) -> float:
+        """Return the chance (0 to 1) that samples of which `cv` is expected vary by no more than `most`.
+
+        Its tails are those of Student's t with four degrees of freedom: what a host does next is now and then quite
+        another thing (tests/truth/gate holds the chances against what benchmarks then did).
+        """
+        apart = math.log(max(most, _LEAST_CV) / max(cv, _LEAST_CV)) / max(
+            self.deviation_at(length_ns), _LEAST_DEVIATION
+        )
+        outside = t_outside(apart, _FREEDOM)
+        return 1 - outside / 2 if apart > 0 else outside / 2
 
     def widened(self, low: float, high: float, length_ns: int) -> tuple[float, float]:
         """The ends of the interval of the CV of samples of that length, moved apart."""

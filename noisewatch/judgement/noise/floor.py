@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from noisewatch.judgement.noise.budget import Budget, NoiseFloor
+from noisewatch.judgement.noise.budget import CONFIDENCE, Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.noise.smallest_change import smallest_change
 from noisewatch.model.calibration.statistics import coefficient_of_variation
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
 
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
-CONFIDENCE = 0.90  # of the interval
 MOST_DRAWS, FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
 FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; of longer samples the prediction is extrapolated
@@ -64,6 +63,7 @@ def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]
 
 def worst_of(floors: Sequence[NoiseFloor]) -> NoiseFloor:
     """The worst of every figure of one or more; `cpu` is that which varies most."""
+    chances = [floor.chance for floor in floors]
     return replace(
         max(floors, key=lambda floor: floor.cv_expected),
         cv_low=max(floor.cv_low for floor in floors),
@@ -73,6 +73,7 @@ def worst_of(floors: Sequence[NoiseFloor]) -> NoiseFloor:
         smallest_change_share=max(floor.smallest_change_share for floor in floors),
         bounded=all(floor.bounded for floor in floors),
         extrapolated=any(floor.extrapolated for floor in floors),
+        chance=None if None in chances else min(each for each in chances if each is not None),
     )
 
 
@@ -97,18 +98,18 @@ def floors_by_length(
     if not is_all:
         is_known = _is_enough(timelines, budget.at_ns)
         lengths = [budget.at_ns] if is_known else [each for each in lengths if each <= budget.at_ns]
-    return _floors_of(timelines, cpu, lengths, budget.samples, drift, draws)
+    return _floors_of(timelines, cpu, lengths, budget, drift, draws)
 
 
 def _floors_of(
-    timelines: Timelines, cpu: int, lengths_ns: Sequence[int], samples: int, drift: Drift, draws: int
+    timelines: Timelines, cpu: int, lengths_ns: Sequence[int], budget: Budget, drift: Drift, draws: int
 ) -> list[NoiseFloor]:
     floors: list[NoiseFloor] = []
     for length_ns in lengths_ns:
         if _is_enough(timelines, length_ns):
-            floor = _predicted(timelines, cpu, length_ns, samples, drift, draws)
+            floor = _predicted(timelines, cpu, length_ns, budget, drift, draws)
             is_coarse = length_ns < _FEWEST_PIECES * timelines.piece_ns
-            floors.append(replace(floor, extrapolated=is_coarse))
+            floors.append(replace(floor, extrapolated=True, chance=None) if is_coarse else floor)
         elif floors:
             floors.append(_extrapolated(floors, length_ns, timelines))
     return floors
@@ -121,7 +122,8 @@ def _is_enough(timelines: Timelines, length_ns: int) -> bool:
     return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= FEWEST_SAMPLES * length_ns
 
 
-def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int, drift: Drift, draws: int) -> NoiseFloor:
+def _predicted(timelines: Timelines, cpu: int, length_ns: int, budget: Budget, drift: Drift, draws: int) -> NoiseFloor:
+    samples = budget.samples
     cvs, maxima = _draw(timelines, length_ns, samples, draws)
     low, high = drift.widened(*shortest_interval(cvs, CONFIDENCE), length_ns)
     return NoiseFloor(
@@ -136,6 +138,7 @@ def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int, dri
         samples=samples,
         bounded=samples * length_ns <= timelines.passed_ns,
         extrapolated=False,
+        chance=statistics.fmean(drift.chance_within(budget.max_cv, cv, length_ns) for cv in cvs),
     )
 
 
@@ -189,4 +192,5 @@ def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timel
         cv_expected=last.cv_expected * math.sqrt(ratio),
         bounded=last.samples * length_ns <= timelines.passed_ns,
         extrapolated=True,
+        chance=None,
     )

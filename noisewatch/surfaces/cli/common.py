@@ -32,7 +32,9 @@ def budget_of(arguments: Namespace) -> Budget:
     from noisewatch.judgement.rules import WORK_OF_PROFILE
 
     work = arguments.work or WORK_OF_PROFILE.get(getattr(arguments, "profile", None) or "")
-    return Budget(arguments.at, arguments.samples, arguments.max_cv, arguments.max_inflation, work)
+    return Budget(
+        arguments.at, arguments.samples, arguments.max_cv, arguments.max_inflation, work, arguments.confidence
+    )
 
 
 def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOptions:

@@ -11,9 +11,10 @@ from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import FAILS, Check, Limit
 from noisewatch.judgement.checks.tasks.jobs import machine_locked
-from noisewatch.judgement.rules import Rules
+from noisewatch.judgement.rules import MICRO, Rules
 from noisewatch.judgement.terms import Severity
 from noisewatch.operations.wanted import read_description
+from noisewatch.surfaces.cli.common import budget_of
 from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
 
 T = TypeVar("T")
@@ -45,7 +46,9 @@ def rules_of(arguments: Namespace) -> Rules:
 
 def _rules(arguments: Namespace) -> Rules:
     return Rules(
-        profile=arguments.profile,
+        profile=arguments.profile or MICRO,
+        is_profile_given=arguments.profile is not None,
+        budget=budget_of(arguments),
         selected=_names("--select", arguments.select),
         ignored=_names("--ignore", arguments.ignore),
         severity_by_id=dict(_pairs("--severity", arguments.severity, _severity)),

@@ -18,7 +18,7 @@ from noisewatch.judgement.history.words import (
     move_words,
 )
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.model.history.entries import Past
 from noisewatch.model.history.facts import Facts, differences, facts_of, unknown_on_one_side
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
@@ -36,6 +36,7 @@ _SPEEDS, _NOISES = (Nature.TIME, Nature.RATE), (Nature.NOISE,)
     area=_AREA,
     question="Is this the machine, set as it was, of the earlier calibrations?",
     severity=Severity.WARNING,
+    ground=Ground.RISK,
     reads=(_ENTRIES, "hardware, firmware, kernel, settings and surroundings, by name"),
     why=(
         "Results from before a new kernel, microcode or setting do not compare with those after it: TechEmpower "
@@ -79,6 +80,7 @@ def _known_no_more(usual: Facts, now: Facts) -> list[str]:
     area=_AREA,
     question="Are the target CPUs as fast as in the earlier calibrations?",
     severity=Severity.WARNING,
+    ground=Ground.RISK,
     reads=(MICROBENCHMARK, _ENTRIES),
     why=(
         "A machine that became slower makes every later result look like a regression of the program. One that is slow "
@@ -98,6 +100,7 @@ def slower_than_usual(case: Case) -> Answer:
     area=_AREA,
     question="Are the target CPUs no faster than in the earlier calibrations?",
     severity=Severity.WARNING,
+    ground=Ground.RISK,
     reads=(MICROBENCHMARK, _ENTRIES),
     why=(
         "A machine that is suddenly faster is not the one that earlier results are from: turbo was switched on, or a "
@@ -117,6 +120,7 @@ def faster_than_usual(case: Case) -> Answer:
     area=_AREA,
     question="Are the target CPUs as calm as in the earlier calibrations?",
     severity=Severity.WARNING,
+    ground=Ground.RISK,
     reads=(MICROBENCHMARK, _ENTRIES),
     why=(
         "Noise that stays within the budget may have doubled all the same: something new runs there, and the smallest "

@@ -13,9 +13,9 @@ from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, Budget, Noi
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kinds import Kind
-from noisewatch.units import describe_ns
+from noisewatch.units import describe_ns, describe_value
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.by_work import FloorsByWork
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     area=AREA,
     question="Will samples of the given length vary less than the budget allows?",
     severity=Severity.BLOCKING,
+    ground=Ground.EFFECT,
     reads=(MICROBENCHMARK,),
     limits=(
         Limit(
@@ -60,10 +61,9 @@ def noise_floor_above_budget(case: Case) -> Answer:
         return _of_any_work(case, calibrated, by_work)
     if floor is None or calibrated.is_of_any_work:
         return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
-    length = describe_ns(floor.sample_ns)
     said = (
-        f"samples of {length}: CV {floor.cv_expected:.1%} (90% interval {floor.cv_low:.1%} to {floor.cv_high:.1%}) on "
-        f"CPU {floor.cpu}, worst of {floor.samples} samples up to {floor.max_inflation:.2f}×"
+        f"{chance_said(floor, budget, calibrated.floors_of)}: CV {floor.cv_expected:.1%} (90% interval "
+        f"{floor.cv_low:.1%} to {floor.cv_high:.1%}) on CPU {floor.cpu}, worst up to {floor.max_inflation:.2f}×"
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
     evidence = _evidence(floor, budget)
@@ -94,11 +94,19 @@ def noise_floor_above_budget(case: Case) -> Answer:
     return Answer(Status.PASS, said, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
 
 
+def chance_said(floor: NoiseFloor, budget: Budget, of_what: str) -> str:
+    """Return `25 samples of 100 ms stay within 1 %: chance 41 % (latency work)`."""
+    chance = "unknown" if floor.chance is None else f"{floor.chance:.0%}"
+    length, most = describe_ns(floor.sample_ns), describe_value(budget.max_cv, "share")
+    return f"{floor.samples} samples of {length} stay within {most}: chance {chance} ({of_what})"
+
+
 def _evidence(floor: NoiseFloor, budget: Budget) -> dict[str, Any]:
     return {
         "cv_low": floor.cv_low,
         "cv_expected": floor.cv_expected,
         "cv_high": floor.cv_high,
+        "chance": floor.chance,
         "max_inflation": floor.max_inflation,
         "max_inflation_limit": budget.max_inflation,
         "work": None if budget.work is None else str(budget.work),
@@ -116,7 +124,8 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     worst = floors[by_work.worst]
     cvs = ", ".join(f"{work} {floor.cv_expected:.1%}" for work, floor in floors.items())
     alone = "" if by_work.alone is None else f" {by_work.alone.cv_expected:.1%} from interruptions alone;"
-    said = f"CV of samples of {describe_ns(worst.sample_ns)}:{alone} by kind of work: {cvs}"
+    least = min(floors, key=lambda work: (floors[work].chance or 0.0, -floors[work].cv_expected))
+    said = f"{chance_said(floors[least], budget, f'{least} work')}: CV{alone} by kind of work: {cvs}"
     if budget.max_inflation is not None:
         longest = max(floor.max_inflation for floor in floors.values())
         said += f"; worst of {worst.samples} samples up to {longest:.2f}×"
@@ -124,7 +133,12 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     named = [(ALONE, by_work.alone), *floors.items()]
     evidence = _evidence(worst, budget) | {
         "by_work": {
-            str(name): {"cv_low": floor.cv_low, "cv_expected": floor.cv_expected, "cv_high": floor.cv_high}
+            str(name): {
+                "cv_low": floor.cv_low,
+                "cv_expected": floor.cv_expected,
+                "cv_high": floor.cv_high,
+                "chance": floor.chance,
+            }
             for name, floor in named
             if floor is not None
         }
@@ -160,8 +174,8 @@ def why_undecided(calibrated: Calibrated, said: str) -> str | None:
         return f"{name_cpus(calibrated.unpredicted)}: {_TOO_LITTLE}"
     if floor.extrapolated:
         return f"{said}: extrapolated, the calibration was too short for samples of this length; calibrate longer"
-    if floor.cv_high > budget.max_cv:
-        return f"{said}: the budget of {budget.max_cv:.1%} lies inside this interval"
+    if floor.chance is not None and floor.chance < budget.least_chance:
+        return f"{said}: passes from {budget.least_chance:.0%}"
     if not budget.is_met_by(floor):
         return f"{said}: {budget.why_unbounded([floor])}"
     return None
@@ -193,6 +207,7 @@ _WHO = "noisewatch trace names who it was, as root with tracefs mounted"
     area=AREA,
     question="Does a spinning loop on the target CPUs run without gaps?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: gaps",),
     limits=(_STOLEN_PASSES, _STOLEN_FAILS, _GAP_PASSES, _GAP_FAILS),
     why=(

@@ -6,7 +6,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import MEMORY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 
 _MAD_PASSES = Limit(
     key="passes",
@@ -39,6 +39,7 @@ _TAIL_FAILS = Limit(
     area=AREA,
     question="Does interpreted work (FWQ) always take the same time?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: interpreted work in blocks of 1 ms",),
     limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
     why=(
@@ -96,6 +97,7 @@ _MEMORY_FAILS = Limit(
     area=AREA,
     question="Is the latency of the last-level cache steady?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: accesses to 4 MB",),
     limits=(_MEMORY_PASSES, _MEMORY_FAILS),
     why=(
@@ -141,6 +143,7 @@ _DRIFT_FAILS = Limit(
     area=AREA,
     question="Is the CPU as fast at the end of the calibration as at its beginning?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: last third of the interpreted work against the first",),
     limits=(_DRIFT_PASSES, _DRIFT_FAILS),
     why="A clock that drops with heat, or a neighbour that starts or stops, makes later runs look slower or faster.",
@@ -171,6 +174,7 @@ _HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mval
     area=AREA,
     question="Does the time of interpreted work have a single mode?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: modes of the histogram of the interpreted work",),
     limits=(_HUMPS_PASS, _HUMPS_FAIL),
     why=(
@@ -214,6 +218,7 @@ _CLOCK_FAILS = Limit(
     area=AREA,
     question="Do the target CPUs run at one clock frequency under load?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: chains of dependent multiplications",),
     limits=(_CLOCK_PASSES, _CLOCK_FAILS),
     why=(

@@ -13,7 +13,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.programs import why_unseen
 from noisewatch.judgement.rules import PARALLEL
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cgroup.partitions import ISOLATED, Partition
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.tasks.task import Task
@@ -26,6 +26,7 @@ _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
     area="isolation",
     question="Are the cgroup partitions for the target CPUs valid?",
     severity=Severity.BLOCKING,
+    ground=Ground.INVALIDATES,
     reads=("/sys/fs/cgroup/**/cpuset.cpus.partition",),
     why=(
         "A cgroup partition can become invalid when it is made, or later when another group claims its CPUs, without "
@@ -90,6 +91,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
     area="isolation",
     question="Is every thread on isolated CPUs pinned to a single one?",
     severity=Severity.WARNING,
+    ground=Ground.INVALIDATES,
     reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),
     why=(
         "Isolated CPUs have no load balancing: threads that may use several CPUs stay on the isolated one where they "

@@ -11,7 +11,7 @@ from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
@@ -34,6 +34,7 @@ _THROTTLED = Limit(
     area="quota",
     question="May the benchmark use its CPUs without a quota?",
     severity=Severity.BLOCKING,
+    ground=Ground.INVALIDATES,
     reads=(
         MEMBERSHIP,
         MOUNT_ROOTS,

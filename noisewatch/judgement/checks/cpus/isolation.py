@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_untimed
+from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, Taken, effect_of_thread
 from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
 from noisewatch.judgement.programs import Members, many_threads, other_noisewatches, why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrating
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.release import release_number
@@ -30,6 +32,7 @@ from noisewatch.model.interval.interval import Interval
     area="isolation",
     question="Does the scheduler's load balancer leave the target CPUs alone?",
     severity=Severity.WARNING,
+    ground=Ground.RISK,
     reads=(
         f"{CPUS}/isolated",
         "/sys/fs/cgroup/cpuset.cpus.isolated",
@@ -132,7 +135,16 @@ _TASK_SHARE = Limit(
     name="share of a target CPU that one task may take",
     value=0.005,
     unit="share",
-    reason="below the 1 % that benchmarks try to resolve, above what ticks and kernel threads need",
+    reason="half of the budget: two sessions, with it and without it, would differ by so much",
+    of_budget=BLOCKS_AT,
+)
+_TASK_PASSES = Limit(
+    key="passes",
+    name="share of a target CPU that one task may take without a warning",
+    value=0.002,
+    unit="share",
+    reason="a fifth of the budget",
+    of_budget=WARNS_AT,
 )
 
 
@@ -141,16 +153,19 @@ _TASK_SHARE = Limit(
     area="isolation",
     question="Did other tasks run on a target CPU, or could they?",
     severity=Severity.BLOCKING,
+    ground=Ground.EFFECT,
     reads=(
         "/proc/PID/task/TID/{stat,schedstat,status,sched}",
         "/proc/stat and /proc/schedstat over the sample",
         "the kernel's trace of the calibration",
     ),
-    limits=(_TASK_SHARE,),
+    limits=(_TASK_PASSES, _TASK_SHARE),
     why=(
         "This measures what isolation is meant to guarantee, and it works without isolation, in containers and "
         "without root. Unattributed time counts too: short-lived children and processes of other containers disturb a "
-        "benchmark just as much."
+        "benchmark just as much. Sample and calibration are weighed by their lengths; what the calibration lost counts "
+        "in full, and a task that cannot compete with its loops (SCHED_IDLE, nice 19, a group of low weight) counts "
+        "with what it got."
     ),
     remedy=(
         "Stop the task, or move it with taskset; keep services off with AllowedCPUs or an isolated cgroup partition."
@@ -165,16 +180,17 @@ def tasks_on_target(case: Case) -> Answer:
     tasks = [each for cpu in sorted(case.target) for each in threads_of(interval, cpu)] if interval else []
     later = threads_while_calibrating(case)
     many_sampled, many_later = _many(case, interval, tasks), _many(case, case.under_load, later)
-    had_more = _in_the_worse((*tasks, *many_sampled), (*later, *many_later))
-    culprits = tuple(each for each in had_more if (each.share or 0) > case.bound(_TASK_SHARE))
+    seen = _by_effect(case, (*tasks, *many_sampled), (*later, *many_later))
+    over = [each for each in seen if (each.culprit.share or 0) > case.bound(_TASK_SHARE)]
+    culprits = tuple(each.culprit for each in over)
     if culprits:
         worst = culprits[0].share or 0.0
-        said = "; ".join(_describe(each) + (f" {WHEN}" if had_more[each] else "") for each in culprits[:3]) + (
-            f"; {len(culprits) - 3} more" if len(culprits) > 3 else ""
+        said = "; ".join(_describe(each.culprit) + (f" {WHEN}" if each.is_later else "") for each in over[:3]) + (
+            f"; {len(over) - 3} more" if len(over) > 3 else ""
         )
         cpus = frozenset(each.cpu for each in culprits)
         members = many_sampled | many_later
-        blamed = tuple(each for culprit in culprits for each in members.get(culprit, (culprit,)))
+        blamed = tuple(each for found in over for each in members.get(found.look, (found.look,)))
         movable = _movable(case, blamed)
         if movable and blamed[0].tid not in movable:
             said += f"; only {', '.join(f'{task.name} (pid {task.tid})' for task in movable.values())} can be moved"
@@ -197,7 +213,7 @@ def tasks_on_target(case: Case) -> Answer:
     why_untold = why_untimed(case, interval, case.target)
     if why_untold is not None:
         return unknown(why_untold)
-    return _nobody_ran(case, tasks, interval.after.tasks.by_tid.values())
+    return _nobody_ran(case, [each.culprit for each in seen], interval.after.tasks.by_tid.values())
 
 
 def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -> dict[Disturbance, Members]:
@@ -205,20 +221,39 @@ def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -
     return many_threads((each for each in found if each.kind in THREADS), tasks, case.bound(_TASK_SHARE))
 
 
-def _in_the_worse(sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> dict[Disturbance, bool]:
-    """Whoever ran, once, with whether that was in the calibration; the costliest first. A thread may rename itself."""
+class _Seen(NamedTuple):
+    """Whoever ran, with what it takes from a benchmark, and as it was in the look in which it had more."""
+
+    culprit: Disturbance
+    look: Disturbance
+    is_later: bool
+
+
+def _by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> list[_Seen]:
+    """Return each who ran, once, the costliest first. A thread may rename itself."""
     looks_by_who: dict[tuple[int, int | None, int | str], tuple[list[Disturbance], list[Disturbance]]] = {}
     for is_later, found in enumerate((sampled, later)):
         for each in found:
             looks_by_who.setdefault((each.cpu, each.pid, each.tid or _crowd(each.name)), ([], []))[is_later].append(
                 each
             )
-    worst: dict[Disturbance, bool] = {}
+    seen: list[_Seen] = []
     for looks in looks_by_who.values():
-        had_more = max(looks, key=lambda look: sum(each.share or 0.0 for each in look))
-        kept = had_more if had_more[0].tid is None else [max(had_more, key=lambda each: each.share or 0.0)]
-        worst |= dict.fromkeys(kept, had_more is looks[1])
-    return dict(sorted(worst.items(), key=lambda pair: -(pair[0].share or 0.0)))
+        taken = Taken(*(sum(each.share or 0.0 for each in look) for look in looks))
+        more = max(looks, key=lambda look: (sum(each.share or 0.0 for each in look), len(look)))
+        first = max(more, key=lambda each: each.share or 0.0)
+        share = effect_of_thread(case, first.cpu, first.tid, taken)
+        part = share / max(taken) if max(taken) else 1.0
+        kept = more if first.tid is None else [first]
+        seen += [_Seen(_part_of(each, part), each, more is looks[1]) for each in kept]
+    return sorted(seen, key=lambda each: -(each.culprit.share or 0.0))
+
+
+def _part_of(each: Disturbance, part: float) -> Disturbance:
+    """Return the disturbance with that part of its time."""
+    if part == 1 or each.share is None:
+        return each
+    return replace(each, share=each.share * part, stolen_ns=round((each.stolen_ns or 0) * part))
 
 
 def _crowd(name: str) -> str:
@@ -243,22 +278,16 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -
         if task.pid not in own and not task.is_bound:
             allowed, unasked = allowed + (task.allowed is not None), unasked + (task.allowed is None)
     evidence = {"tasks_allowed": allowed, "tasks_not_asked": unasked}
+    answer = Answer(Status.WARN, ran, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
     unseen = why_unseen(case)
     if unseen is not None:
-        said = f"{ran}, but not all is visible: {unseen}"
-        return Answer(Status.WARN, said, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
+        return replace(answer, said=f"{ran}, but not all is visible: {unseen}")
     if allowed or unasked:
         count = f"{allowed}" if not unasked else f"at least {allowed}"
-        said = f"{ran}, but {count} of {len(tasks)} tasks may run there"
-        return Answer(Status.WARN, said, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
-    return Answer(
-        Status.PASS,
-        f"{ran}, and no task is allowed to",
-        measured=share,
-        limit=case.bound(_TASK_SHARE),
-        unit="share",
-        evidence=evidence,
-    )
+        return replace(answer, said=f"{ran}, but {count} of {len(tasks)} tasks may run there")
+    if share > case.bound(_TASK_PASSES):
+        return replace(answer, said=f"{ran}; warns from {case.bound(_TASK_PASSES):.1%}")
+    return replace(answer, status=Status.PASS, said=f"{ran}, and no task is allowed to")
 
 
 def _describe(culprit: Disturbance) -> str:

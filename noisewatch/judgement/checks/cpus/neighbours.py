@@ -15,7 +15,7 @@ from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
@@ -39,6 +39,7 @@ _SIBLING_BUSY = Limit(
     reason=(
         "a thread on the sibling slows the target by a third or more while it runs: 5 % of the time shows in results"
     ),
+    of_budget=1.25,  # a sibling that is always busy takes up to 40 % of a core's throughput: half of the budget
 )
 CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
@@ -48,6 +49,7 @@ CANNOT_SEE = "cannot see which CPUs of its host share a core"
     area="target",
     question="Is the other hardware thread of each target core idle?",
     severity=Severity.BLOCKING,
+    ground=Ground.EFFECT,
     reads=(f"{CPUS}/cpuN/topology/thread_siblings_list", "/proc/stat over the sample"),
     limits=(_SIBLING_QUIET, _SIBLING_BUSY),
     why=(
@@ -170,6 +172,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     area="target",
     question="Are the other CPUs of the target's last-level cache idle?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=(f"{CPUS}/cpuN/cache/indexN/shared_cpu_list", "/proc/stat over the sample"),
     limits=(_CACHE_QUIET, _CACHE_BUSY),
     why=(

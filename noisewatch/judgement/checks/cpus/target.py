@@ -8,7 +8,7 @@ from noisewatch.judgement.check import MINIMUM, Answer, check, not_applicable, u
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import PARALLEL
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.cpu_time import PATH as STAT
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import PinTrial
@@ -21,6 +21,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     area="target",
     question="Are the target CPUs online, and can a process be pinned to exactly them?",
     severity=Severity.BLOCKING,
+    ground=Ground.INVALIDATES,
     reads=(f"{CPUS}/{{online,offline}}", STAT, "sched_setaffinity(2), tried on a sleeping thread of ours"),
     why=(
         "The cpuset of a container or a cgroup partition can narrow a pin silently. The benchmark then runs "

@@ -11,7 +11,7 @@ from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.core_kinds import EFFICIENCY, HYBRID, PERFORMANCE
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
@@ -54,6 +54,7 @@ _WORK_DIFFERS = Limit(
     area="target",
     question="Are the target CPUs cores of one kind, and of the fastest?",
     severity=Severity.WARNING,
+    ground=Ground.INVALIDATES,
     reads=(
         f"{CPUS}/cpuN/cpu_capacity",
         f"{CPUS}/cpuN/regs/identification/midr_el1 (ARM), or /proc/cpuinfo (CPU implementer, CPU part)",
@@ -294,6 +295,7 @@ def _measured(case: Case) -> Answer:
     area="target",
     question="Do the target CPUs share one memory node and one last-level cache?",
     severity=Severity.WARNING,
+    ground=Ground.RISK,
     reads=(f"{NODES}/nodeN/cpulist", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
     why=(
         "Threads on two nodes, or under two last-level caches, exchange data several times more slowly, and memory is "

@@ -8,7 +8,7 @@ from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.fixes.actions import write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, CpuFrequency
 from noisewatch.kernel.system.platform import NONE
@@ -41,6 +41,7 @@ def why_no_clock(case: Case, cpu: int, name: str) -> str:
     area="frequency",
     question="Does the governor keep the target CPUs at their highest clock?",
     severity=Severity.BLOCKING,
+    ground=Ground.RISK,
     reads=(f"{CPUS}/cpuN/cpufreq/scaling_governor", f"{CPUS}/cpuN/cpufreq/scaling_driver"),
     why="Every other governor follows the load with a delay: a short benchmark measures how fast the governor reacts.",
     remedy="Set the governor to performance.",
@@ -88,6 +89,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
     area="frequency",
     question="Is turbo off, so that the clock stays at or below its base frequency?",
     severity=Severity.WARNING,
+    ground=Ground.RISK,
     reads=(
         f"{CPUS}/intel_pstate/no_turbo",
         f"{CPUS}/cpufreq/boost",

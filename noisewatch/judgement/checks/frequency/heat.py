@@ -10,7 +10,7 @@ from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.frequency.heat import (
     COOLING,
     CPUS,
@@ -39,6 +39,7 @@ _THERMAL_INTERRUPT = "TRM"
     area="heat",
     question="Did the processor run without throttling by heat or power limits?",
     severity=Severity.BLOCKING,
+    ground=Ground.RISK,
     reads=(
         f"{CPUS}/cpuN/thermal_throttle/{{core,package}}_{{throttle,power_limit}}_count over the sample and the "
         "calibration",
@@ -153,6 +154,7 @@ def _are_uncounted_calm(interval: Interval) -> bool:
     area="heat",
     question="Does the kernel let the processor run without slowing it to cool it?",
     severity=Severity.BLOCKING,
+    ground=Ground.RISK,
     reads=(f"{COOLING}/cooling_device*/{{type,cur_state}}",),
     why=(
         "At a temperature trip point the kernel lowers the clock or forces CPUs idle until they have cooled. On AMD "

@@ -10,7 +10,7 @@ from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applic
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.grading import hardware_without
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.frequency.power_supply import FOLDER as SUPPLIES
 from noisewatch.kernel.frequency.power_supply import NO_SUPPLY
@@ -126,6 +126,7 @@ def _words_of_excess(package: int, share: float, rated: float) -> str:
     area="power",
     question="Does the machine run on mains power?",
     severity=Severity.BLOCKING,
+    ground=Ground.RISK,
     reads=(f"{SUPPLIES}/*/{{type,online,status,scope}}", "/sys/bus/acpi/devices/*/status"),
     why=(
         "On battery, firmware and desktop lower the clock and the power limits, and change them again as the battery "

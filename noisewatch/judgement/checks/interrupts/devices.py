@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.checks.interrupts.routing import kept_from_balancer
 from noisewatch.judgement.counted import why_uncounted, why_untold
+from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, Taken, effect
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.grading import grade_cpus
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
 from noisewatch.kernel.interrupts.kinds import sums_with_parts
@@ -214,11 +217,28 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
 
 _RATE = Limit(
     key="fails",
-    name="device interrupts on one target CPU",
+    name="device interrupts on one target CPU, where their number counts",
     value=10.0,
     unit="per second",
-    reason="an interrupt with its softirq costs 2 to 20 µs: ten a second stay below 0.02 %",
+    reason="on an isolated CPU, and where latency matters, each is one that should not be there",
 )
+_COST_PASSES = Limit(
+    key="cost-passes",
+    name="share of a target CPU that device interrupts may take without a warning",
+    value=0.002,
+    unit="share",
+    reason="a fifth of the budget",
+    of_budget=WARNS_AT,
+)
+_COST_FAILS = Limit(
+    key="cost-fails",
+    name="share of a target CPU that device interrupts may take",
+    value=0.005,
+    unit="share",
+    reason="half of the budget",
+    of_budget=BLOCKS_AT,
+)
+_OF_DEVICES = frozenset({"HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET"})  # softirqs that drivers raise
 
 
 @check(
@@ -226,9 +246,15 @@ _RATE = Limit(
     area="interrupts",
     question="Do devices interrupt the target CPUs?",
     severity=Severity.BLOCKING,
-    reads=("/proc/interrupts over the sample, and over the calibration",),
-    limits=(_RATE,),
-    why="The counts show what really happened, whatever the affinities say, including queues that cannot be moved.",
+    ground=Ground.EFFECT,
+    reads=("/proc/interrupts and /proc/softirqs over the sample, and over the calibration",),
+    limits=(_RATE, _COST_PASSES, _COST_FAILS),
+    why=(
+        "The counts show what really happened, whatever the affinities say, including queues that cannot be moved. "
+        "They are judged by the time that they take with the softirqs of their drivers: as a trace of the calibration "
+        "measured it, else as the kernel counts it, else as such interrupts usually take. By their number they are "
+        "judged under the profiles latency and strict; on an isolated CPU their number warns."
+    ),
     remedy="Move the named interrupt; if the kernel manages it, choose other CPUs or boot with isolcpus=managed_irq.",
     sources=("https://docs.kernel.org/filesystems/proc.html", _AFFINITY_DOC),
     asks_rates=True,
@@ -243,27 +269,57 @@ def device_interrupts_on_target(case: Case) -> Answer:
     sampled = _device_rates(interval, sorted(case.target & counts.cpus))
     later = _device_rates(case.under_load, sampled) if case.under_load is not None else {}
     rate_by_cpu = {cpu: max(rate, later.get(cpu, 0.0)) for cpu, rate in sampled.items()}
+    cost_by_cpu = {cpu: _cost(case, cpu) for cpu in sampled}
     culprits = _device_culprits(case, frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0))
+    is_by_number = case.rules.profile in (LATENCY, STRICT)
+    values, fails = (rate_by_cpu, _RATE) if is_by_number else (cost_by_cpu, _COST_FAILS)
     irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
-    named, blamed = (_known(irqs, each) for each in (culprits, _too_many(culprits, rate_by_cpu, case.bound(_RATE))))
+    blamed = _known(irqs, _too_many(culprits, rate_by_cpu, case.bound(_RATE)))
     said = "; ".join(f"{each.name}: {describe_rate(each.rate_per_s)} on CPU {each.cpu}" for each in culprits[:3])
     is_later = max(later.values(), default=0.0) > max(sampled.values(), default=0.0)
     said += f" ({WHEN})" if is_later else ""
-    said += _unmovable(named)
-    return grade_cpus(
+    said += "" if is_by_number or not culprits else f", {max(cost_by_cpu.values()):.2%} of its time"
+    said += _unmovable(_known(irqs, culprits))
+    answer = grade_cpus(
         case,
-        rate_by_cpu,
-        _RATE,
+        values,
+        fails,
+        None if is_by_number else _COST_PASSES,
         said=lambda _: said,
-        calm="no device interrupted a target CPU",
+        calm=said or "no device interrupted a target CPU",
         evidence={
             "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in sampled.items()},
             "while_calibrating_per_s_by_cpu": {str(cpu): rate for cpu, rate in later.items()},
+            "cost_share_by_cpu": {str(cpu): share for cpu, share in cost_by_cpu.items()},
         },
         why_unknown=reason,
         culprits=lambda _: culprits,
         fix=steer(case, blamed),
     )
+    isolated = case.snapshot.isolation.isolated or frozenset()
+    many = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE)) & isolated
+    if answer.status != Status.PASS or not many:
+        return answer
+    said += f"; {name_cpus(many)} is isolated" if len(many) == 1 else f"; {name_cpus(many)} are isolated"
+    return replace(answer, status=Status.WARN, said=said, cpus=many, culprits=culprits, fix=steer(case, blamed))
+
+
+def _cost(case: Case, cpu: int) -> float:
+    """Return the share of the CPU that devices take from a benchmark: as measured, else as counted."""
+    sampled, later = (_counted_cost(each, cpu) for each in (case.interval, case.under_load))
+    attribution = case.calibrated.attribution if case.calibrated is not None else None
+    traced = attribution.culprits_by_cpu.get(cpu, ()) if attribution is not None and attribution.reason is None else ()
+    measured = sum(each.disturbance.share or 0.0 for each in traced if _is_of_device(each.disturbance))
+    return effect(case, Taken(sampled, max(later, measured)))
+
+
+def _counted_cost(interval: Interval | None, cpu: int) -> float:
+    found = disturbances_of(interval, cpu) if interval is not None else ()
+    return sum(each.share or 0.0 for each in found if _is_of_device(each))
+
+
+def _is_of_device(each: Disturbance) -> bool:
+    return each.kind == Kind.IRQ or (each.kind == Kind.SOFTIRQ and each.name in _OF_DEVICES)
 
 
 def _known(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> list[Irq]:

@@ -10,7 +10,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -134,6 +134,7 @@ _UNMAPPED = Limit(
     area="memory",
     question="Is automatic NUMA balancing off or idle?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     severity_in={STRICT: Severity.BLOCKING},
     reads=(Knob.NUMA_BALANCING, f"{NODES}/nodeN/cpulist", f"{VMSTAT} (numa_pte_updates)"),
     limits=(_UNMAPPED,),

@@ -11,7 +11,7 @@ from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.grading import judged_knob, turned
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT, Swap
 from noisewatch.kernel.memory.counters import PATH as SWAPS
@@ -39,6 +39,7 @@ _SCANNED = Limit(
     area="memory",
     question="Is enough memory free that the kernel reclaims none?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     severity_in={STRICT: Severity.BLOCKING},
     reads=(f"{VMSTAT} (allocstall, pgscan_kswapd) over the sample and the calibration",),
     limits=(_SCANNED, _DIRECT),
@@ -198,6 +199,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
     area="memory",
     question="Is the machine free of swapping?",
     severity=Severity.BLOCKING,
+    ground=Ground.EFFECT,
     reads=(f"{VMSTAT} over the sample and the calibration", MEMINFO, SWAPS),
     limits=(_SWAPPED, _USED),
     why=(

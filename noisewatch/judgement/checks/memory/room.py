@@ -11,7 +11,7 @@ from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.memory.counters import MEMINFO
 from noisewatch.kernel.memory.limits import MemoryLimit
@@ -59,6 +59,7 @@ class _Room:
     area="memory",
     question="Is enough memory left for the benchmark?",
     severity=Severity.WARNING,
+    ground=Ground.RISK,
     severity_in={STRICT: Severity.BLOCKING},
     reads=(
         f"{MEMINFO} (MemAvailable)",

@@ -9,7 +9,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions, ByHand, boot_without
 from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, OFFSETS, QUESTION
 from noisewatch.kernel.system.log import UNSTABLE_CLOCK
@@ -47,6 +47,7 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
     area="clock",
     question="Is the clock source the fast, stable one of this platform?",
     severity=Severity.WARNING,
+    ground=Ground.INVALIDATES,
     reads=(CURRENT, AVAILABLE),
     why=(
         "Reading hpet or acpi_pm takes about a microsecond and a system call; jiffies only change every few "

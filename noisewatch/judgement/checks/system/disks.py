@@ -10,7 +10,7 @@ from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.model.interval.interval import Interval
@@ -31,6 +31,7 @@ _NS_PER_MS = 1_000_000
     area="load",
     question="Are the disks idle?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     severity_in={IO: Severity.BLOCKING},
     reads=(f"{DISKSTATS} over the sample",),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
@@ -125,6 +126,7 @@ _ARRAYS = Limit(
     area="load",
     question="Are no disk arrays being checked or rebuilt?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     severity_in={IO: Severity.BLOCKING},
     reads=(MDSTAT,),
     limits=(_ARRAYS,),

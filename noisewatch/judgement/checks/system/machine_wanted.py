@@ -7,7 +7,7 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.judgement.unread_facts import why_unread
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.topology import CPUS
@@ -41,6 +41,7 @@ class _Held:
     area="hardware",
     question="Is this the machine that was asked for?",
     severity=Severity.BLOCKING,
+    ground=Ground.INVALIDATES,
     reads=(
         "the file of --machine (or of `machine` in the options file)",
         f"{CPUINFO}, {MEMINFO}, {RELEASE}, {COMMAND_LINE}",

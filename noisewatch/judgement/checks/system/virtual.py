@@ -48,7 +48,7 @@ _BY_HAND = {  # what the user can set outside of a guest
         "on them. These have to be measured, repeatedly, because they change without notice. WSL has the clock that "
         "Windows' power plan gives it; gVisor answers system calls itself, and pins no thread to a CPU."
     ),
-    remedy="Use a dedicated machine, or choose the profile `shared`, which judges by measurement.",
+    remedy="Use a dedicated machine for changes below the noise floor that is measured here.",
     sources=(
         "https://docs.kernel.org/virt/kvm/x86/cpuid.html",
         "https://man7.org/linux/man-pages/man1/virt-what.1.html",

@@ -19,7 +19,7 @@ from noisewatch.judgement.programs import (
     why_unseen,
 )
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.tasks.machine_lock import PATH as LOCK
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, name_of_run
@@ -32,6 +32,7 @@ from noisewatch.model.interval.task_runs import TaskRun
     area="load",
     question="Is the machine free of another benchmark's lock?",
     severity=Severity.BLOCKING,
+    ground=Ground.INVALIDATES,
     reads=(LOCK, "/proc/PID/stat of the process named in it"),
     why=(
         "Two benchmarks that check at the same time both find the machine quiet, then disturb each other. `preflight "

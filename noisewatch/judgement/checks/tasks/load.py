@@ -6,9 +6,10 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_untimed
+from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, Taken, effect, effect_of_all
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.programs import with_many_as_one
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.judgement.while_calibrating import (
     WHEN,
     share_while_calibrating,
@@ -27,6 +28,7 @@ _BUSY_PASSES = Limit(
     value=0.01,
     unit="share",
     reason="two ticks of 10 ms in a 3 s sample",
+    of_budget=WARNS_AT,
 )
 _BUSY_FAILS = Limit(
     key="fails",
@@ -34,6 +36,7 @@ _BUSY_FAILS = Limit(
     value=0.05,
     unit="share",
     reason="a benchmark that loses 5 % of the CPU cannot resolve changes of 5 %",
+    of_budget=BLOCKS_AT,
 )
 _MOST_CULPRITS = 5
 
@@ -43,6 +46,7 @@ _MOST_CULPRITS = 5
     area="load",
     question="Are the target CPUs idle before the benchmark starts?",
     severity=Severity.BLOCKING,
+    ground=Ground.EFFECT,
     reads=("/proc/stat and /proc/schedstat over the sample", "/proc/PID/task/TID/schedstat"),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
     why=(
@@ -58,7 +62,7 @@ def target_cpu_busy(case: Case) -> Answer:
     interval = case.sample
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
     later = shares_while_calibrating(case)
-    known = {cpu: max(busy[cpu] or 0.0, share or 0.0) for cpu, share in later.items()}
+    known = {cpu: effect_of_all(case, cpu, share) or 0.0 for cpu, share in busy.items()}
     evidence = {
         "busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()},
         "share_of_others_while_calibrating_by_cpu": {str(cpu): share for cpu, share in later.items()},
@@ -72,7 +76,7 @@ def target_cpu_busy(case: Case) -> Answer:
         known,
         _BUSY_FAILS,
         _BUSY_PASSES,
-        said=lambda over: ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(over)),
+        said=lambda over: ", ".join(_busy_said(cpu, known[cpu], later[cpu], busy[cpu]) for cpu in sorted(over)),
         calm=f"{worst:.1%} busy",
         evidence=evidence,
         why_unknown=reason,
@@ -80,8 +84,8 @@ def target_cpu_busy(case: Case) -> Answer:
     )
 
 
-def _busy_said(cpu: int, share: float, sampled: float | None) -> str:
-    return f"CPU {cpu} is {share:.1%} busy" + (f" with others {WHEN}" if share > (sampled or 0.0) else "")
+def _busy_said(cpu: int, share: float, later: float | None, sampled: float | None) -> str:
+    return f"CPU {cpu} is {share:.1%} busy" + (f" with others {WHEN}" if (later or 0.0) > (sampled or 0.0) else "")
 
 
 def _busiest(case: Case, interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
@@ -133,6 +137,7 @@ _FULL_FAILS = Limit(
     area="load",
     question="Is anything waiting for CPU, memory or I/O?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=tuple(f"{PRESSURE}/{resource} over the sample" for resource in ("cpu", "memory", "io")),
     limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
     why=(
@@ -191,6 +196,7 @@ _STEAL_FAILS = Limit(
     value=0.005,
     unit="share",
     reason="half of what a benchmark tries to resolve",
+    of_budget=BLOCKS_AT,
 )
 
 
@@ -199,6 +205,7 @@ _STEAL_FAILS = Limit(
     area="load",
     question="Are the target CPUs free of hypervisor steal?",
     severity=Severity.BLOCKING,
+    ground=Ground.EFFECT,
     reads=("/proc/stat (steal) over the sample, and over the calibration",),
     limits=(_STEAL_FAILS,),
     why=(
@@ -222,7 +229,7 @@ def hypervisor_steal(case: Case) -> Answer:
     loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
     sampled = _steal_shares(case, interval)
     later = _steal_shares(case, case.under_load) if case.under_load is not None else {}
-    steals = {cpu: max(share, later.get(cpu, 0.0)) for cpu, share in sampled.items()}
+    steals = {cpu: effect(case, Taken(share, later.get(cpu, 0.0))) for cpu, share in sampled.items()}
     worst = max(steals.values(), default=0.0)
     evidence = {
         "steal_share_by_cpu": {str(cpu): share for cpu, share in sampled.items()},

@@ -8,7 +8,7 @@ from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.topology import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.pressure import PATH as LOADAVG
@@ -33,6 +33,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among the others
     area="load",
     question="Are the CPUs outside the target's cores and caches quiet?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     severity_in={STRICT: Severity.BLOCKING},
     reads=("/proc/stat over the sample", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
     limits=(_OTHERS_PASS, _OTHERS_FAIL),

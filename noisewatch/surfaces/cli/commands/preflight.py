@@ -21,7 +21,6 @@ from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.common import (
-    budget_of,
     calibration_options,
     history_path,
     machine_options,
@@ -81,7 +80,6 @@ def preflight_options(arguments: Namespace) -> PreflightOptions:
         machine=machine_options(arguments),
         sample_s=arguments.sample,
         calibration=calibration_options(arguments, arguments.calibration),
-        budget=budget_of(arguments),
         rules=rules_of(arguments),
         is_strict=arguments.strict,
         wait_s=arguments.wait,

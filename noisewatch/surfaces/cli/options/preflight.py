@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser
 
-from noisewatch.judgement.rules import MICRO, PROFILES
+from noisewatch.judgement.rules import MICRO, PROFILES, SHARED
 from noisewatch.surfaces.cli.options.shared import (
     MOST_AUTO_S,
     add_budget,
@@ -24,8 +24,8 @@ def _add_rules(parser: ArgumentParser) -> None:
     group.add_argument(
         "--profile",
         choices=tuple(PROFILES),
-        default=MICRO,
-        help="; ".join(f"{name}: {what}" for name, what in PROFILES.items()) + f" (default {MICRO})",
+        help="; ".join(f"{name}: {what}" for name, what in PROFILES.items())
+        + f" (default {MICRO}; in a virtual machine, or a container that hides its host's settings, {SHARED})",
     )
     for name, what in (("--select", "run only these checks"), ("--ignore", "skip these checks")):
         group.add_argument(name, metavar="LIST", action="append", default=[], help=f"{what} or areas")

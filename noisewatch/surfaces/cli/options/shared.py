@@ -8,6 +8,8 @@ import shlex
 from argparse import ArgumentParser, ArgumentTypeError, _ArgumentGroup
 from collections.abc import Callable
 
+from noisewatch.judgement.noise.budget import CONFIDENCE
+from noisewatch.judgement.rules import CONFIDENCE_IN, SHARED
 from noisewatch.kinds import Tracer, Work
 from noisewatch.units import parse_duration
 
@@ -99,6 +101,13 @@ def add_budget(parser: ArgumentParser) -> None:
         type=share,
         default="1%",
         help="highest acceptable CV (relative standard deviation) of its samples (default 1%%)",
+    )
+    group.add_argument(
+        "--confidence",
+        metavar="SHARE",
+        type=chance,
+        help=f"chance of staying within it from which on it passes, above 50%% (default {CONFIDENCE * 100:.0f}%%, with "
+        f"profile shared {CONFIDENCE_IN[SHARED] * 100:.0f}%%); unstable where exceeding it is as likely, else unknown",
     )
     group.add_argument(
         "--max-inflation",
@@ -206,6 +215,14 @@ def share(text: str) -> float:
     is_clear = match is not None and (bool(match[2]) or value < 1)
     if not (is_clear and 0 < value <= _LARGEST_SHARE):
         raise ArgumentTypeError(f"wanted a share such as 5% or 0.05, found {text!r}")
+    return value
+
+
+def chance(text: str) -> float:
+    """More than an even chance: 90% or 0.9."""
+    value = share(text)
+    if not 0.5 < value < 1:
+        raise ArgumentTypeError(f"wanted a chance above 50% and below 100%, found {text!r}")
     return value
 
 

@@ -48,5 +48,5 @@ def found_after(check_id: str, after: dict[str, str], trace: Trace | str = NOT_T
     sample, loaded = intervals_until(after)
     samples = parse_calibration(written_calibration(changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}))
     meanwhile = Meanwhile(trace, sample.after, loaded)
-    calibrated = calibrated_with(samples, Budget(max_cv=1.0), frozenset({2, 3}), meanwhile)
+    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}), meanwhile)
     return finding(judge(Case(sample.after, sample, calibrated=calibrated, under_load=loaded)), check_id)

@@ -94,7 +94,7 @@ def test_children_of_both_are_named_once_as_they_had_more(each_ns: int, culprits
     sample, loaded = intervals_until(after, sampled, before=before)
     samples = parse_calibration(written_calibration(changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}))
     meanwhile = Meanwhile(_crowds("true", "as", parent=920, each_ns=each_ns), sample.after, loaded)
-    calibrated = calibrated_with(samples, Budget(max_cv=1.0), frozenset({2, 3}), meanwhile)
+    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}), meanwhile)
     case = Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
     found = finding(judge(case), "tasks-on-target").answer.culprits
     assert sorted(each.name for each in found if each.pid == 920) == culprits
@@ -127,9 +127,7 @@ def _beside_a_loop_that_lost_a_fifth(before: dict[str, str], after: dict[str, st
     samples = parse_calibration(written_calibration(gaps=gaps, changes={3: {"gaps": []}}))
     after = after | {"/proc/stat": stat_file({0: 78, 2: 300, 3: 180}, 600)}
     sample, loaded = intervals_until(after, before, samples.lost_share_by_cpu)
-    calibrated = calibrated_with(
-        samples, Budget(max_cv=1.0), frozenset({2, 3}), Meanwhile(NOT_TRACED, sample.after, loaded)
-    )
+    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}), Meanwhile(NOT_TRACED, sample.after, loaded))
     return finding(judge(Case(sample.after, sample, calibrated=calibrated, under_load=loaded)), "tasks-on-target")
 
 

@@ -1,0 +1,93 @@
+"""What others take of a target CPU from a benchmark: sample and calibration, weighed by their lengths.
+
+What the calibration lost at the benchmark's own priority outranks what ran while nobody competed. A thread that got
+hardly anything beside the calibration's loops, as one of SCHED_IDLE, of nice 19 or of a group of low weight, counts
+with what it got; which of these it is, and what groups and autogroups make of it, need not be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.while_calibrating import share_while_calibrating, threads_while_calibrating
+from noisewatch.model.interval.disturbance import threads_of
+
+BLOCKS_AT, WARNS_AT = 0.5, 0.2  # of the budget
+_YIELDS = 0.25  # of the time that it wants: a thread that gets less cannot compete with the loops
+
+
+class Taken(NamedTuple):
+    """Shares of a CPU that were taken in the sample, and while the loops ran."""
+
+    sampled: float
+    later: float
+
+
+def effect(case: Case, taken: Taken) -> float:
+    """Return the share over both times together, which may come back; no less than that of the calibration."""
+    if case.interval is None or case.under_load is None or not sum(taken):
+        return max(taken)
+    sample_ns, load_ns = case.interval.length_ns, case.under_load.length_ns
+    together = (taken.sampled * sample_ns + taken.later * load_ns) / (sample_ns + load_ns)
+    return max(together, taken.later)
+
+
+def effect_of_thread(case: Case, cpu: int, tid: int | None, taken: Taken) -> float:
+    """Return the share of the CPU that the thread, or several that have no `tid`, takes from a benchmark."""
+    return effect(case, _claim(case, cpu, tid, taken)) if _is_loss_known(case, cpu) else max(taken)
+
+
+def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
+    """Return the share of the CPU that all others take from a benchmark; `busy` is that of the sample.
+
+    None where neither time is known.
+    """
+    later = share_while_calibrating(case, cpu)
+    if busy is None and not later:
+        return None
+    if not _is_loss_known(case, cpu):
+        return max(busy or 0.0, later or 0.0)
+    beside = {each.tid: each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu}
+    before = {each.tid: each.share or 0.0 for each in threads_of(case.interval, cpu)} if case.interval else {}
+    all_of_it = Taken(busy or 0.0, later or 0.0)
+    for tid in before.keys() & beside.keys() - {None}:
+        taken = Taken(before[tid], beside[tid])
+        claim = _claim(case, cpu, tid, taken)
+        all_of_it = Taken(*(whole - had + can for whole, had, can in zip(all_of_it, taken, claim, strict=True)))
+    lost = _lost_share_by_cpu(case).get(cpu, 0.0)  # to threads that nobody has seen, too
+    return effect(case, Taken(max(all_of_it.sampled, 0.0), max(all_of_it.later, lost)))
+
+
+def _claim(case: Case, cpu: int, tid: int | None, taken: Taken) -> Taken:
+    """Return what the thread can take of the CPU from a benchmark, of what it has taken."""
+    won = _part_won(case, tid)
+    if won is None or won > _YIELDS or not taken.later:
+        return taken
+    later = min(taken.later, _lost_share_by_cpu(case).get(cpu, taken.later))  # the rest it had while the loops paused
+    return Taken(taken.sampled * won * later / taken.later, later)
+
+
+def _is_loss_known(case: Case, cpu: int) -> bool:
+    """Return whether the calibration tells what threads took of the CPU; else what was sampled counts in full."""
+    calibrated = case.calibrated
+    return calibrated is not None and (cpu in calibrated.attribution.others_by_cpu or cpu in _lost_share_by_cpu(case))
+
+
+def _lost_share_by_cpu(case: Case) -> Mapping[int, float]:
+    return case.calibrated.calibration.samples.lost_share_by_cpu if case.calibrated is not None else {}
+
+
+def _part_won(case: Case, tid: int | None) -> float | None:
+    """Return how much of the time that it wanted the thread got beside the loops; None where that is unknown."""
+    load = case.under_load
+    if tid is None or load is None or load.before.tasks is None or load.after.tasks is None:
+        return None
+    before, after = load.before.tasks.by_tid.get(tid), load.after.tasks.by_tid.get(tid)
+    if before is None or after is None or before.started_ticks != after.started_ticks:
+        return None
+    if before.waited_ns is None or after.waited_ns is None:
+        return None
+    ran_ns, waited_ns = after.ran_ns - before.ran_ns, after.waited_ns - before.waited_ns
+    return ran_ns / (ran_ns + waited_ns) if ran_ns > 0 and waited_ns > 0 else None
