@@ -100,6 +100,8 @@ def main() -> None:
     arguments = parser.parse_args()
     options = [] if arguments.confidence is None else ["--confidence", arguments.confidence]
     if arguments.read:
+        if not Path(arguments.read, _CASES).exists():
+            parser.error(f"{arguments.read} contains no cases ({_CASES})")
         _print_judged(Path(arguments.read), options)
         return
     if os.nice(0) > 0:
@@ -121,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="default: the last one")
     parser.add_argument("--conditions", nargs="*", default=list(GATE_CONDITIONS), choices=list(GATE_CONDITIONS))
     parser.add_argument("--statements", nargs="*", default=list(_DEFAULT_STATEMENTS), choices=names)
-    parser.add_argument("--rounds", type=int, default=1, help="repeat all cases so many times")
+    parser.add_argument("--rounds", type=int, default=1, help="how many times to measure all cases (default: 1)")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the recordings and samples in this folder")
     parser.add_argument("--read", metavar="FOLDER", help="judge the cases of this folder again, measuring nothing")
     parser.add_argument("--confidence", metavar="SHARE", help="passed to preflight")

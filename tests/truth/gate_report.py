@@ -163,23 +163,23 @@ def reliability_lines(forecasts: Sequence[tuple[float, bool]]) -> Iterator[str]:
 
 def _chance_lines(cases: Sequence[JudgedCase]) -> Iterator[str]:
     """Score the chance by the CV, which it is about, and by the CV and the shift, as the cases are judged."""
-    known = [(case, case.chance) for case in cases if case.chance is not None]
-    if not known:
+    chances = [(case, case.chance) for case in cases if case.chance is not None]
+    if not chances:
         yield f"{'Brier score of the chance':<32}{'the verdicts contain no chance':<36} aim ≤ 0.6 of the base rate's"
         return
-    within: dict[str, Callable[[JudgedCase], bool]] = {
+    judgements: dict[str, Callable[[JudgedCase], bool]] = {
         "CV": lambda case: case.effect.cv <= case.budget,
         "CV and shift": lambda case: case.is_quiet,
     }
-    for name, is_within in within.items():
-        forecasts = [(chance, is_within(case)) for case, chance in known]
+    for name, is_quiet in judgements.items():
+        forecasts = [(chance, is_quiet(case)) for case, chance in chances]
         score, base = brier_score(forecasts), base_rate_score(forecasts)
         ratio = f" = {score / base:.2f}" if base else ""
         text = f"{score:.3f} / {base:.3f}{ratio} ({len(forecasts)} cases)"
         yield f"{'Brier score, by ' + name:<32}{text:<36} aim ≤ 0.6"
-    for name, is_within in within.items():
+    for name, is_quiet in judgements.items():
         yield f"\nhow often the chance held, by {name}:"
-        yield from (f"  {line}" for line in reliability_lines([(chance, is_within(case)) for case, chance in known]))
+        yield from (f"  {line}" for line in reliability_lines([(chance, is_quiet(case)) for case, chance in chances]))
 
 
 def _count(cases: Sequence[JudgedCase], outcome: Outcome) -> int:

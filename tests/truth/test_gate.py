@@ -58,14 +58,14 @@ def test_the_quiet_time_is_that_of_samples_that_nothing_slowed_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "is_within"),
+    ("samples", "is_quiet"),
     [([1.0, 1.0, 1.0], True), ([2.0, 2.0, 2.0], False), ([0.8, 0.8, 0.8], True), ([0.8, 1.0, 1.2], False)],
     ids=["quiet", "steady loss", "steady gain", "scattered"],
 )
-def test_a_steady_loss_exceeds_the_budget_as_scattered_samples_do(samples: list[float], is_within: bool) -> None:
+def test_a_steady_loss_exceeds_the_budget_as_scattered_samples_do(samples: list[float], is_quiet: bool) -> None:
     effect = measure_effect(samples, quiet=1.0)
     case = JudgedCase("idle", "sha256", 0.10, effect, Outcome.STABLE, None, (), "")
-    assert case.is_quiet == is_within
+    assert case.is_quiet == is_quiet
 
 
 @pytest.mark.parametrize(
