@@ -17,6 +17,8 @@ def collect(cpu: int, workload: Workload, program: Path, once_s: float, seconds:
         Calibrating(plan_slots([cpu], {}, {}, round(seconds * 1e9)), core=core), lambda progress: None
     )
     samples: Mapping[str, list[float]] = {
-        str(ms): workload.samples_s(program, cpu, ms, once_s) for ms in PROCESSES_BY_MS if once_s <= ms / 1e3
+        str(ms): workload.samples_s(program, cpu, ms, once_s, processes)
+        for ms, processes in PROCESSES_BY_MS.items()
+        if once_s <= ms / 1e3
     }
     return {"before": calibration, "work": workload.work, "workload": workload.name, "samples_s": samples}

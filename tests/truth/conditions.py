@@ -14,6 +14,8 @@ from pathlib import Path
 
 _DIES_WITH_US = "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)\n"  # PR_SET_PDEATHSIG
 _HOG = "while True: pass"
+_HOG_AT_IDLE_PRIORITY = f"import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n{_HOG}"
+_HOG_AT_NICE_19 = f"import os\nos.nice(19)\n{_HOG}"
 _TIMER = """
 import time
 period, busy = {period_s}, {busy_s}
@@ -48,6 +50,31 @@ while True: sender.sendall(bytes(1 << 15))
 _MEMORY = """
 source, target = bytearray(64 << 20), bytearray(64 << 20)
 while True: target[:] = source
+"""
+_CACHE = _MEMORY.replace("64 << 20", "4 << 20")
+_CHILDREN = """
+import os, time
+while True:
+    os.waitpid(os.posix_spawnp("true", ["true"], os.environ), 0)
+    time.sleep(0.03)
+"""
+_WRITE_BACK = """
+import os, time
+chunk = os.urandom(16 << 20)
+with open({path!r}, "wb") as file:
+    while True:
+        file.seek(0)
+        for _ in range(10):
+            file.write(chunk)
+            time.sleep(0.2)
+        os.fdatasync(file.fileno())
+"""
+_PIPES = """
+import subprocess
+cat = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+while True:
+    cat.stdin.write(b"x")
+    cat.stdout.read(1)
 """
 _PROCESSES = """
 import subprocess, sys
@@ -94,10 +121,14 @@ def timer(cpu: int, other: int, period_s: float, busy_s: float) -> AbstractConte
 
 
 @contextmanager
-def disk(cpu: int, other: int) -> Iterator[None]:
-    """A process that writes and syncs, wherever the scheduler puts it."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, _running(_DISK.format(path=folder + "/noise"), None):
+def _writing(program: str) -> Iterator[None]:
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, _running(program.format(path=folder + "/noise"), None):
         yield
+
+
+def disk(cpu: int, other: int) -> AbstractContextManager[None]:
+    """A process that writes and syncs, wherever the scheduler puts it."""
+    return _writing(_DISK)
 
 
 def network(cpu: int, other: int) -> AbstractContextManager[None]:
@@ -123,6 +154,36 @@ def timers(cpu: int, other: int) -> AbstractContextManager[None]:
 def memory(cpu: int, other: int) -> AbstractContextManager[None]:
     """A process on another CPU that copies more memory than any cache holds."""
     return _running(_MEMORY, other)
+
+
+def hog_at_idle_priority(cpu: int, other: int) -> AbstractContextManager[None]:
+    """Run a busy loop with SCHED_IDLE on the same CPU."""
+    return _running(_HOG_AT_IDLE_PRIORITY, cpu)
+
+
+def hog_at_nice_19(cpu: int, other: int) -> AbstractContextManager[None]:
+    """Run a busy loop at nice 19 on the same CPU."""
+    return _running(_HOG_AT_NICE_19, cpu)
+
+
+def cache(cpu: int, other: int) -> AbstractContextManager[None]:
+    """Run a process on another CPU that copies 4 MB within the last-level cache."""
+    return _running(_CACHE, other)
+
+
+def children(cpu: int, other: int) -> AbstractContextManager[None]:
+    """Start about thirty short-lived processes a second on the same CPU."""
+    return _running(_CHILDREN, cpu)
+
+
+def write_back(cpu: int, other: int) -> AbstractContextManager[None]:
+    """Dirty 80 MB of page cache a second and flush it every two seconds, on any CPU."""
+    return _writing(_WRITE_BACK)
+
+
+def pipes(cpu: int, other: int) -> AbstractContextManager[None]:
+    """Run two processes that pass a byte back and forth through pipes, on any CPU."""
+    return _running(_PIPES, None)
 
 
 @contextmanager
@@ -160,4 +221,22 @@ CONDITIONS: dict[str, Condition] = {
     "2 s on, 2 s off": on_and_off,
     "short processes": compile_elsewhere,
     "1000 Hz × 20 µs": timers,
+}
+GATE_CONDITIONS: dict[str, Condition] = {
+    "idle": idle,
+    "hog, same CPU": hog_here,
+    "SCHED_IDLE hog": hog_at_idle_priority,
+    "nice 19 hog": hog_at_nice_19,
+    "hog, other CPU": hog_elsewhere,
+    "1000 Hz × 20 µs": timers,
+    "memory, other CPU": memory,
+    "cache, other CPU": cache,
+    "children": children,
+    "quota 60 %": quota,
+    "write-back": write_back,
+    "pipes": pipes,
+    "network": network,
+    "a tenth": partial(timer, period_s=0.05, busy_s=0.005),
+    "a hundredth": partial(timer, period_s=0.01, busy_s=0.0001),
+    "bursts": partial(timer, period_s=3.0, busy_s=0.5),
 }

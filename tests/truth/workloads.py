@@ -38,9 +38,9 @@ class Workload:
         loops = max(round(_ONCE_S / about_s), 1)  # another process may have to ask for the same memory again and again
         return min(self._pyperf_s(loops, processes=3)) / loops
 
-    def samples_s(self, program: Path, cpu: int, ms: int, once_s: float) -> list[float]:
-        """The times of samples of so many milliseconds, from several processes, each pinned to the CPU."""
-        loops, processes = max(round(ms / 1e3 / once_s), 1), PROCESSES_BY_MS[ms]
+    def samples_s(self, program: Path, cpu: int, ms: int, once_s: float, processes: int) -> list[float]:
+        """Return the times of samples of `ms` milliseconds, VALUES a process, each process pinned to the CPU."""
+        loops = max(round(ms / 1e3 / once_s), 1)
         if self.statement:
             return self._pyperf_s(loops, processes, f"--affinity={cpu}")
         command = ["taskset", "-c", str(cpu), str(program), self.work, str(VALUES), str(loops)]
