@@ -52,8 +52,8 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
     beside = {each.tid: each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu}
     before = {each.tid: each.share or 0.0 for each in threads_of(case.interval, cpu)} if case.interval else {}
     all_of_it = Taken(busy or 0.0, later or 0.0)
-    for tid in before.keys() & beside.keys() - {None}:
-        taken = Taken(before[tid], beside[tid])
+    for tid in (before.keys() | beside.keys()) - {None}:
+        taken = Taken(before.get(tid, 0.0), beside.get(tid, 0.0))
         claim = _claim(case, cpu, tid, taken)
         all_of_it = Taken(*(whole - had + can for whole, had, can in zip(all_of_it, taken, claim, strict=True)))
     lost = _lost_share_by_cpu(case).get(cpu, 0.0)  # to threads that nobody has seen, too
@@ -63,10 +63,10 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
 def _claim(case: Case, cpu: int, tid: int | None, taken: Taken) -> Taken:
     """Return what the thread can take of the CPU from a benchmark, of what it has taken."""
     won = _part_won(case, tid)
-    if won is None or won > _YIELDS or not taken.later:
+    if won is None or won > _YIELDS:
         return taken
     later = min(taken.later, _lost_share_by_cpu(case).get(cpu, taken.later))  # the rest it had while the loops paused
-    return Taken(taken.sampled * won * later / taken.later, later)
+    return Taken(taken.sampled * won * (later / taken.later if taken.later else 1.0), later)
 
 
 def _is_loss_known(case: Case, cpu: int) -> bool:
