@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.surfaces.reports.verdict.formats import FORMATS
+from tests.surfaces.reports.verdicts import failed_verdict, unknown_verdict
 from tests.surfaces.running import Run, quiet_tree
 from tests.written.quiet_machine import CPUS
 
@@ -112,6 +114,13 @@ def test_a_consumer_that_distinguishes_unknown_still_gets_it(run: Run, tmp_path:
     root = quiet_tree(tmp_path, {_GOVERNOR: None})
     ran = run("preflight", *_SETTINGS, "--on-unknown", "pass", "--format", form, "--sysroot", root)
     assert (ran.status, "UNKNOWN" in ran.out) == (3, True)
+
+
+@pytest.mark.parametrize(("on_unknown", "unknown"), [(None, 4), (1, 1), (0, 0)])
+def test_a_wait_that_ends_unknown_ends_as_an_unknown_verdict(on_unknown: int | None, unknown: int) -> None:
+    text = FORMATS["text"]
+    assert text.exit_status(unknown_verdict(), has_run_out=True, on_unknown=on_unknown) == unknown
+    assert text.exit_status(failed_verdict(), has_run_out=True, on_unknown=on_unknown) == 4
 
 
 def test_an_input_that_cannot_be_judged_is_no_unknown_verdict(run: Run, tmp_path: Path) -> None:
