@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from noisewatch.errors import Malformed, Unreadable, UsageError
-from noisewatch.judgement.terms import Outcome
-from noisewatch.judgement.verdict import Verdict
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.machine_lock import PATH, MachineLock, Owner, lock_of, parse_lock, read_owner
@@ -29,6 +27,7 @@ class Lock:
         self._path = path
         self._owner = _caller(machine)
         self._has_signed = False
+        self.is_ours = False
         self._found: MachineLock | None = None
         self._why_unknown: str | None = None
 
@@ -36,10 +35,11 @@ class Lock:
         """Whether the machine is ours now. Raises UsageError where the lock can never be written."""
         self._found, self._why_unknown = None, None
         try:
-            return claim(self._path, self._successor)
+            self.is_ours = claim(self._path, self._successor)
         except FileHeld as error:
             self._why_unknown = str(error)
-            return False
+            self.is_ours = False
+        return self.is_ours
 
     def give_back(self, listener: ProgressListener) -> None:
         """Leaves it as it was: a lock that our caller had before stays. The listener is told where that fails."""
@@ -50,9 +50,9 @@ class Lock:
         except UsageError as error:
             listener.on_remark(f"the lock stays until {self._owner.name} ends: {error}")
 
-    def keep_if_stable(self, verdict: Verdict, listener: ProgressListener) -> None:
+    def keep_if(self, may_start: bool, listener: ProgressListener) -> None:
         """Gives it back where no benchmark may start."""
-        if verdict.verdict != Outcome.STABLE:
+        if not may_start:
             self.give_back(listener)
             listener.on_remark("lock not taken: the machine is not stable")
 

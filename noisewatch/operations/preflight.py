@@ -21,6 +21,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
+from noisewatch.model.interval.disturbance import name_loud
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.clock_rate import ClockRateWatch
 from noisewatch.operations.history.calibrations import NO_PAST, CalibrationHistory, drift_in, until_settled
@@ -98,6 +99,15 @@ def preflight(
         run.wait_for(verdict, left_s)
 
 
+def name_reasons(verdict: Verdict) -> str:
+    """Return who or what keeps the machine from being stable: the findings' culprits, ids of checks without any."""
+    held_back = verdict.failures or [finding for finding in verdict.findings if finding.is_blocking_unknown]
+    findings = held_back or verdict.warnings or verdict.unknowns
+    by_finding = [name_loud(finding.answer.culprits) or [finding.check.id] for finding in findings]
+    names = list(dict.fromkeys(name for names in by_finding for name in names))
+    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+
+
 def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
     """The verdict of one look; a lock that somebody took meanwhile is in it."""
     if lock is not None:
@@ -160,9 +170,7 @@ class _Run:
 
     def wait_for(self, verdict: Verdict, left_s: float) -> None:
         """Tells what keeps the machine from being stable, and passes some time where no sample does."""
-        held_back = verdict.failures or [finding for finding in verdict.findings if finding.is_blocking_unknown]
-        names = [finding.check.id for finding in held_back or verdict.warnings or verdict.unknowns]
-        reasons = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+        reasons = name_reasons(verdict)
         self._doing = f"waiting for {reasons} ({left_s:.0f} s left): sampling"
         self.listener.on_waiting(reasons, left_s)
         if self.options.sample_s == 0:

@@ -18,7 +18,7 @@ class ProgressListener(Protocol):
         """So much of the microbenchmark is over; its buffers are live."""
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """The machine is not stable yet: the checks that keep it from it, and how long it is still waited."""
+        """The machine is not stable yet: who or which check keeps it from that, and the time left to wait."""
 
     def on_remark(self, text: str) -> None:
         """Something that the report does not tell."""

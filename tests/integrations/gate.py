@@ -11,7 +11,6 @@ from tests.fleet.shipped import write_shipped
 
 STABLE, UNSTABLE, WRONG, UNKNOWN, NOT_IN_TIME = 0, 1, 2, 3, 4  # what preflight ends with
 NOT_INSTALLED = 127
-_RAN_OUT = "hog (pid 900)\nnoisewatch: UNKNOWN - 0 block, 1 unknown (1 blocking) (CPUs 2-3, profile micro, exit 4)\n"
 # What preflight ends with, `on_unknown` of the settings, and whether the job starts.
 STARTS = [
     (STABLE, "fail", True),
@@ -19,16 +18,18 @@ STARTS = [
     (UNSTABLE, "run", False),
     (UNKNOWN, "fail", False),
     (UNKNOWN, "run", True),
+    (UNKNOWN, "pass", True),
+    (UNKNOWN, "misspelt", False),
     (NOT_IN_TIME, "run", False),
     (WRONG, "run", False),
     (NOT_INSTALLED, "run", False),
 ]
-# What noisewatch tells at the end of a `--wait` without quiet, `on_unknown` of the settings, and what that comes to.
-ENDS_OF_WAITS = [
-    (_RAN_OUT, "run", STABLE),
-    (_RAN_OUT, "fail", UNKNOWN),
-    (f"{_RAN_OUT}noisewatch: UNSTABLE - 1 block (exit 4)\n", "run", NOT_IN_TIME),
-]
+_ON_UNKNOWN = """case " $* " in
+    *" --on-unknown fail "*) exit 1 ;;
+    *" --on-unknown pass "*) exit 0 ;;
+    *" --on-unknown "*) exit 2 ;;
+esac
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,11 @@ class Gate:
         return gate
 
     def judged(self, status: int, told: str = "told\n") -> None:
-        """What noisewatch will say from now on."""
+        """What noisewatch will say from now on. It ends with `status`; an unknown verdict as --on-unknown says."""
         (self.folder / "told").write_text(told)
         asked = f'printf "%s\\n" "$PWD" "$@" >{self.folder}/asked'
-        self.write("noisewatch", f"#!/bin/sh\n{asked}\ncat {self.folder}/told\nexit {status}\n")
+        on_unknown = _ON_UNKNOWN if status == UNKNOWN else ""
+        self.write("noisewatch", f"#!/bin/sh\n{asked}\ncat {self.folder}/told\n{on_unknown}exit {status}\n")
 
     def write(self, path: str, text: str) -> Path:
         """A program in the folder."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.integrations.gate import ENDS_OF_WAITS, NOT_IN_TIME, STABLE, STARTS, UNSTABLE, Gate, run_as
+from tests.integrations.gate import STARTS, UNSTABLE, Gate, run_as
 
 _REFUSED = 75
 # internal/job/hook/wrapper.go, with `env` in place of `buildkite-agent env dump`.
@@ -47,13 +47,6 @@ def test_a_job_goes_on_where_the_machine_is_known_to_be_quiet(
     assert ended.returncode == (0 if starts else _REFUSED)
     assert "hog (pid 900)\n" in ended.stdout
     assert ("the job does not start" in ended.stdout) == (not starts)
-
-
-@pytest.mark.parametrize(("told", "on_unknown", "ends"), ENDS_OF_WAITS)
-def test_a_wait_that_ends_unknown_is_unknown(gate: Gate, told: str, on_unknown: str, ends: int) -> None:
-    gate.judged(NOT_IN_TIME, told)
-    gate.set(f"on_unknown={on_unknown}")
-    assert _hook(gate).returncode == (0 if ends == STABLE else _REFUSED)
 
 
 def _environment(gate: Gate, when: str) -> set[str]:

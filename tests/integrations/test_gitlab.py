@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.integrations.gate import ENDS_OF_WAITS, NOT_IN_TIME, STABLE, STARTS, UNSTABLE, Gate, run_as
+from tests.integrations.gate import STABLE, STARTS, UNSTABLE, Gate, run_as
 
 _BUILD, _SYSTEM = 41, 42  # of the runner's choice: "it can change in any release"
 _RUNNER = {"BUILD_FAILURE_EXIT_CODE": str(_BUILD), "SYSTEM_FAILURE_EXIT_CODE": str(_SYSTEM)}
@@ -34,13 +34,6 @@ def test_a_noisy_machine_is_a_failure_of_the_system(gate: Gate, status: int, on_
     assert ended.returncode == (0 if starts else _SYSTEM)
     assert ended.stdout.startswith("hog (pid 900)\n")
     assert ("the job does not start" in ended.stdout) == (not starts)
-
-
-@pytest.mark.parametrize(("told", "on_unknown", "ends"), ENDS_OF_WAITS)
-def test_a_wait_that_ends_unknown_is_unknown(gate: Gate, told: str, on_unknown: str, ends: int) -> None:
-    gate.judged(NOT_IN_TIME, told)
-    gate.set(f"on_unknown={on_unknown}")
-    assert _prepare(gate).returncode == (0 if ends == STABLE else _SYSTEM)
 
 
 @pytest.mark.parametrize(("status", "runs", "ends"), [(STABLE, True, 7), (UNSTABLE, False, _SYSTEM)])

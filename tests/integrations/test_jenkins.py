@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.integrations.gate import (
-    ENDS_OF_WAITS,
     NOT_IN_TIME,
     NOT_INSTALLED,
     STABLE,
@@ -30,7 +29,7 @@ def gate(tmp_path: Path) -> Gate:
     [
         (STABLE, "fail", STABLE),
         (UNSTABLE, "run", UNSTABLE),
-        (UNKNOWN, "fail", UNKNOWN),
+        (UNKNOWN, "fail", UNSTABLE),
         (UNKNOWN, "run", STABLE),
         (NOT_IN_TIME, "run", NOT_IN_TIME),
         (WRONG, "run", WRONG),
@@ -44,17 +43,10 @@ def test_the_gate_ends_as_the_machine_is(gate: Gate, status: int, on_unknown: st
     assert (ended.returncode, ended.stdout) == (ends, "told\n")
 
 
-@pytest.mark.parametrize(("told", "on_unknown", "ends"), ENDS_OF_WAITS)
-def test_a_wait_that_ends_unknown_is_unknown(gate: Gate, told: str, on_unknown: str, ends: int) -> None:
-    gate.judged(NOT_IN_TIME, told)
-    gate.set(f"on_unknown={on_unknown}")
-    assert run_as([gate.folder / "noisewatch-gate"], {}, gate.folder).returncode == ends
-
-
 def test_options_of_the_job_come_after_those_of_the_node_and_none_from_a_file(gate: Gate) -> None:
     gate.set('options="--sample 1"')
     run_as([gate.folder / "noisewatch-gate", "--cpus", "2-7"], {}, gate.folder)
-    assert gate.asked == ["/", "preflight", "--no-config", "--sample", "1", "--cpus", "2-7"]
+    assert gate.asked == ["/", "preflight", "--no-config", "--on-unknown", "fail", "--sample", "1", "--cpus", "2-7"]
 
 
 def test_without_its_settings_nothing_starts(gate: Gate) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -31,7 +32,9 @@ def test_it_waits_until_the_noise_ends_and_says_for_what() -> None:
         threading.Timer(3, process.kill).start()
         ran = _preflight(*_IS_BUSY, "--wait", "30")
     assert (ran.returncode, ran.stdout.splitlines()[-1].split()[1]) == (0, "STABLE")
-    assert "noisewatch: waiting for target-cpu-busy (" in ran.stderr
+    assert re.search(
+        rf"^noisewatch: waiting for .*python\S* on CPU {CPU}\b.* \(\d+ s left\)$", ran.stderr, re.MULTILINE
+    )
 
 
 def test_when_the_time_runs_out_the_last_reasons_are_reported() -> None:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Protocol
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
 from noisewatch.kernel.interrupts.kinds import kind_of
-from noisewatch.kinds import INTERRUPT_KINDS, Kind
+from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
 from noisewatch.model.interval.interrupt_counts import sums_of
 from noisewatch.records import dataclass
+from noisewatch.text import printable
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.task_runs import TaskRun
 
 TIMER_INTERRUPTS = "timer interrupts"
+LOUD_SHARE = 0.05  # of a CPU, in a short look: a tick of 10 ms is 4 % of a quarter of a second
 SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz
 _FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few to its tick
 
@@ -85,6 +87,17 @@ class Disturbance:
         if self.pid is None:
             return f"thread {self.tid}" if self.tid is not None else None
         return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
+
+
+def name_loud(culprits: Sequence[Disturbance]) -> list[str]:
+    """Return `hog on CPU 2` of each culprit that took more than 5 % of its CPU; if none did, of the first one."""
+    loud = [culprit for culprit in culprits if (culprit.share or 0.0) > LOUD_SHARE] or culprits[:1]
+    return [printable(f"{_name_alone(culprit)} on CPU {culprit.cpu}") for culprit in loud]
+
+
+def _name_alone(culprit: Disturbance) -> str:
+    """Return a thread's bare name; other sources need their kind to be recognized."""
+    return culprit.name if culprit.kind in THREADS else culprit.kind.with_name(culprit.name)
 
 
 def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 
 from noisewatch.judgement.case import Case
 from noisewatch.machine.command.running import Commands
-from noisewatch.model.interval.disturbance import threads_of
+from noisewatch.model.interval.disturbance import LOUD_SHARE, name_loud, threads_of
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.run.progress import RunListener
 from noisewatch.operations.run.watch import RunWatch
-from noisewatch.text import printable
 from noisewatch.units import NS_PER_S
 
-_LOOK_NS = NS_PER_S // 4  # a tick of 10 ms is 4 % of it
-_LOUD_SHARE = 0.05  # of a CPU, over such a look: what is briefer a repetition will tell
+_LOOK_NS = NS_PER_S // 4
 _MOST_NAMED = 3
 
 
@@ -40,9 +38,5 @@ def _loud(window: Interval) -> Iterator[str]:
     case = Case(window.after)
     for cpu in sorted(case.target | case.siblings):
         share = window.busy_share(cpu)
-        if share is None or share > _LOUD_SHARE:
-            threads = threads_of(window, cpu)
-            loud = [thread for thread in threads if (thread.share or 0) > _LOUD_SHARE] or threads[:1]
-            yield from (f"{printable(thread.name)} on CPU {cpu}" for thread in loud)
-            if not loud:
-                yield f"an unknown task on CPU {cpu}"
+        if share is None or share > LOUD_SHARE:
+            yield from name_loud(threads_of(window, cpu)) or [f"an unknown task on CPU {cpu}"]

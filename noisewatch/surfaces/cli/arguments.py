@@ -52,8 +52,9 @@ _COMMANDS = {
 _EPILOG = """\
 Without a command noisewatch opens the monitor.
 
-exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown, 4 not stable
-within --wait (--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
+exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown
+(--on-unknown fail: 1, pass: 0), 4 not stable within --wait (--format nagios: 0 OK, 1 WARNING,
+2 CRITICAL, 3 UNKNOWN, errors included);
 of run: that of its command; 125 for all errors of its own (noisewatch run --help);
 of compare: 0 no difference in what blocks, 1 they differ there, 2 usage or input error, 3 unknown;
 of fleet: that of the worst host: 1 unstable, 3 unknown (also: broken, missing or old reports), 0 stable;

@@ -22,7 +22,19 @@ from typing import Any
 from noisewatch.errors import UsageError
 
 _OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
-_VALUES = ("profile", "expect", "cpus", "sample", "calibration", "at", "samples", "max-cv", "max-inflation", "work")
+_VALUES = (
+    "profile",
+    "expect",
+    "cpus",
+    "sample",
+    "calibration",
+    "at",
+    "samples",
+    "max-cv",
+    "max-inflation",
+    "work",
+    "on-unknown",
+)
 _LISTS = ("select", "ignore")
 _TABLES = ("severity", "limit")
 _FLAGS = ("strict", "history")

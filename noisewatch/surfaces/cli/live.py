@@ -77,7 +77,9 @@ class _ProgressLine:
 
     def show(self, done_s: float, total_s: float) -> None:
         if self._shows:
-            print(f"\r{self._what} {done_s:.1f} of {total_s:.1f} s ", end="", file=sys.stderr, flush=True)
+            done = f" {done_s:.1f} of {total_s:.1f} s "
+            room = max(shutil.get_terminal_size().columns - len(done), 0)  # a line that wraps would stay
+            print(f"\r{self._what[:room]}{done}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         if self._shows:

@@ -43,7 +43,7 @@ _GATES = [
     Gate("github", (*_SHELL, 'exec bash -e "$HERE/noisewatch-job-started.sh"'), 1, 1),
     Gate("gitlab", (*_SHELL, 'exec "$HERE/noisewatch-prepare"'), 2, 2),
     Gate("buildkite", ("/bin/bash", "-c", '. "$HERE/environment"'), 75, 75),
-    Gate("jenkins", (*_SHELL, 'exec "$HERE/noisewatch-gate"'), 1, 3),
+    Gate("jenkins", (*_SHELL, 'exec "$HERE/noisewatch-gate"'), 1, 1),
 ]
 
 

@@ -12,8 +12,9 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.preflight import preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
-from noisewatch.surfaces.cli.commands.preflight import preflight_options
+from noisewatch.surfaces.cli.commands.preflight import preflight_options, status_if_unknown
 from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.reports.verdict.formats import FORMATS
 
 _ASKED = ("preflight", "--no-config", "--no-calibration", "--sample", "0", "--select", "machine-locked", "--lock")
 
@@ -32,12 +33,13 @@ class LockedElsewhere(LiveMachine):
 def main() -> int:
     """The exit status is the verdict's."""
     path, *options = sys.argv[1:]
-    asked = preflight_options(parse_arguments([*_ASKED, *options]))
+    arguments = parse_arguments([*_ASKED, *options])
     machine = LockedElsewhere(path)
-    verdict = preflight(machine, asked, TerminalListener(), Lock(machine, path)).verdict
+    lock = Lock(machine, path)
+    verdict = preflight(machine, preflight_options(arguments), TerminalListener(), lock).verdict
     (found,) = [each for each in verdict.findings if each.check.id == "machine-locked"]
     print(f"{verdict.verdict}: {found.answer.reason or found.answer.said}", flush=True)
-    return verdict.exit_status
+    return FORMATS["text"].exit_status(verdict, on_unknown=status_if_unknown(arguments, lock))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def test_a_lock_whose_holder_ends_meanwhile_is_taken(tmp_path: Path) -> None:
     assert owner.pid == waiting.pid
 
 
-@pytest.mark.parametrize("options", [[], ["--wait", "0.1"]])
+@pytest.mark.parametrize("options", [[], ["--wait", "0.1"], ["--on-unknown", "pass"]])
 def test_a_file_that_another_process_holds_is_not_waited_for_without_an_end(tmp_path: Path, options: list[str]) -> None:
     path = tmp_path / "lock"
     path.touch()

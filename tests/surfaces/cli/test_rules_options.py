@@ -130,6 +130,14 @@ def test_a_file_may_have_calibrations_remembered(
     assert (ran.status, f"{kept}: not a history of noisewatch" in ran.err) == ((2, True) if is_kept else (0, False))
 
 
+def test_a_file_may_name_the_exit_status_of_an_unknown_verdict(run: Run, boosted: str) -> None:
+    Path("noisewatch.toml").write_text('on-unknown = "fail"\n')
+    asked = ("preflight", "--sysroot", boosted, "--no-calibration")
+    assert run(*asked).status == 1
+    assert run(*asked, "--on-unknown", "pass").status == 0
+    assert run(*asked, "--no-config").status == 3
+
+
 def test_nothing_is_looked_for_overlays_the_repository(run: Run, boosted: str) -> None:
     Path("../../noisewatch.toml").write_text(_FILE)
     assert _turbo(run, boosted)["file"] is None

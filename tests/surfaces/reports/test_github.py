@@ -11,7 +11,14 @@ from noisewatch.surfaces.reports.parts.workflow import workflow_command
 from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
 from tests.surfaces.reports import consumers
 from tests.surfaces.reports.consumers import read_markdown
-from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, quiet_verdict, rendered, strict_verdict
+from tests.surfaces.reports.verdicts import (
+    failed_verdict,
+    hostile_verdict,
+    quiet_verdict,
+    rendered,
+    strict_verdict,
+    unknown_verdict,
+)
 from tests.surfaces.running import Run, quiet_tree
 from tests.written.quiet_machine import CPUS
 
@@ -31,11 +38,16 @@ def test_what_decides_the_verdict_is_an_error_and_what_warns_a_warning() -> None
         "UNSTABLE": "notice",
         "tasks-on-target": "error",
         "device-interrupts-on-target": "error",
-        "governor-not-performance": "error",
+        "governor-not-performance": "warning",
         "target-not-isolated": "warning",
         "frequency-window-open": "notice",
         "default-irq-affinity-includes-target": "notice",
     }
+
+
+def test_an_unknown_verdict_has_no_error_that_looks_like_a_crash() -> None:
+    levels = _levels(rendered("github", unknown_verdict()))
+    assert levels == {"UNKNOWN": "notice", "governor-not-performance": "warning"}
 
 
 def test_a_quiet_machine_is_one_notice() -> None:

@@ -20,15 +20,12 @@ if ! is_wanted; then
 fi
 cd / # not the workspace: files of an earlier job there could pass for Python's modules
 status=0
+[ "$on_unknown" != run ] || on_unknown=pass
 # shellcheck disable=SC2086 # options are words
-report=$(timeout -k 5 "$at_most" @noisewatch@ preflight --no-config --format github $options) || status=$?
-printf '%s\n' "$report"
-# 4: not stable within --wait. Whether it was unstable or unknown is in the first line.
-case $status,$report in 4,"::notice title=noisewatch%3A UNKNOWN::"*) status=3 ;; esac
-case $status,$on_unknown in
-    0,*) ;;
-    3,run) echo "noisewatch: unknown, and the job runs all the same (on_unknown=run)" ;;
-    1,* | 3,* | 4,*) echo "noisewatch: the job does not start, as the machine is not known to be quiet" && exit 1 ;;
-    124,*) echo "::error title=noisewatch::no verdict after $at_most s (at_most), so the job does not start" && exit 1 ;;
+timeout -k 5 "$at_most" @noisewatch@ preflight --no-config --format github --on-unknown "$on_unknown" $options || status=$?
+case $status in
+    0) ;;
+    1 | 3 | 4) echo "noisewatch: the job does not start, as the machine is not known to be quiet" && exit 1 ;;
+    124) echo "::error title=noisewatch::no verdict after $at_most s (at_most), so the job does not start" && exit 1 ;;
     *) echo "::error title=noisewatch::noisewatch failed (status $status), so the job does not start" && exit 1 ;;
 esac

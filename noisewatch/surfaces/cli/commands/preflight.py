@@ -14,8 +14,9 @@ from typing import BinaryIO
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import UsageError
 from noisewatch.judgement.finding_words import summary_of_verdict
-from noisewatch.judgement.verdict import Verdict
-from noisewatch.operations.lock import locked
+from noisewatch.judgement.terms import Outcome
+from noisewatch.judgement.verdict import EXIT_STATUS, Verdict
+from noisewatch.operations.lock import Lock, locked
 from noisewatch.operations.machines import MachineOptions, open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.records import dataclass
@@ -28,6 +29,7 @@ from noisewatch.surfaces.cli.common import (
     report_damage,
 )
 from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.cli.options.shared import FAIL, PASS
 from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.output import fill_step_summary, opened_output, takes_colour, takes_unicode, width
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
@@ -47,7 +49,9 @@ def run(arguments: Namespace) -> int:
         lock = stack.enter_context(locked(machine, arguments.lock, listener))
         result = preflight(source, options, listener, lock)
         verdict, wanted = result.verdict, FORMATS[arguments.format]
-        exit_status = 0 if arguments.exit_zero else wanted.exit_status(verdict, result.has_run_out)
+        exit_status = 0
+        if not arguments.exit_zero:
+            exit_status = wanted.exit_status(verdict, result.has_run_out, status_if_unknown(arguments, lock))
         for script in scripts:
             script.write(verdict)
         if output is not None:
@@ -65,13 +69,23 @@ def run(arguments: Namespace) -> int:
         else:
             print(summary_of_verdict(verdict, exit_status), file=sys.stderr)
         if lock is not None:
-            lock.keep_if_stable(verdict, listener)
+            may_start = verdict.verdict == Outcome.STABLE or (
+                verdict.verdict == Outcome.UNKNOWN and arguments.on_unknown == PASS and exit_status == 0
+            )
+            lock.keep_if(may_start, listener)
     if wanted.fills_step_summary:
         trouble = fill_step_summary(lambda most_bytes: _markdown(verdict, most_bytes))
         if trouble is not None:
             listener.on_remark(trouble)
     report_damage(machine)
     return exit_status
+
+
+def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
+    """Return the exit status of an unknown verdict, or None for the default. It cannot pass without the wanted lock."""
+    if arguments.on_unknown == PASS:
+        return 0 if lock is None or lock.is_ours else None
+    return EXIT_STATUS[Outcome.UNSTABLE] if arguments.on_unknown == FAIL else None
 
 
 def preflight_options(arguments: Namespace) -> PreflightOptions:

@@ -20,6 +20,7 @@ from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.options.run import CALIBRATION_S, default_runs
+from noisewatch.surfaces.cli.options.shared import FAIL, PASS
 from noisewatch.surfaces.cli.run_progress import OneRun, RunProgress
 from noisewatch.surfaces.cli.run_results import check_results, read_results, tell_results
 from noisewatch.surfaces.output import width
@@ -27,6 +28,7 @@ from noisewatch.surfaces.reports.run.report import ReportWish, opened_report
 
 DISTURBED, UNKNOWN = 5, 3
 _GATE = {RunOutcome.UNDISTURBED: 0, RunOutcome.DISTURBED: DISTURBED, RunOutcome.UNKNOWN: UNKNOWN}
+_ON_UNKNOWN = {None: UNKNOWN, FAIL: DISTURBED, PASS: 0}
 _BY_SIGNAL = 128
 _FEWEST_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
 
@@ -39,6 +41,8 @@ def run(arguments: Namespace) -> int:
     argv = tuple(arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv)
     if not argv:
         raise UsageError("no command (noisewatch run -- COMMAND)")
+    if arguments.on_unknown is not None and not arguments.gate:
+        raise UsageError("--on-unknown: only with --gate")
     _check_open_files()
     check_results(arguments)
     runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None)
@@ -66,8 +70,10 @@ def run(arguments: Namespace) -> int:
         return _ended_early(ran.series)
     if not is_series and ran.series.end.exit_status != 0:
         return end_as(ran.series.end)
-    is_gated = arguments.gate or ran.is_empty
-    status = _GATE[gate_of_run(ran.series, arguments.results is not None, ran.results)] if is_gated else 0
+    status = 0
+    if arguments.gate or ran.is_empty:
+        gate = _GATE | {RunOutcome.UNKNOWN: _ON_UNKNOWN[arguments.on_unknown]}
+        status = gate[gate_of_run(ran.series, arguments.results is not None, ran.results)]
     return status or (0 if ran.is_told else CannotStart.OURS)
 
 

@@ -9,6 +9,7 @@ from noisewatch.surfaces.cli.options.shared import (
     MOST_AUTO_S,
     add_budget,
     add_machine_options,
+    add_on_unknown,
     add_output,
     add_record,
     calibration_seconds,
@@ -118,4 +119,9 @@ def fill_preflight(parser: ArgumentParser) -> None:
         )
     parser.add_argument("-v", "--verbose", action="store_true", help="show the result of every check (text)")
     parser.add_argument("--strict", action="store_true", help="treat warnings and unknowns as failures: unstable")
+    add_on_unknown(
+        parser,
+        "exit status of an unknown verdict: fail = 1, pass = 0 (default 3; after --wait 4); nagios and "
+        "problem-detector always use 3",
+    )
     parser.add_argument("--exit-zero", action="store_true", help="exit 0 whatever the verdict: report only")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from noisewatch.surfaces.cli.options.shared import (
     add_cpus,
+    add_on_unknown,
     add_output,
     add_record,
     add_tracer,
@@ -33,7 +34,7 @@ examples:
 
 exit status: that of the command where it failed (--ignore-failure lets a series
 go on; where a signal ends a series, 128 plus its number); else 0, and with
---gate 5 (disturbed or incomplete) or 3 (unknown). To pass the gate, as many runs
+--gate 5 (disturbed or incomplete) or 3 (unknown; --on-unknown). To pass the gate, as many runs
 as --runs says must be undisturbed, the report must give a result
 (--min-undisturbed), and the machine must be the same after a series as before.
 --format pyperf without an undisturbed run ends with 5 or 3 even without --gate.
@@ -111,6 +112,7 @@ def fill_run(parser: ArgumentParser) -> None:
         help="exit with 5 where fewer repetitions than --runs were undisturbed, or the machine changed meanwhile; "
         "with 3 where that is unknown",
     )
+    add_on_unknown(parser, "with --gate, exit status where that is unknown: fail = 5, pass = 0 (default 3)")
     parser.add_argument(
         "--show-output",
         action="store_true",

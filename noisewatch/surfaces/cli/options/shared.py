@@ -20,6 +20,7 @@ USUAL_HISTORY = (
 _LONGEST_S = 1e6
 SHORTEST_SAMPLE_S = 0.5
 SHORTEST_CALIBRATION_S = 0.5
+FAIL, PASS = "fail", "pass"  # what an unknown verdict may count as
 AUTO, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as it has to be, and at most
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
@@ -82,6 +83,11 @@ def add_output(
     told = f"output format: {', '.join(formats)} (default {formats[0]})"
     parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=told)
     parser.add_argument("--output", metavar="FILE", default=None, help=told_of_file)
+
+
+def add_on_unknown(parser: ArgumentParser, told: str) -> None:
+    """How an unknown verdict ends the command."""
+    parser.add_argument("--on-unknown", choices=(FAIL, PASS), help=told)
 
 
 def add_budget(parser: ArgumentParser) -> None:

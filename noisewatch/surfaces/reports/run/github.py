@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.run.reason_words import conclude_repetition, unmeasured_words
+from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
+from noisewatch.operations.run.gate import gate_of_run
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.workflow import annotation_lines, workflow_command
@@ -26,7 +28,7 @@ from noisewatch.text import printable
 def render(series: RunSeries, options: SeriesOptions) -> str:
     """All of `run --format github`: what it comes to, as a notice; why no result stands; then the runs.
 
-    Nothing is an error where the step does not fail.
+    Nothing is an error where the step does not fail, nor where the gate is only unknown.
     """
     conclusion = conclude(series)
     told = [_told(series, options, each) for each in conclusion.commands]
@@ -38,7 +40,8 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
         for each in conclusion.commands
         if each.selected.is_refused
     ]
-    level = "error" if series.has_ended_early or options.is_gated else "warning"
+    gate = gate_of_run(series, options.results is not None, options.results)
+    level = "error" if series.has_ended_early or (options.is_gated and gate == RunOutcome.DISTURBED) else "warning"
     told_runs = [("run", each) for each in wrong]
     judged = [each for each in series.repetitions if not each.is_undisturbed]
     annotations = [_annotation(series, each) for each in judged]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.terms import Outcome
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
@@ -44,9 +45,14 @@ class Format:
     prints_trouble: bool = False
     fills_step_summary: bool = False
 
-    def exit_status(self, verdict: Verdict, has_run_out: bool = False) -> int:
-        """What the verdict comes to, as the consumer counts; `has_run_out`: it had been waited for."""
+    def exit_status(self, verdict: Verdict, has_run_out: bool = False, on_unknown: int | None = None) -> int:
+        """What the verdict comes to, as the consumer counts; `has_run_out`: it had been waited for.
+
+        `on_unknown` replaces the status of an unknown verdict, unless the consumer has its own.
+        """
         if self.status_by_outcome is None:
+            if verdict.verdict == Outcome.UNKNOWN and on_unknown is not None:
+                return on_unknown
             return _RAN_OUT if has_run_out else verdict.exit_status
         is_warned = verdict.exit_status == 0 and verdict.warnings
         return self.status_by_outcome[_WARNED if is_warned else verdict.verdict]

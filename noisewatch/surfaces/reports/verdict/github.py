@@ -15,27 +15,37 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.parts.workflow import MOST_ANNOTATIONS, annotation_lines, workflow_command
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
-_LEVELS = (
-    ("error", (Gravity.FAILED, Gravity.UNANSWERED)),
-    ("warning", (Gravity.WARNED,)),
-    ("notice", (Gravity.OPEN, Gravity.NOTED)),
-)
+_LEVEL_BY_GRAVITY = {
+    Gravity.FAILED: "error",
+    Gravity.UNANSWERED: "warning",
+    Gravity.WARNED: "warning",
+    Gravity.OPEN: "notice",
+    Gravity.NOTED: "notice",
+}
 _MOST_CULPRITS = 5
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format github`: the verdict first, as a notice, then the gravest findings, by cause."""
     findings = in_order(verdict, causes_of(verdict))
-    lines = [workflow_command("notice", f"noisewatch: {verdict.verdict.upper()}", _told(verdict))]
-    for level, gravities in _LEVELS:
+    summary = f"{counts(verdict)} ({judged(verdict)}, exit {occasion.exit_status})"
+    lines = [workflow_command("notice", f"noisewatch: {verdict.verdict.upper()}", summary)]
+    for level in ("error", "warning", "notice"):
         room = MOST_ANNOTATIONS - (1 if level == "notice" else 0)
-        shown = [each for each in findings if each.gravity(verdict.is_strict) in gravities]
-        lines += annotation_lines(level, [(each.check.id, _message(each)) for each in shown], room)
+        shown = [finding for finding in findings if _level(finding, verdict) == level]
+        lines += annotation_lines(level, [(finding.check.id, _message(finding)) for finding in shown], room)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _told(verdict: Verdict) -> str:
-    return f"{counts(verdict)} ({judged(verdict)})"
+def _level(finding: Finding, verdict: Verdict) -> str | None:
+    """Return the annotation's level, or None for no annotation. An unknown is an error only where --strict forbids it.
+
+    GitHub prints an error as it prints a step that crashed.
+    """
+    gravity = finding.gravity(verdict.is_strict)
+    if gravity == Gravity.UNANSWERED and verdict.is_strict:
+        return "error"
+    return _LEVEL_BY_GRAVITY.get(gravity)
 
 
 def _message(finding: Finding) -> str:

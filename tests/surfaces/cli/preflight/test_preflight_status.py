@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.surfaces.reports.verdict.formats import FORMATS
+from tests.surfaces.reports.verdicts import failed_verdict, unknown_verdict
 from tests.surfaces.running import Run, quiet_tree
 from tests.written.quiet_machine import CPUS
 
 _GOVERNOR = f"{CPUS}/cpu2/cpufreq/scaling_governor"
 _BOOST = f"{CPUS}/cpufreq/boost"
 _BATTERY = "/sys/class/power_supply/AC/online"
+_SETTINGS = ("--sample", "0", "--no-calibration")
 
 
 def test_a_quiet_machine_is_stable(run: Run, unchanged_tree: Path) -> None:
@@ -79,6 +82,49 @@ def test_exit_zero_reports_only(run: Run, tmp_path: Path, change: dict[str, str 
     ran = run("preflight", "--sample", "0", "--no-calibration", "--exit-zero", "--format", "json", "--sysroot", root)
     assert ran.status == 0
     assert (ran.json["verdict"], ran.json["exit_status"]) == (verdict, 0)
+
+
+@pytest.mark.parametrize(("on_unknown", "status"), [("fail", 1), ("pass", 0)])
+@pytest.mark.parametrize("form", ["text", "json", "github"])
+def test_an_unknown_verdict_ends_as_requested_and_stays_unknown(
+    run: Run, tmp_path: Path, on_unknown: str, status: int, form: str
+) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: None})
+    ran = run("preflight", *_SETTINGS, "--on-unknown", on_unknown, "--format", form, "--sysroot", root)
+    assert ran.status == status
+    if form == "json":
+        assert (ran.json["verdict"], ran.json["exit_status"]) == ("unknown", status)
+    else:
+        line = ran.out.splitlines()[-1 if form == "text" else 0]
+        assert "UNKNOWN" in line
+        assert line.endswith(f", exit {status})")
+
+
+@pytest.mark.parametrize("on_unknown", ["fail", "pass"])
+@pytest.mark.parametrize(("change", "status"), [({_GOVERNOR: "powersave\n"}, 1), ({}, 0)], ids=["unstable", "stable"])
+def test_an_answered_verdict_ends_the_same_whatever_an_unknown_one_does(
+    run: Run, tmp_path: Path, on_unknown: str, change: dict[str, str | None], status: int
+) -> None:
+    root = quiet_tree(tmp_path, change)
+    assert run("preflight", *_SETTINGS, "--on-unknown", on_unknown, "--sysroot", root).status == status
+
+
+@pytest.mark.parametrize("form", ["nagios", "problem-detector"])
+def test_a_consumer_that_distinguishes_unknown_still_gets_it(run: Run, tmp_path: Path, form: str) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: None})
+    ran = run("preflight", *_SETTINGS, "--on-unknown", "pass", "--format", form, "--sysroot", root)
+    assert (ran.status, "UNKNOWN" in ran.out) == (3, True)
+
+
+@pytest.mark.parametrize(("on_unknown", "unknown"), [(None, 4), (1, 1), (0, 0)])
+def test_a_wait_that_ends_unknown_ends_as_an_unknown_verdict(on_unknown: int | None, unknown: int) -> None:
+    text = FORMATS["text"]
+    assert text.exit_status(unknown_verdict(), has_run_out=True, on_unknown=on_unknown) == unknown
+    assert text.exit_status(failed_verdict(), has_run_out=True, on_unknown=on_unknown) == 4
+
+
+def test_an_input_that_cannot_be_judged_is_no_unknown_verdict(run: Run, tmp_path: Path) -> None:
+    assert run("preflight", *_SETTINGS, "--on-unknown", "pass", "--replay", tmp_path / "none.nw").status == 2
 
 
 def test_the_cpus_of_the_command_line_are_the_ones_that_are_judged(run: Run, tmp_path: Path) -> None:

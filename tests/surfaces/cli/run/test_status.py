@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -31,6 +32,7 @@ _STOPS_ITSELF = ("sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$; wait")
         ["--output", ""],
         ["--record", "/nowhere/run.nw"],
         ["--aa", "--against", "true"],
+        ["--on-unknown", "pass"],
     ],
 )
 def test_what_cannot_be_meant_is_an_error_of_its_own_and_runs_nothing(tmp_path: Path, options: list[str]) -> None:
@@ -112,6 +114,22 @@ def test_unless_it_is_to_go_on(tmp_path: Path) -> None:
 def test_a_disturbed_run_does_not_pass_the_gate() -> None:
     assert ran("--gate", "--", *_STOPS_ITSELF).returncode == 5
     assert ran("--", *_STOPS_ITSELF).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("on_unknown", "status"), [((), 3), (("--on-unknown", "fail"), 5), (("--on-unknown", "pass"), 0)]
+)
+def test_an_unknown_gate_ends_as_requested(tmp_path: Path, on_unknown: tuple[str, ...], status: int) -> None:
+    results = tmp_path / "results.json"
+    old = {"metadata": {"name": "old", "date": "2020-01-01 00:00:00", "duration": 0.1}, "runs": [{"values": [1.0]}]}
+    results.write_text(json.dumps({"version": "1.0", "benchmarks": [old]}))  # no run of it was watched
+    assert ran("--gate", *on_unknown, "--results", results, "--", "true").returncode == status
+
+
+def test_a_disturbed_run_is_not_passed_as_unknown_nor_is_a_report_that_is_missing(tmp_path: Path) -> None:
+    assert ran("--gate", "--on-unknown", "pass", "--", *_STOPS_ITSELF).returncode == 5
+    said = ran("--gate", "--on-unknown", "pass", "--results", tmp_path / "none.json", "--", "true")
+    assert said.returncode == 125
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json", "markdown"])

@@ -136,6 +136,12 @@ def test_github_shows_errors_only_where_the_step_fails(changes: dict[str, int], 
     assert (levels["noisewatch: run"], levels["noisewatch: run 1"]) == (level, "warning")
 
 
+def test_a_gate_that_is_only_unknown_is_no_error_of_github() -> None:
+    report = render_series("github", written_series(UNKNOWN, UNKNOWN), SeriesOptions(is_gated=True))
+    assert "::error" not in report
+    assert "no result, as 0% is too few" in report.replace("%25", "%")
+
+
 def test_markdown_of_many_runs_is_short_enough_to_be_pasted() -> None:
     report = rendered("markdown", written_series(*[disturbed_by("hog" * 100)] * 400))
     assert len(report.encode()) <= 60_000
