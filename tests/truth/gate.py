@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from noisewatch.judgement.terms import Gravity, Outcome
+from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
 from tests.truth.conditions import GATE_CONDITIONS
 from tests.truth.gate_report import (
     BUDGETS,
@@ -47,6 +47,8 @@ _CONDITIONS_PER_QUIET_RUN = 5
 _CASES, _QUIET_RUNS = "cases.jsonl", "quiet.jsonl"
 _DEFAULT_STATEMENTS = ("sha256", "zlib", "json", "short walk in C", "walk in C")
 _TIMEOUT_S = 300
+_DECISIVE = (Gravity.FAILED, Gravity.UNANSWERED)
+_FLOOR = "noise-floor-above-budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,16 +196,24 @@ def _preflight(cpu: int, work: str, budget: float, options: Sequence[str]) -> di
 
 
 def _blocking(verdict: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the ids of the checks that decided the verdict, with their sentences."""
-    decisive = (Gravity.FAILED, Gravity.UNANSWERED)
-    names = [name for cause in verdict["causes"] if cause["gravity"] in decisive for name in cause["findings"]]
-    return [(name, _sentence(verdict, name)) for name in names]
+    """Return the ids of the checks that decided the verdict, with their sentences.
+
+    A decisive cause may also list warnings that have the same fix.
+    """
+    decisive = [cause["findings"] for cause in verdict["causes"] if cause["gravity"] in _DECISIVE]
+    findings = {finding["id"]: finding for finding in verdict["findings"]}
+    names = (name for names in decisive for name in names)
+    return [(name, _sentence(findings[name])) for name in names if _is_blocking(findings[name])]
 
 
-def _sentence(verdict: Mapping[str, Any], name: str) -> str:
+def _is_blocking(finding: Mapping[str, Any]) -> bool:
+    is_open = finding["status"] == Status.UNKNOWN and finding["answered_by"] is None
+    return finding["severity"] == Severity.BLOCKING and (is_open or finding["status"] == Status.FAIL)
+
+
+def _sentence(finding: Mapping[str, Any]) -> str:
     """Return what a check reports; the reason if it is unknown."""
-    texts = [finding["reason"] or finding["said"] for finding in verdict["findings"] if finding["id"] == name]
-    return texts[0] if texts else "not checked"
+    return str(finding["reason"] or finding["said"])
 
 
 def _print_judged(folder: Path, options: Sequence[str], with_live: bool = False) -> None:
@@ -242,7 +252,7 @@ def _judge(folder: Path, options: Sequence[str], question: Question) -> JudgedCa
         Outcome(verdict["verdict"]),
         verdict.get("noise_floor_chance"),
         tuple(_blocking(verdict)),
-        _sentence(verdict, "noise-floor-above-budget"),
+        next((_sentence(finding) for finding in verdict["findings"] if finding["id"] == _FLOOR), "no noise floor"),
     )
 
 
