@@ -44,6 +44,22 @@ def test_siblings_that_are_rubbish_or_nobody_are_unknown() -> None:
     assert _place({"topology/thread_siblings": "rubbish\n"}).siblings is None
 
 
+def _siblings(smt: str, online: frozenset[int], *lists: str) -> list[frozenset[int] | None]:
+    cpus = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{text}\n" for cpu, text in enumerate(lists)}
+    return [place.siblings for place in read_topology(reading(cpus | {f"{CPUS}/smt/active": smt}), online).values()]
+
+
+def test_siblings_are_unknown_if_the_scheduler_has_threads_that_no_list_shows() -> None:
+    both = frozenset({0, 1})
+    assert _siblings("1\n", both, "0", "1") == [None, None]
+    assert _siblings("0\n", both, "0", "1") == _siblings("?\n", both, "0", "1") == [{0}, {1}]
+    assert _siblings("1\n", frozenset({0, 1, 2}), "0,2", "1", "0,2") == [{0, 2}, {1}, {0, 2}]
+
+
+def test_an_offline_thread_may_still_count_as_active() -> None:
+    assert _siblings("1\n", frozenset({0}), "0", "1") == [{0}]
+
+
 def test_a_mask_tells_the_cpus_of_a_node_where_there_is_no_list() -> None:
     nodes = {"/sys/devices/system/node/node1/cpumap": "f\n", "/sys/devices/system/node/node0/cpumap": "f0\n"}
     assert _place({}, nodes).node == 1
