@@ -154,6 +154,10 @@ EXAMPLES = [
         cpus={2, 3},
     ),
     Example("default-irq-affinity-includes-target", "unknown", gone=("/proc/irq/default_smp_affinity",)),
+    Example(
+        *("default-irq-affinity-includes-target", "unknown", {"/proc/irq/default_smp_affinity": "ff00\n"}),
+        named="no CPU of the mask is online",
+    ),
     Example("irqbalance-may-move-irqs", "pass", _IRQBALANCE, "spares"),
     Example("irqbalance-may-move-irqs", "fail", _IRQBALANCE, "irqbalance runs", target=frozenset({1})),
     Example("irqbalance-may-move-irqs", "unknown", {"/proc/950/stat": "garbage"}, target=frozenset({1})),
