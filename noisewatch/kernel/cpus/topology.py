@@ -156,8 +156,9 @@ def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bo
 
 
 def _read_nodes(reader: Reader) -> dict[int, int]:
-    """The node of each CPU, by the nodes' lists or masks."""
+    """Return the node of each CPU by the nodes' lists or masks; a CPU in several of them is left out."""
     node_by_cpu: dict[int, int] = {}
+    doubtful: set[int] = set()
     for name in reader.names_or_none(NODES, expected=False) or []:
         match = _NODE.fullmatch(name)
         if match is None:
@@ -165,8 +166,11 @@ def _read_nodes(reader: Reader) -> dict[int, int]:
         cpus = reader.parsed(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
         if cpus is None:
             cpus = reader.parsed(f"{NODES}/{name}/cpumap", parse_cpu_mask, expected=False)
+        doubtful.update(node_by_cpu.keys() & (cpus or frozenset()))
         node_by_cpu.update(dict.fromkeys(cpus or (), int(match[1])))
-    return node_by_cpu
+    if doubtful:
+        reader.note(NODES, f"CPU {min(doubtful)} is in several nodes")
+    return {cpu: node for cpu, node in node_by_cpu.items() if cpu not in doubtful}
 
 
 def read_memory_nodes(reader: Reader) -> frozenset[int] | None:

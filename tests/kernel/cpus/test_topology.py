@@ -65,6 +65,11 @@ def test_a_mask_tells_the_cpus_of_a_node_where_there_is_no_list() -> None:
     assert _place({}, nodes).node == 1
 
 
+def test_a_cpu_that_several_nodes_list_has_an_unknown_node() -> None:
+    both = {f"/sys/devices/system/node/node{node}/cpulist": "0-3\n" for node in (0, 1)}
+    assert _place({}, both).node is None
+
+
 @pytest.mark.parametrize("name", ["core_siblings", "package_cpus", "core_siblings_list"])
 def test_a_package_without_a_number_still_has_its_cpus(name: str) -> None:
     text = "0-3\n" if name.endswith("_list") else "f\n"
