@@ -109,7 +109,7 @@ def read_topology(
 
 def _lacks_threads(reader: Reader, places: Mapping[int, CpuPlace]) -> bool:
     """Return whether no CPU has a sibling, though the scheduler counts a core with two threads."""
-    are_alone = bool(places) and all(place.siblings == {cpu} for cpu, place in places.items())
+    are_alone = bool(places) and all(place.siblings == frozenset({cpu}) for cpu, place in places.items())
     return are_alone and reader.parsed(_SMT, parse_flag, expected=False) is True
 
 
