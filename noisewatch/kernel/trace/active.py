@@ -91,7 +91,7 @@ def read_tracing(reader: Reader) -> Tracing:
         found = listed if listed is not None else reader.names_or_none(folder, expected=False) or []
         if "current_tracer" in found:
             return Tracing(tuple(_read_all(reader, folder, found)))
-    if names is None and (release_number(read_release(reader)) or _FOLDER_SINCE) >= _FOLDER_SINCE:
+    if names is None and (release_number(read_release(reader)) or (0, 0)) >= _FOLDER_SINCE:
         return Tracing(())
     reader.note(FOLDER, "tracefs is not mounted")
     return Tracing(None)

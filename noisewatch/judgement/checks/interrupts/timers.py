@@ -171,9 +171,19 @@ def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
 
 def _why_tickless(case: Case, interval: Interval) -> str | None:
     """Return why no row can count the tick, which nothing but nohz_full stops on a busy CPU; None where one may."""
+    ticks = counts_of(interval, Kind.TICK)
     others = case.target - (case.snapshot.isolation.nohz_full or frozenset())
-    still = frozenset(cpu for cpu in others if _ticks_per_busy_s(interval, cpu) == 0)
-    return f"{INTERRUPTS}: no timer interrupted {name_cpus(still)}, busy and not nohz_full" if still else None
+    still = frozenset(cpu for cpu in others if not ticks.get(cpu) and not _was_idle(interval, cpu))
+    return (
+        f"{INTERRUPTS}: no timer interrupted {name_cpus(still)}, not nohz_full and not known to be idle"
+        if still
+        else None
+    )
+
+
+def _was_idle(interval: Interval, cpu: int) -> bool:
+    load = interval.load_by_cpu.get(cpu)
+    return load is not None and load.busy_ns - (load.steal_ns or 0) < _LEAST_BUSY_NS
 
 
 _FEW = Limit(
