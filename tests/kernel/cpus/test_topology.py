@@ -44,9 +44,10 @@ def test_siblings_that_are_rubbish_or_nobody_are_unknown() -> None:
     assert _place({"topology/thread_siblings": "rubbish\n"}).siblings is None
 
 
-def _siblings(smt: str, online: frozenset[int], *lists: str) -> list[frozenset[int] | None]:
+def _siblings(smt: str, online: frozenset[int], *lists: str) -> list[set[int] | None]:
     cpus = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{text}\n" for cpu, text in enumerate(lists)}
-    return [place.siblings for place in read_topology(reading(cpus | {f"{CPUS}/smt/active": smt}), online).values()]
+    places = read_topology(reading(cpus | {f"{CPUS}/smt/active": smt}), online).values()
+    return [None if place.siblings is None else set(place.siblings) for place in places]
 
 
 def test_siblings_are_unknown_if_the_scheduler_has_threads_that_no_list_shows() -> None:
