@@ -56,4 +56,5 @@ def test_who_is_still_loud_after_the_wait_is_named_and_it_begins() -> None:
         said = ran("--wait", "0.6", "--", "echo", "ran")
     assert said.stdout == "ran\n"
     named = re.search(r"not quiet after 0\.6 s: (.+)", said.stderr)
-    assert named and re.search(rf"\bpython\S* on CPU {CPU}", named[1]), said.stderr
+    assert named is not None, said.stderr
+    assert re.search(rf"\bpython\S* on CPU {CPU}", named[1])
