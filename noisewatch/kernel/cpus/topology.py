@@ -3,6 +3,7 @@
     /sys/devices/system/cpu/cpuN/topology/thread_siblings_list   0,4      (also core_cpus_list, Linux 5.3)
     …/{core_cpus,thread_siblings}                                00000011 (the same, as masks)
     …/{core_id,physical_package_id}
+    /sys/devices/system/cpu/smt/active                           1        (some core has two threads online)
     /sys/devices/system/cpu/cpuN/node0                           the node that the CPU belongs to
     /sys/devices/system/node/node0/{cpulist,cpumap}              0-3, f
     /sys/devices/system/cpu/cpuN/cache/index3/{level,type,shared_cpu_list}
@@ -11,7 +12,8 @@
 
 https://docs.kernel.org/admin-guide/cputopology.html, https://docs.kernel.org/admin-guide/pm/amd-pstate.html. The
 ranking says which cores the firmware prefers, as they clock higher than the others. The kernel keeps that figure;
-acpi_cppc/highest_perf, which says the same, may have to be asked of the CPU itself.
+acpi_cppc/highest_perf, which says the same, may have to be asked of the CPU itself. smt/active is 1 while the scheduler
+counts a core with two threads online (kernel/cpu.c, from Linux 5.0 on; 4.19 does not notice threads that go offline).
 """
 
 from __future__ import annotations
@@ -36,13 +38,14 @@ from noisewatch.kernel.cpus.core_kinds import (
 )
 from noisewatch.kernel.cpus.online import read_cpu_folders
 from noisewatch.kernel.frequency.cpufreq import read_cpufreq_folders
-from noisewatch.kernel.numbers import integer_from, parse_count, parse_word
+from noisewatch.kernel.numbers import integer_from, parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
+_SMT = f"{CPUS}/smt/active"
 _NODE = regex(r"node([0-9]{1,5})")
 _UNDEFINED = -1  # what the kernel shows where the architecture tells no package
 _HOLD_DATA = ("Data", "Unified")
@@ -91,7 +94,7 @@ def read_topology(
     asked = {cpu: place.highest_performance for cpu, place in (earlier or {}).items() if place.highest_performance}
     performance = read_highest_performance(reader, cpus, known_designs, asked)
     kinds = read_kinds(reader, cpus, units, known_designs, capacities, performance)
-    return {
+    places = {
         cpu: replace(
             _read_place(reader, cpu, nodes, capacities[cpu], kinds.get(cpu)),
             design=known_designs.get(cpu),
@@ -99,6 +102,22 @@ def read_topology(
         )
         for cpu in cpus
     }
+    return (
+        _without_siblings(reader, places) if folders == frozenset(places) and _lacks_threads(reader, places) else places
+    )
+
+
+def _lacks_threads(reader: Reader, places: Mapping[int, CpuPlace]) -> bool:
+    """Return whether no CPU has a sibling, though the scheduler counts a core with two threads."""
+    are_alone = bool(places) and all(place.siblings == frozenset({cpu}) for cpu, place in places.items())
+    return are_alone and reader.parsed(_SMT, parse_flag, expected=False) is True
+
+
+def _without_siblings(reader: Reader, places: Mapping[int, CpuPlace]) -> Mapping[int, CpuPlace]:
+    for cpu in places:
+        path = f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"
+        reader.note(path, f"lists no sibling, like those of all CPUs, but {_SMT} is 1")
+    return {cpu: replace(place, siblings=None) for cpu, place in places.items()}
 
 
 def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: int | None, kind: str | None) -> CpuPlace:
@@ -137,8 +156,9 @@ def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bo
 
 
 def _read_nodes(reader: Reader) -> dict[int, int]:
-    """The node of each CPU, by the nodes' lists or masks."""
+    """Return the node of each CPU by the nodes' lists or masks; a CPU in several of them is left out."""
     node_by_cpu: dict[int, int] = {}
+    doubtful: set[int] = set()
     for name in reader.names_or_none(NODES, expected=False) or []:
         match = _NODE.fullmatch(name)
         if match is None:
@@ -146,8 +166,11 @@ def _read_nodes(reader: Reader) -> dict[int, int]:
         cpus = reader.parsed(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
         if cpus is None:
             cpus = reader.parsed(f"{NODES}/{name}/cpumap", parse_cpu_mask, expected=False)
+        doubtful.update(node_by_cpu.keys() & (cpus or frozenset()))
         node_by_cpu.update(dict.fromkeys(cpus or (), int(match[1])))
-    return node_by_cpu
+    if doubtful:
+        reader.note(NODES, f"CPU {min(doubtful)} is in several nodes")
+    return {cpu: node for cpu, node in node_by_cpu.items() if cpu not in doubtful}
 
 
 def read_memory_nodes(reader: Reader) -> frozenset[int] | None:

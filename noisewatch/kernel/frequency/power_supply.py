@@ -46,7 +46,7 @@ def read_mains_power(reader: Reader) -> MainsPower:
         battery = _battery_without_driver(reader)
         return MainsPower(NO_SUPPLY if battery is None else None, battery)
     supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", _parse_kind) for name in names}
-    maybe_batteries = [name for name, kind in supplies.items() if kind in ("Battery", None)]
+    maybe_batteries = [name for name, kind in supplies.items() if kind in ("Battery", "Unknown", None)]
     batteries = [name for name in maybe_batteries if not _is_of_a_device(reader, name)]
     status_by_path = {
         path: reader.parsed(path, _parse_status) for path in (f"{FOLDER}/{name}/status" for name in batteries)

@@ -9,6 +9,7 @@
     /proc/bus/pci/devices                         0010  80eebeef  12 …      (place, vendor and device)
     /proc/device-tree/{hypervisor/compatible,compatible}   linux,kvm; linux,dummy-virt
     /proc/sysinfo                                 VM00 Control Program: KVM/Linux  (s390)
+    /proc/stat                                    cpu0 … 9 0 0                     (steal time)
     /proc/sys/kernel/osrelease                    5.15.90.1-microsoft-standard-WSL2, 4.4.0-19041-Microsoft (WSL 1),
                                                   4.19.0-gvisor
     /proc/sys/kernel/version                      #1 SMP Sun Jan 10 15:06:54 PST 2016  (any gVisor)
@@ -27,6 +28,9 @@ sys-utils/lscpu-virt.c). Only vendors without physical devices are signs: Amazon
 machines, Red Hat's virtio (0x1af4) on cards for bare metal, and Microsoft (0x1414) lends its number to the devices of
 a Surface (as the subsystem's vendor), but makes no card that is sold.
 
+Only a hypervisor takes steal time: the kernel counts it by the hypervisor's clock alone (steal_account_process_time in
+kernel/sched/cputime.c; arch/s390/kernel/vtime.c, arch/powerpc/kernel/time.c). That none was taken proves nothing.
+
 WSL is recognized by the release, as systemd does (src/basic/virt.c); WSL 1 has no kernel of Linux at all. gVisor's
 kernel is a program on the host, and has said the same build since 2018; the release was 4.4 or 4.4.0 before 2026
 (pkg/sentry/kernel/version/version.go, before that pkg/sentry/syscalls/linux/linux64.go).
@@ -38,6 +42,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from noisewatch.errors import Malformed
+from noisewatch.kernel.cpus.cpu_time import PATH as CPU_TIME
+from noisewatch.kernel.cpus.cpu_time import parse_cpu_time
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.cpuinfo import Flags, flags_of, is_another_architecture, value_of
 from noisewatch.kernel.frequency.cpufreq import read_any_driver
@@ -132,6 +138,9 @@ def _signs(
     yield from _tree_signs(reader)
     yield from _sysinfo_signs(reader)
     yield from _cpuinfo_signs(cpuinfo, flags)
+    times = reader.parsed(CPU_TIME, parse_cpu_time, expected=False) or {}
+    if any(time.steal_ns for time in times.values()):
+        yield Hypervisor(UNIDENTIFIED, f"{CPU_TIME}: steal time since boot")
 
 
 def _kernel_signs(reader: Reader) -> Iterator[Hypervisor]:

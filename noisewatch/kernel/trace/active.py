@@ -26,12 +26,14 @@ from noisewatch.cpus import CpuSet, parse_cpu_mask
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of, parse_flag, parse_identifier
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.release import read_release, release_number
 from noisewatch.kernel.tasks.machine_lock import Owner, is_alive
 from noisewatch.machine.tracefs.watcher import maker_of
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
-FOLDER = "/sys/kernel/tracing"  # Linux 4.1
+FOLDER = "/sys/kernel/tracing"
+_FOLDER_SINCE = (4, 1)  # from then on every kernel that can trace has the folder, mounted or not
 _OLD_FOLDER = "/sys/kernel/debug/tracing"
 NO_TRACER = "nop"
 PROFILE = "function_profile_enabled"
@@ -81,14 +83,16 @@ def read_tracing(reader: Reader) -> Tracing:
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:
-        return Tracing(())
+        names = None
     except Unreadable as error:
         reader.note(FOLDER, error.reason)
         names = []
-    for folder, listed in ((FOLDER, names), (_OLD_FOLDER, None)):
+    for folder, listed in ((FOLDER, names or []), (_OLD_FOLDER, None)):
         found = listed if listed is not None else reader.names_or_none(folder, expected=False) or []
         if "current_tracer" in found:
             return Tracing(tuple(_read_all(reader, folder, found)))
+    if names is None and (release_number(read_release(reader)) or (0, 0)) >= _FOLDER_SINCE:
+        return Tracing(())
     reader.note(FOLDER, "tracefs is not mounted")
     return Tracing(None)
 

@@ -29,6 +29,12 @@ def _device_table(*rows: str, columns: int = 4) -> dict[str, str]:
 
 
 _BLIND = _device_table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
+_DEBUG_TRACING = "/sys/kernel/debug/tracing"
+_OLD_KERNEL = {"/proc/sys/kernel/osrelease": "3.10.0\n", "/proc/version": "Linux version 3.10.0 (a@b) #1 SMP\n"}
+_OLD_TRACER = {
+    f"{_DEBUG_TRACING}/{name}": text
+    for name, text in (("current_tracer", "function\n"), ("set_event", ""), ("function_profile_enabled", "0\n"))
+}
 _OTHER_NOISEWATCH = f"{TRACING}/instances/noisewatch-4026531836-812-912"
 _NAMESPACE_ANSWER = {"pid namespace of this process": 4026531836}
 
@@ -84,7 +90,7 @@ EXAMPLES = [
         *(
             "kernel-traced",
             "fail",
-            {f"{TRACING}/other": "", "/sys/kernel/debug/tracing/current_tracer": "osnoise\n"},
+            {f"{TRACING}/other": "", f"{_DEBUG_TRACING}/current_tracer": "osnoise\n"},
         ),
         "debug/tracing: tracer osnoise",
         gone=(f"{TRACING}/current_tracer", f"{TRACING}/set_event", f"{TRACING}/instances"),
@@ -94,6 +100,12 @@ EXAMPLES = [
     Example("kernel-traced", "unknown", gone=(f"{TRACING}/instances/rasdaemon/current_tracer",)),
     Example("kernel-traced", "unknown", gone=(TRACING,), is_copy=True),
     Example("kernel-traced", "not-applicable", gone=(TRACING,)),
+    Example(
+        *("kernel-traced", "fail", _OLD_KERNEL | _OLD_TRACER),
+        named=f"{_DEBUG_TRACING}: tracer function",
+        gone=(TRACING,),
+    ),
+    Example("kernel-traced", "unknown", _OLD_KERNEL, "tracefs is not mounted", gone=(TRACING,)),
     Example("kernel-traced", "fail", {Knob.STACK_TRACER: "1\n"}, "the stack depth"),
     Example("kernel-traced", "fail", {Knob.STACK_TRACER: "1\n"}, "the stack depth", gone=(TRACING,), is_copy=True),
     Example("kernel-traced", "unknown", {Knob.STACK_TRACER: "x\n"}, "'x'"),

@@ -51,6 +51,12 @@ PAIRS = [
         {f"{_TOPOLOGY}/{name}": "2\n" for name in ("thread_siblings_list", "core_cpus_list")},
     ),
     Pair(
+        "cores have two threads",
+        {f"{_TOPOLOGY}/thread_siblings_list": "1-2\n"},
+        {f"{CPUS}/smt/active": "1\n"},
+        {f"{CPUS}/smt/active": "0\n"},
+    ),
+    Pair(
         "CPU 1 and CPU 2 are siblings",
         {f"{_TOPOLOGY}/thread_siblings_list": "1-2\n"},
         {f"{CPUS}/cpu1/topology/thread_siblings_list": "1-2\n"},

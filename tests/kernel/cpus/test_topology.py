@@ -44,9 +44,31 @@ def test_siblings_that_are_rubbish_or_nobody_are_unknown() -> None:
     assert _place({"topology/thread_siblings": "rubbish\n"}).siblings is None
 
 
+def _siblings(smt: str, online: frozenset[int], *lists: str) -> list[set[int] | None]:
+    cpus = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{text}\n" for cpu, text in enumerate(lists)}
+    places = read_topology(reading(cpus | {f"{CPUS}/smt/active": smt}), online).values()
+    return [None if place.siblings is None else set(place.siblings) for place in places]
+
+
+def test_siblings_are_unknown_if_the_scheduler_has_threads_that_no_list_shows() -> None:
+    both = frozenset({0, 1})
+    assert _siblings("1\n", both, "0", "1") == [None, None]
+    assert _siblings("0\n", both, "0", "1") == _siblings("?\n", both, "0", "1") == [{0}, {1}]
+    assert _siblings("1\n", frozenset({0, 1, 2}), "0,2", "1", "0,2") == [{0, 2}, {1}, {0, 2}]
+
+
+def test_an_offline_thread_may_still_count_as_active() -> None:
+    assert _siblings("1\n", frozenset({0}), "0", "1") == [{0}]
+
+
 def test_a_mask_tells_the_cpus_of_a_node_where_there_is_no_list() -> None:
     nodes = {"/sys/devices/system/node/node1/cpumap": "f\n", "/sys/devices/system/node/node0/cpumap": "f0\n"}
     assert _place({}, nodes).node == 1
+
+
+def test_a_cpu_that_several_nodes_list_has_an_unknown_node() -> None:
+    both = {f"/sys/devices/system/node/node{node}/cpulist": "0-3\n" for node in (0, 1)}
+    assert _place({}, both).node is None
 
 
 @pytest.mark.parametrize("name", ["core_siblings", "package_cpus", "core_siblings_list"])

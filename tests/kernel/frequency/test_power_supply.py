@@ -68,6 +68,12 @@ def test_without_adapters_the_battery_says_it(status: str, is_on: bool | None) -
     assert _read(_battery(status)).is_on is is_on
 
 
+def test_a_supply_of_unknown_type_that_empties_outweighs_an_adapter() -> None:
+    nameless = _supply("main-battery", type="Unknown", status="Discharging")
+    assert _read(_adapter("1"), nameless) == MainsPower(False, f"{FOLDER}/main-battery/status")
+    assert _read(_adapter("1"), _supply("charger", type="Unknown")).is_on is True
+
+
 def test_a_second_battery_answers_where_the_first_does_not_know() -> None:
     assert _read(_battery("Unknown"), _battery("Discharging", "BAT1")) == MainsPower(False, f"{FOLDER}/BAT1/status")
 

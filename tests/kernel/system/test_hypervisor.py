@@ -53,6 +53,12 @@ def test_a_processor_without_the_flag_proves_nothing() -> None:
     assert (found.name, "nothing proves" in found.because) == (None, True)
 
 
+@pytest.mark.parametrize(("steal", "name"), [(0, NONE), (9, UNIDENTIFIED)])
+def test_only_a_hypervisor_takes_steal_time(steal: int, name: str) -> None:
+    times = f"cpu  1 0 1 9 0 0 0 {steal} 0 0\ncpu0 1 0 1 9 0 0 0 {steal} 0 0\n"
+    assert _named({**_METAL, "/proc/stat": times}) == name
+
+
 @pytest.mark.parametrize(
     ("sign", "hypervisor"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
+from noisewatch.kernel.system.release import RELEASE
 from noisewatch.kernel.trace.active import FOLDER, TraceInstance, Tracing, parse_events, read_tracing
 from tests.written import reading
 
@@ -37,8 +38,12 @@ def test_each_instance_has_a_tracer_and_events() -> None:
     )
 
 
-def test_a_kernel_without_the_folder_cannot_trace_and_one_of_a_copy_is_unknown() -> None:
-    assert read_tracing(reading({})) == Tracing(())
+@pytest.mark.parametrize(("release", "instances"), [("4.1.0", ()), ("6.14.0", ()), ("3.10.0", None), ("?", None)])
+def test_a_kernel_without_the_folder_cannot_trace_if_it_is_no_older(release: str, instances: tuple[()] | None) -> None:
+    assert read_tracing(reading({RELEASE: f"{release}\n"})) == Tracing(instances)
+
+
+def test_the_folder_missing_from_a_copy_is_unknown() -> None:
     copied = reading({}, is_copy=True)
     assert read_tracing(copied) == Tracing(None)
     assert copied.reason_by_path == {FOLDER: "no such file"}

@@ -50,7 +50,7 @@ CANNOT_SEE = "cannot see which CPUs of its host share a core"
     question="Is the other hardware thread of each target core idle?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
-    reads=(f"{CPUS}/cpuN/topology/thread_siblings_list", "/proc/stat over the sample"),
+    reads=(f"{CPUS}/cpuN/topology/thread_siblings_list", f"{CPUS}/smt/active", "/proc/stat over the sample"),
     limits=(_SIBLING_QUIET, _SIBLING_BUSY),
     why=(
         "Two hardware threads share execution units, L1 and L2 caches and the power budget. Work on the sibling slows "

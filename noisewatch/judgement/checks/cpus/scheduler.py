@@ -160,6 +160,8 @@ def workqueues_on_target(case: Case) -> Answer:
     shared = queues.allowed & case.target
     may_come = [name for name in queues.own_by_queue if (queues.allowed_to(name) or frozenset()) & case.target]
     evidence = {"allowed": sorted(queues.allowed), "queues": sorted(may_come)}
+    if not queues.allowed & case.running:
+        return unknown(f"{WORKQUEUES}/cpumask: no CPU of the mask is online")
     if not shared:
         return Answer(Status.PASS, "unbound work runs on other CPUs", evidence=evidence)
     said = f"unbound work may run on {name_cpus(shared)}"

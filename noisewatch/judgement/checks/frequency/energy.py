@@ -136,6 +136,8 @@ def platform_profile_saves_power(case: Case) -> Answer:
     if profile is None:
         if Knob.PLATFORM_PROFILE in knobs.absent and case.snapshot.platform.container != NONE:
             return unknown(f"{Knob.PLATFORM_PROFILE}: a container may hide it")
+        if Knob.PLATFORM_PROFILE in knobs.absent and Knob.PLATFORM_PROFILES not in knobs.absent:
+            return unknown(f"{Knob.PLATFORM_PROFILE}: missing, but {Knob.PLATFORM_PROFILES} is not")
         return unread(case, Knob.PLATFORM_PROFILE)
     known = knobs.text_by_path.get(Knob.PLATFORM_PROFILES)
     choices = (known or "").split()

@@ -75,7 +75,6 @@ _BY_HAND = (
         "https://docs.kernel.org/admin-guide/pm/cpufreq.html",
         "https://github.com/torvalds/linux/blob/v6.12/drivers/cpufreq/intel_pstate.c",
     ),
-    answered_by="effective-frequency-moves",
     is_hidden_from_guests=True,
 )
 def clock_capped(case: Case) -> Answer:

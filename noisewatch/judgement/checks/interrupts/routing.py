@@ -45,6 +45,8 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
         return unknown(case.why_unknown(DEFAULT))
     shared = irqs.default_allowed & case.target
     evidence = {"default_allowed": sorted(irqs.default_allowed)}
+    if not irqs.default_allowed & case.running:
+        return unknown(f"{DEFAULT}: no CPU of the mask is online")
     if not shared:
         return Answer(Status.PASS, "new interrupts go to other CPUs", evidence=evidence)
     fix = None

@@ -160,13 +160,30 @@ def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     if not case.target:
         return NO_TARGET
     if not cpus:
-        return None
+        return _why_tickless(case, interval)
     reason = why_uncounted(case, interval, cpus)
     if reason is not None:
         return reason
     if any(cpu not in interval.load_by_cpu for cpu in cpus):
         return case.why_unknown("/proc/stat")
     return f"{name_cpus(cpus)}: was hardly busy during the calibration, or has no timer row"
+
+
+def _why_tickless(case: Case, interval: Interval) -> str | None:
+    """Return why no row can count the tick, which nothing but nohz_full stops on a busy CPU; None where one may."""
+    ticks = counts_of(interval, Kind.TICK)
+    others = case.target - (case.snapshot.isolation.nohz_full or frozenset())
+    still = frozenset(cpu for cpu in others if not ticks.get(cpu) and not _was_idle(interval, cpu))
+    return (
+        f"{INTERRUPTS}: no timer interrupted {name_cpus(still)}, not nohz_full and not known to be idle"
+        if still
+        else None
+    )
+
+
+def _was_idle(interval: Interval, cpu: int) -> bool:
+    load = interval.load_by_cpu.get(cpu)
+    return load is not None and load.busy_ns - (load.steal_ns or 0) < _LEAST_BUSY_NS
 
 
 _FEW = Limit(
@@ -303,6 +320,8 @@ def _why_unknown(case: Case) -> str | None:
         table = interval.after.interrupts
         if table is None or all(kind_of_row(row) != Kind.TICK for row in table.rows):
             return f"{INTERRUPTS}: no row counts the timer's interrupts"
+        if (reason := _why_tickless(case, interval)) is not None:
+            return reason
     return None
 
 

@@ -136,7 +136,7 @@ def _size(count: int) -> str:
 def _room_of_machine(snapshot: Snapshot) -> list[_Room]:
     sizes = snapshot.background.memory.kb_by_name or {}
     total, available = sizes.get("MemTotal"), sizes.get("MemAvailable")
-    if not total or available is None:
+    if not total or available is None or available > total:
         return []
     return [_Room("", total * _KB, available * _KB, available * _KB)]
 
@@ -172,7 +172,9 @@ def _hits_in(interval: Interval, folder: str) -> int | None:
 def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:
     """Why there may be less than what is known; None where all is known."""
     if not _room_of_machine(case.snapshot):
-        return case.why_unknown(MEMINFO)
+        sizes = case.snapshot.background.memory.kb_by_name or {}
+        has_more = None not in (sizes.get("MemTotal"), sizes.get("MemAvailable"))
+        return f"{MEMINFO}: more memory is available than there is" if has_more else case.why_unknown(MEMINFO)
     limits = case.snapshot.background.memory_limits
     if limits.unread is not None:
         return case.why_unknown(limits.unread)

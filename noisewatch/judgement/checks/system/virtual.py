@@ -41,7 +41,7 @@ _BY_HAND = {  # what the user can set outside of a guest
         f"{DMI}/{{sys_vendor,product_name,product_version,bios_vendor,board_vendor,board_name,chassis_vendor}}",
         f"{PCI}/*/{{vendor,subsystem_vendor}}, {PCI_TABLE}",
         "/sys/hypervisor/type, /proc/xen/capabilities, /proc/device-tree, /proc/sysinfo",
-        f"{RELEASE}, {BUILD}",
+        f"{RELEASE}, {BUILD}, /proc/stat (steal)",
     ),
     why=(
         "A guest cannot see the frequency and temperature of its CPUs, which of them share a core, or what else runs "

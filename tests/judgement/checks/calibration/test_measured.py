@@ -79,6 +79,13 @@ def test_a_guest_that_cannot_see_its_clock_is_answered_by_the_measured_one(check
     assert finding(verdict, check_id).answered_by == "effective-frequency-moves"
 
 
+def test_a_steady_clock_does_not_show_that_it_is_not_capped() -> None:
+    verdict = verdict_of(guest(*NO_CPUFREQ))
+    assert finding(verdict, "effective-frequency-moves").status == "pass"
+    assert finding(verdict, "clock-capped").status == "unknown"
+    assert finding(verdict, "clock-capped").answered_by is None
+
+
 def test_a_guest_whose_host_reports_no_steal_is_answered_by_the_gaps() -> None:
     verdict = verdict_of(guest())
     assert finding(verdict, "hypervisor-steal").answered_by == "target-cpus-interrupted"

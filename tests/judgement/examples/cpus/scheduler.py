@@ -67,6 +67,7 @@ EXAMPLES = [
     Example("workqueues-on-target", "fail", {f"{WORKQUEUES}/cpumask": "5\n"}, "CPU 2", {2}, rules=Rules("strict")),
     Example("workqueues-on-target", "pass", {f"{WORKQUEUES}/writeback/cpumask": "c\n"}, "other CPUs"),
     Example("workqueues-on-target", "unknown", {f"{WORKQUEUES}/cpumask": "0-3\n"}, "0-3"),
+    Example("workqueues-on-target", "unknown", {f"{WORKQUEUES}/cpumask": "ff00\n"}, "no CPU of the mask is online"),
     Example("workqueues-on-target", "unknown", gone=(WORKQUEUES,)),
     #
     Example("services-on-target", "fail", _OPEN, "system.slice, user.slice may use CPUs 2-3", {2, 3}),
