@@ -13,7 +13,7 @@ from noisewatch.judgement.check import Answer
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.terms import Severity
-from noisewatch.judgement.verdict import Verdict
+from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from tests.judgement.checks.calibration.calibrating import NO_CPUFREQ, every_third_slow, guest, verdict_of
@@ -44,9 +44,22 @@ def test_a_floor_within_the_budget_answers_though_the_clock_moved() -> None:
     assert finding(verdict, "effective-frequency-moves").status == "fail"
     assert finding(verdict, _GOVERNOR).status == "unknown"
     assert _statuses(verdict) == ("stable", "pass", _FLOOR)
-    hidden = [each for each in verdict.findings if each.is_unknown_to_guests]
+    hidden = [each for each in verdict.findings if each.is_unknown_to_guests and each.check.ground is not None]
     assert len(hidden) > 2
     assert all(each.answered_by is not None for each in hidden)
+
+
+@pytest.mark.parametrize("check_id", ["clock-rate-wrong", "machine-checks", "burstable-instance"])
+def test_what_no_sample_shows_is_not_answered_by_the_floor(check_id: str) -> None:
+    """The floor passes, and a clock at a wrong rate would measure it wrongly too."""
+    case = replace(_verdict().case, clock_comparison="for the test")
+    verdict = judge(replace(case, rules=Rules(severity_by_id={check_id: Severity.BLOCKING})))
+    found = finding(verdict, check_id)
+    assert (found.status, found.answered_by, found.is_blocking_unknown) == ("unknown", None, True)
+    assert verdict.verdict == "unknown"
+    excused = finding(judge(replace(case, rules=Rules("shared"))), check_id)
+    assert excused.status == "not-applicable"
+    assert "measured" not in (excused.answer.reason or "")
 
 
 def test_a_floor_above_the_budget_answers_as_it_blocks_itself() -> None:
