@@ -12,10 +12,11 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.kernel.cpus.cpu_time import CPUACCT, SCHEDSTAT
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
-from noisewatch.kernel.interrupts.table import Interrupts
+from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts
 from noisewatch.kernel.memory.counters import VMSTAT
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.softirq_causes import DEVICE_WORK
 
 _CUT_OFF = f"{INTERRUPTS} was cut off: the per-CPU rows at its end are missing"
 
@@ -32,6 +33,21 @@ def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     if not cpus:
         return NO_TARGET
     return _without_column(cpus - counts.cpus)
+
+
+def why_softirqs_uncounted(case: Case, interval: Interval) -> str | None:
+    """Return why the softirqs of all target CPUs are not known; None where they are."""
+    before, after = interval.before.softirqs, interval.after.softirqs
+    if before is None or after is None:
+        return case.why_unknown(SOFTIRQS)
+    if interval.softirqs.rows is None:
+        return interval.softirqs.reason
+    if not {row.label for row in after.rows} & DEVICE_WORK:
+        return f"{SOFTIRQS}: has no rows of device softirqs"
+    if not case.target:
+        return NO_TARGET
+    missing = case.target - (set(before.cpus) & set(after.cpus))
+    return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing else None
 
 
 def why_untold(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:

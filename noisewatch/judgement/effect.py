@@ -8,35 +8,54 @@ with what it got; which of these it is, and what groups and autogroups make of i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.while_calibrating import share_while_calibrating, threads_while_calibrating
-from noisewatch.model.interval.disturbance import threads_of
+from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
+from noisewatch.model.interval.disturbance import Disturbance, threads_of
 
 BLOCKS_AT, WARNS_AT = 0.5, 0.2  # of the budget
+_VISIBLE = 0.0005  # what is printed as 0.1 %
 _YIELDS = 0.25  # of the time that it wants: a thread that gets less cannot compete with the loops
 
 
-class Taken(NamedTuple):
+class TakenShares(NamedTuple):
     """Shares of a CPU that were taken in the sample, and while the loops ran."""
 
     sampled: float
     later: float
 
 
-def effect(case: Case, taken: Taken) -> float:
-    """Return the share over both times together, which may come back; no less than that of the calibration."""
-    if case.interval is None or case.under_load is None or not sum(taken):
-        return max(taken)
+def effect(case: Case, sampled: float, later: float | None) -> float:
+    """Return the share over both times together, which may come back; no less than that of the calibration.
+
+    Where `later`, the share while the loops ran, is unknown (None), the sample counts in full.
+    """
+    if case.interval is None or case.under_load is None or later is None:
+        return max(sampled, later or 0.0)
     sample_ns, load_ns = case.interval.length_ns, case.under_load.length_ns
-    together = (taken.sampled * sample_ns + taken.later * load_ns) / (sample_ns + load_ns)
-    return max(together, taken.later)
+    together = (sampled * sample_ns + later * load_ns) / (sample_ns + load_ns)
+    return max(together, later)
 
 
-def effect_of_thread(case: Case, cpu: int, tid: int | None, taken: Taken) -> float:
+def part_of(culprit: Disturbance, part: float) -> Disturbance:
+    """Return the culprit with that part of its time."""
+    if part == 1 or culprit.share is None:
+        return culprit
+    return replace(culprit, share=culprit.share * part, stolen_ns=round((culprit.stolen_ns or 0) * part))
+
+
+def describe_look(share: float, observed: float, is_later: bool) -> str:
+    """Return ` (20.0% in the sample)` if more was observed than the share that counts, else the time or nothing."""
+    if observed - share > _VISIBLE:
+        return f" ({observed:.1%} {WHEN if is_later else 'in the sample'})"
+    return f" {WHEN}" if is_later else ""
+
+
+def effect_of_thread(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> float:
     """Return the share of the CPU that the thread, or several that have no `tid`, takes from a benchmark."""
-    return effect(case, _claim(case, cpu, tid, taken)) if _is_loss_known(case, cpu) else max(taken)
+    return effect(case, *_claim(case, cpu, tid, taken)) if _is_loss_known(case, cpu) else max(taken)
 
 
 def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
@@ -51,28 +70,36 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
         return max(busy or 0.0, later or 0.0)
     beside = {each.tid: each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu}
     before = {each.tid: each.share or 0.0 for each in threads_of(case.interval, cpu)} if case.interval else {}
-    all_of_it = Taken(busy or 0.0, later or 0.0)
+    all_of_it = TakenShares(busy or 0.0, later or 0.0)
     for tid in (before.keys() | beside.keys()) - {None}:
-        taken = Taken(before.get(tid, 0.0), beside.get(tid, 0.0))
+        taken = TakenShares(before.get(tid, 0.0), beside.get(tid, 0.0))
         claim = _claim(case, cpu, tid, taken)
-        all_of_it = Taken(*(whole - had + can for whole, had, can in zip(all_of_it, taken, claim, strict=True)))
+        all_of_it = TakenShares(*(whole - had + can for whole, had, can in zip(all_of_it, taken, claim, strict=True)))
     lost = _lost_share_by_cpu(case).get(cpu, 0.0)  # to threads that nobody has seen, too
-    return effect(case, Taken(max(all_of_it.sampled, 0.0), max(all_of_it.later, lost)))
+    return effect(case, max(all_of_it.sampled, 0.0), max(all_of_it.later, lost))
 
 
-def _claim(case: Case, cpu: int, tid: int | None, taken: Taken) -> Taken:
+def _claim(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
     """Return what the thread can take of the CPU from a benchmark, of what it has taken."""
     won = _part_won(case, tid)
     if won is None or won > _YIELDS:
         return taken
     later = min(taken.later, _lost_share_by_cpu(case).get(cpu, taken.later))  # the rest it had while the loops paused
-    return Taken(taken.sampled * won * (later / taken.later if taken.later else 1.0), later)
+    return TakenShares(taken.sampled * won * (later / taken.later if taken.later else 1.0), later)
 
 
 def _is_loss_known(case: Case, cpu: int) -> bool:
-    """Return whether the calibration tells what threads took of the CPU; else what was sampled counts in full."""
-    calibrated = case.calibrated
-    return calibrated is not None and (cpu in calibrated.attribution.others_by_cpu or cpu in _lost_share_by_cpu(case))
+    """Return whether the calibration shows what threads took of the CPU; else what was sampled counts in full.
+
+    Loops of real-time priority lose nothing to the threads that a benchmark would share the CPU with.
+    """
+    calibrated, load = case.calibrated, case.under_load
+    if calibrated is None or calibrated.calibration.samples.is_realtime:
+        return False
+    if cpu in calibrated.attribution.others_by_cpu:
+        return True
+    are_tasks_read = load is not None and load.before.tasks is not None and load.after.tasks is not None
+    return are_tasks_read and cpu in _lost_share_by_cpu(case)
 
 
 def _lost_share_by_cpu(case: Case) -> Mapping[int, float]:

@@ -18,7 +18,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer, Check, not_applicable, unknown
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import DEFAULT, SHARED, STRICT, Rules
-from noisewatch.judgement.terms import Counts, Gravity, Outcome, Severity, Status
+from noisewatch.judgement.terms import Counts, Gravity, Ground, Outcome, Severity, Status
 from noisewatch.records import dataclass
 
 ANSWERED = "answered"
@@ -256,23 +256,29 @@ def link_measurements(findings: list[Finding]) -> list[Finding]:
 def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     """Return the findings, with what a guest cannot know answered by the noise floor.
 
-    All of it is in the samples that the floor is made of: the clock, the host's load and its heat. A floor that is
-    above the budget, or not decided, answers too where that blocks by itself: it hides nothing then.
+    What takes time, or may take it, is in the samples that the floor is made of: the clock, the host's load and its
+    heat. A floor that is
+    above the budget, or not decided, answers too where that blocks by itself: it hides nothing then. One that was not
+    measured for such samples answers nothing.
     """
     floor = next((each for each in findings if each.check.id == _FLOOR), None)
-    is_measured = case.calibrated is not None and bool(case.calibrated.floors)
-    if floor is None or not case.is_guest or case.rules.profile == STRICT or not is_measured:
+    calibrated = case.calibrated
+    if floor is None or calibrated is None or not case.is_guest or case.rules.profile == STRICT:
         return findings
-    if not (floor.status == Status.PASS or floor.is_blocking_failure or floor.is_blocking_unknown):
+    predicted = calibrated.floor
+    is_measured = predicted is not None and predicted.chance is not None and calibrated.doubt is None
+    is_blocking = floor.is_blocking_failure or floor.is_blocking_unknown
+    if not is_measured or not (floor.status == Status.PASS or is_blocking):
         return findings
     return [
-        replace(each, answered_by=_FLOOR)
-        if each.is_unknown_to_guests and each.answered_by is None
-        else each
-        for each in findings
+        replace(finding, answered_by=_FLOOR)
+        if finding.is_unknown_to_guests and finding.answered_by is None and finding.check.ground in _IN_SAMPLES
+        else finding
+        for finding in findings
     ]
 
 
+_IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # unlike a wrong clock rate or errors of the memory
 _FLOOR = "noise-floor-above-budget"
 
 

@@ -50,7 +50,7 @@ class PreflightOptions:
     allowed: CpuSet | None = None  # where the user's process may run; None: where this one may
     sample_s: float = 3.0  # 0: settings only
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # of 0 s: none
-    rules: Rules = field(default_factory=Rules)
+    rules: Rules = field(default_factory=lambda: Rules(is_profile_given=False))
     is_strict: bool = False
     wait_s: float = 0.0  # for how long it is retried until the machine is stable; 0: once
     starts_benchmark: bool = True  # whether the calling process starts the benchmark, as a script's shell does

@@ -46,14 +46,14 @@ def judged(
     if is_calibrated and machine.has_next:
         machine.advance()
         loaded = interval_between(after, read_snapshot(machine, wish, None, after))
-        case = replace(case, calibrated=quiet_calibration(), under_load=loaded)
+        case = replace(case, calibrated=quiet_calibration(rules.budget), under_load=loaded)
     return judge(case, checks, strict=strict)
 
 
 @cache
-def quiet_calibration() -> Calibrated:
-    """That of CPUs 2 and 3, with nothing to complain about."""
-    return calibrated_with(parse_calibration(written_calibration()), Budget())
+def quiet_calibration(budget: Budget = DEFAULT.budget) -> Calibrated:
+    """Return that of CPUs 2 and 3, with nothing to complain about."""
+    return calibrated_with(parse_calibration(written_calibration()), budget)
 
 
 def judged_by_settings(machine: Machine, cpus: CpuSet | None = None) -> Verdict:

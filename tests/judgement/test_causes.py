@@ -14,7 +14,7 @@ from noisewatch.judgement.causes import Cause, Way, causes_of
 from noisewatch.judgement.checks.interrupts.devices import steer
 from noisewatch.judgement.fixes.actions import Move, Write
 from noisewatch.judgement.fixes.merging import merged, steps_of
-from noisewatch.judgement.rules import SHARED, Rules
+from noisewatch.judgement.rules import DEFAULT, LATENCY, SHARED, Rules
 from noisewatch.judgement.terms import Gravity, Severity
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
@@ -27,6 +27,7 @@ from tests.written.quiet_machine import ANSWERS, CPUS, cpu_row, process, quiet_f
 _ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _SOME = [each for at, each in enumerate(all_examples()) if at % 7 == 0]  # the sweeps judge all of them
 _TARGET = frozenset({2, 3})
+_BY_NUMBER = Rules(LATENCY)  # a few interrupts fail
 _AFFINITIES = ("smp_affinity_list", "effective_affinity_list")
 
 
@@ -39,7 +40,7 @@ def _cause_of(verdict: Verdict, check_id: str) -> Cause:
     return found
 
 
-def _noisy(count: int = 900, share: float = 0.5) -> Verdict:
+def _noisy(count: int = 900, share: float = 0.5, rules: Rules = _BY_NUMBER) -> Verdict:
     """An interrupt and a thread on CPU 2, the clock and the default mask as distributions leave them."""
     changed: dict[str, str] = {
         f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n",
@@ -52,7 +53,7 @@ def _noisy(count: int = 900, share: float = 0.5) -> Verdict:
     for files, number in ((before, 0), (after, count)):
         files["/proc/interrupts"] = f" CPU0 CPU1 CPU2 CPU3\n 24: 0 0 {number} 0 PCI-MSI 24-edge eth0\n"
     after["/proc/stat"] = stat_file({2: round(300 * share)}, 300)
-    return judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET)
+    return judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET, rules=rules)
 
 
 def _untouched(verdict: Verdict) -> list[str]:
@@ -173,7 +174,7 @@ def _cpu_2_interrupted(per_s_by_irq: Mapping[int, int], fixed: int | None = None
         rows = "".join(f" {n}: 5 0 {seconds * rate} 0 PCI-MSI {n}-edge nic{n}\n" for n, rate in per_s_by_irq.items())
         files["/proc/interrupts"] = " CPU0 CPU1 CPU2 CPU3\n" + rows
     modes = {} if fixed is None else {f"/proc/irq/{fixed}/smp_affinity": 0o444}
-    return judged(WrittenMachine(before, after, answers=ANSWERS, modes=modes), _TARGET)
+    return judged(WrittenMachine(before, after, answers=ANSWERS, modes=modes), _TARGET, rules=_BY_NUMBER)
 
 
 def test_an_irq_that_cannot_be_moved_is_not_said_to_be_settled_by_moving_others() -> None:
@@ -203,7 +204,7 @@ def test_a_fix_for_one_cpu_does_not_settle_what_another_suffers() -> None:
     cpu_by_irq = {24: 2, 25: 3}
     folders = {f"/proc/irq/{irq}/{name}": f"{cpu}\n" for irq, cpu in cpu_by_irq.items() for name in _AFFINITIES}
     before, after = quiet_files() | folders, quiet_files(3.0) | folders
-    for files, count in ((before, 0), (after, 3_000)):
+    for files, count in ((before, 0), (after, 30_000)):
         files["/proc/interrupts"] = (
             f" CPU0 CPU1 CPU2 CPU3\n 24: 5 0 {count} 0 PCI-MSI 24-edge nic0\n 25: 5 0 0 {count} PCI-MSI 25-edge nic1\n"
         )
@@ -217,7 +218,7 @@ def test_a_fix_for_one_cpu_does_not_settle_what_another_suffers() -> None:
 
 def test_of_two_failures_that_which_costs_more_comes_first() -> None:
     for irqs_per_3_s, share, first in ((90_000, 0.006, "device-interrupts-on-target"), (60, 0.5, "tasks-on-target")):
-        verdict = _noisy(irqs_per_3_s, share)
+        verdict = _noisy(irqs_per_3_s, share, DEFAULT)
         failed = [each for each in causes_of(verdict) if each.gravity == Gravity.FAILED]
         assert first in _ids(failed[0].findings)
 

@@ -76,11 +76,23 @@ def test_a_process_and_a_disk_on_isolated_cpus_are_named(capsys: pytest.CaptureF
     assert (process["name"], process["cpu"], process["kind"]) == ("updatedb", 2, "thread")
     assert process["share"] > 0.7  # the first moment took five seconds to read: so slow is emulation
     assert {each["cpu"] for each in rest} <= {2}
-    disk = _finding(verdict, "device-interrupts-on-target")["culprits"][0]
+    interrupts = _finding(verdict, "device-interrupts-on-target")
+    assert (interrupts["status"], interrupts["cpus"]) == ("warn", [6])
+    assert "0.15% of its time; CPU 6 is isolated" in interrupts["said"]
+    disk = interrupts["culprits"][0]
     assert (disk["kind"], disk["cpu"]) == ("irq", 6)
     assert "SATA" in disk["name"]
     assert {each["cpu"] for each in _finding(verdict, "target-cpu-busy")["culprits"]} <= {2, 6}
     assert _finding(verdict, "target-cpu-busy")["cpus"] == [2]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_virtual_machine_is_judged_as_one_where_no_profile_was_named(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_machine, as_bare_metal = _verdict(name, capsys), _verdict(name, capsys, "--profile", "micro")
+    assert (by_machine["profile"], as_bare_metal["profile"]) == ("shared", "micro")
+    assert by_machine["verdict"] == as_bare_metal["verdict"] == "unstable"
 
 
 def test_a_cpu_that_goes_and_comes_back_changes_the_target_and_nothing_else() -> None:

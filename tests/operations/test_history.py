@@ -17,6 +17,7 @@ from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.case import calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
+from noisewatch.judgement.rules import Rules
 from noisewatch.kernel import busy_load
 from noisewatch.kernel.calibration import QUESTION, CalibrationOptions, parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
@@ -265,7 +266,7 @@ def test_a_calibration_is_replayed_with_the_drift_that_was_known_then(
 
 
 def test_a_preflight_is_replayed_with_the_drift_that_was_known_then(tmp_path: Path) -> None:
-    options = PreflightOptions(sample_s=0.0, calibration=CalibrationOptions(2.0), budget=Budget(10 * _MS))
+    options = PreflightOptions(sample_s=0.0, calibration=CalibrationOptions(2.0), rules=Rules(budget=Budget(10 * _MS)))
 
     def judged(machine: Machine) -> Any:
         verdict = preflight(machine, options, SilentListener()).verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -15,6 +16,7 @@ from tests.written.quiet_machine import CPUS, cpu_row, process, quiet_files, sta
 _MOUNTS = quiet_files()["/proc/self/mounts"]
 _HIDING = {"/proc/self/mounts": _MOUNTS + "proc /proc proc rw,nosuid,hidepid=invisible 0 0\n"}
 _POWERLESS = {"/proc/self/status": quiet_files()["/proc/self/status"].replace("000001ffffffffff", "0000000000000000")}
+_NOT_ISOLATED = {f"{CPUS}/isolated": "\n"}
 _TARGET_0 = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n"}
 _NO_KERNEL_THREADS = ("/proc/2", "/proc/30")
 _NUMBERED_TIMERS = (
@@ -68,6 +70,14 @@ def _softirqs(label: str, counts: str) -> dict[str, str]:
     return _table("/proc/softirqs", label, counts)
 
 
+def _packets(cpu2: int) -> dict[str, str]:
+    return _softirqs("NET_RX", f"800 0 {cpu2} 0")
+
+
+def _wide(max_cv: float) -> Rules:
+    return Rules(budget=Budget(max_cv=max_cv))
+
+
 def _blocks(cpu2: int) -> dict[str, str]:
     return {"/proc/softirqs": f"CPU0 CPU1 CPU2 CPU3\nBLOCK: 0 0 {cpu2} 0\n"}
 
@@ -104,7 +114,7 @@ EXAMPLES = [
         _device_table("AIO: 1 1 1 1"),
         "AIO",
         {3},
-        after=_device_table("AIO: 1 1 1 99"),
+        after=_device_table("AIO: 1 1 1 9999"),
     ),
     Example("device-interrupts-on-target", "unknown", _BLIND, "no column for CPU 3"),
     Example(
@@ -140,9 +150,39 @@ EXAMPLES = [
     Example("tick-not-stopped", "unknown", _BLIND, "no column for CPU 3"),
     Example(
         *("device-interrupts-on-target", "fail", {}, "eth0-rx-0 (Ethernet Controller X550", {2}),
-        after=_interrupts(300),
+        after=_interrupts(9_000),
     ),
-    Example("device-interrupts-on-target", "warn", {}, "eth0-rx-0", {2}, after=_interrupts(3)),
+    Example("device-interrupts-on-target", "fail", {}, "0.60% of its time", {2}, after=_interrupts(9_000)),
+    Example("device-interrupts-on-target", "warn", {}, "0.33% of its time", {2}, after=_interrupts(5_000)),
+    Example("device-interrupts-on-target", "warn", {}, "100/s on CPU 2", {2}, after=_interrupts(300)),
+    Example("device-interrupts-on-target", "warn", {}, "CPU 2 is isolated", {2}, after=_interrupts(300)),
+    Example(
+        *("device-interrupts-on-target", "warn", {}, "CPU 2 may be isolated", {2}),
+        after=_interrupts(300),
+        gone=(f"{CPUS}/isolated",),
+    ),
+    Example("device-interrupts-on-target", "pass", {}, "1/s on CPU 2, 0.00% of", after=_interrupts(3)),
+    Example("device-interrupts-on-target", "pass", _NOT_ISOLATED, "100/s on CPU 2", after=_interrupts(300)),
+    Example("device-interrupts-on-target", "fail", _NOT_ISOLATED, "0.60%", {2}, after=_interrupts(9_000)),
+    *(
+        Example("device-interrupts-on-target", status, _NOT_ISOLATED, "on CPU 2", {2}, _interrupts(count), rules=rules)
+        for status, count, rules in (
+            *(("fail", 300, _LATENCY), ("warn", 3, _LATENCY), ("fail", 300, _STRICT)),
+            *(("fail", 90_000, _wide(0.05)), ("warn", 30_000, _wide(0.05)), ("warn", 90_000, _wide(0.2))),
+        )
+    ),
+    Example("device-interrupts-on-target", "pass", {}, "no device", after=_packets(900)),
+    Example("device-interrupts-on-target", "fail", {}, "NET_RX: 30 000/s on CPU 2, 3.00%", {2}, after=_packets(90_000)),
+    Example(
+        *("device-interrupts-on-target", "unknown", {}, "/proc/softirqs"),
+        after=_interrupts(300),
+        gone=("/proc/softirqs",),
+    ),
+    Example(
+        *("device-interrupts-on-target", "fail", {}, "1.20%", {2}),
+        after=_interrupts(9_000),
+        gone=("/proc/softirqs",),
+    ),
     Example("device-interrupts-on-target", "unknown", gone=("/proc/interrupts",)),
     Example("irq-routed-to-target", "warn", _ROUTED_TO_2, "24 eth0-rx-0", {2}),
     Example("irq-routed-to-target", "pass", _LEAVING_2, "move away at their next interrupt: 24 eth0-rx-0"),

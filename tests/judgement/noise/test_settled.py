@@ -40,7 +40,7 @@ def _floor(said: CalibrationSamples, work: str, drift: Drift = USUAL_DRIFT, samp
 
 def _inside(floor: NoiseFloor, **others: Any) -> Budget:
     """One of which nobody can say whether it is kept."""
-    return Budget(10 * _MS, max_cv=(floor.cv_low + floor.cv_high) / 2, **others)
+    return Budget(10 * _MS, max_cv=floor.cv_expected, **others)
 
 
 @pytest.mark.parametrize(("max_cv", "is_enough"), [(1e-4, True), (0.5, True), (None, False)])

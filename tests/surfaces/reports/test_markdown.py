@@ -41,7 +41,7 @@ def test_all_that_is_wrong_is_in_one_table_the_gravest_first() -> None:
     assert table == [
         ["status", "check", "severity", "what was found"],
         ["FAIL", "tasks-on-target", "blocking", "hog (limit 0.5%)"],
-        ["FAIL", "device-interrupts-on-target", "blocking", "hog (limit 10/s)"],
+        ["FAIL", "device-interrupts-on-target", "blocking", "hog (limit 0.5%)"],
         ["UNKNOWN", "governor-not-performance", "blocking", "hog"],
         ["warn", "target-not-isolated", "warning", "hog"],
         ["unknown", "frequency-window-open", "warning", "hog"],

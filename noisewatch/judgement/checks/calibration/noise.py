@@ -96,9 +96,14 @@ def noise_floor_above_budget(case: Case) -> Answer:
 
 def chance_said(floor: NoiseFloor, budget: Budget, of_what: str) -> str:
     """Return `25 samples of 100 ms stay within 1 %: chance 41 % (latency work)`."""
-    chance = "unknown" if floor.chance is None else f"{floor.chance:.0%}"
+    chance = "unknown" if floor.chance is None else _chance_words(floor.chance)
     length, most = describe_ns(floor.sample_ns), describe_value(budget.max_cv, "share")
     return f"{floor.samples} samples of {length} stay within {most}: chance {chance} ({of_what})"
+
+
+def _chance_words(chance: float) -> str:
+    """Return the chance in percent; one that is rounded is never certain."""
+    return "<1%" if chance < 0.01 else ">99%" if chance > 0.99 else f"{chance:.0%}"
 
 
 def _evidence(floor: NoiseFloor, budget: Budget) -> dict[str, Any]:

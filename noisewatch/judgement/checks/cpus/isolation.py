@@ -11,14 +11,14 @@ from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_untimed
-from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, Taken, effect_of_thread
+from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, TakenShares, describe_look, effect_of_thread, part_of
 from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
 from noisewatch.judgement.programs import Members, many_threads, other_noisewatches, why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrating
+from noisewatch.judgement.while_calibrating import threads_while_calibrating
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.release import release_number
 from noisewatch.kernel.tasks.task import Task
@@ -185,9 +185,7 @@ def tasks_on_target(case: Case) -> Answer:
     culprits = tuple(each.culprit for each in over)
     if culprits:
         worst = culprits[0].share or 0.0
-        said = "; ".join(_describe(each.culprit) + (f" {WHEN}" if each.is_later else "") for each in over[:3]) + (
-            f"; {len(over) - 3} more" if len(over) > 3 else ""
-        )
+        said = "; ".join(map(_describe_seen, over[:3])) + (f"; {len(over) - 3} more" if len(over) > 3 else "")
         cpus = frozenset(each.cpu for each in culprits)
         members = many_sampled | many_later
         blamed = tuple(each for found in over for each in members.get(found.look, (found.look,)))
@@ -239,21 +237,14 @@ def _by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[Distu
             )
     seen: list[_Seen] = []
     for looks in looks_by_who.values():
-        taken = Taken(*(sum(each.share or 0.0 for each in look) for look in looks))
+        taken = TakenShares(*(sum(each.share or 0.0 for each in look) for look in looks))
         more = max(looks, key=lambda look: (sum(each.share or 0.0 for each in look), len(look)))
         first = max(more, key=lambda each: each.share or 0.0)
         share = effect_of_thread(case, first.cpu, first.tid, taken)
         part = share / max(taken) if max(taken) else 1.0
         kept = more if first.tid is None else [first]
-        seen += [_Seen(_part_of(each, part), each, more is looks[1]) for each in kept]
+        seen += [_Seen(part_of(each, part), each, more is looks[1]) for each in kept]
     return sorted(seen, key=lambda each: -(each.culprit.share or 0.0))
-
-
-def _part_of(each: Disturbance, part: float) -> Disturbance:
-    """Return the disturbance with that part of its time."""
-    if part == 1 or each.share is None:
-        return each
-    return replace(each, share=each.share * part, stolen_ns=round((each.stolen_ns or 0) * part))
 
 
 def _crowd(name: str) -> str:
@@ -288,6 +279,11 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -
     if share > case.bound(_TASK_PASSES):
         return replace(answer, said=f"{ran}; warns from {case.bound(_TASK_PASSES):.1%}")
     return replace(answer, status=Status.PASS, said=f"{ran}, and no task is allowed to")
+
+
+def _describe_seen(seen: _Seen) -> str:
+    share, observed = (each.share or 0.0 for each in (seen.culprit, seen.look))
+    return _describe(seen.culprit) + describe_look(share, observed, seen.is_later)
 
 
 def _describe(culprit: Disturbance) -> str:

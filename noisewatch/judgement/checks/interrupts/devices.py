@@ -9,8 +9,8 @@ from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpu
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.checks.interrupts.routing import kept_from_balancer
-from noisewatch.judgement.counted import why_uncounted, why_untold
-from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, Taken, effect
+from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_untold
+from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, effect, part_of
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
@@ -24,6 +24,7 @@ from noisewatch.kernel.interrupts.table import PATH, Interrupts
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, counts_of, disturbances_of, is_of_a_device
 from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.softirq_causes import DEVICE_WORK
 from noisewatch.units import describe_rate
 
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
@@ -238,7 +239,6 @@ _COST_FAILS = Limit(
     reason="half of the budget",
     of_budget=BLOCKS_AT,
 )
-_OF_DEVICES = frozenset({"HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET"})  # softirqs that drivers raise
 
 
 @check(
@@ -270,11 +270,15 @@ def device_interrupts_on_target(case: Case) -> Answer:
     later = _device_rates(case.under_load, sampled) if case.under_load is not None else {}
     rate_by_cpu = {cpu: max(rate, later.get(cpu, 0.0)) for cpu, rate in sampled.items()}
     cost_by_cpu = {cpu: _cost(case, cpu) for cpu in sampled}
-    culprits = _device_culprits(case, frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0))
     is_by_number = case.rules.profile in (LATENCY, STRICT)
+    culprits = _device_culprits(case, cost_by_cpu, 1.0 if is_by_number else case.bound(_COST_PASSES))
     values, fails = (rate_by_cpu, _RATE) if is_by_number else (cost_by_cpu, _COST_FAILS)
+    if not is_by_number and any(rate_by_cpu.values()):
+        uncounted = (why_softirqs_uncounted(case, each) for each in case.intervals)
+        reason = reason or next((why for why in uncounted if why), None)
     irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
-    blamed = _known(irqs, _too_many(culprits, rate_by_cpu, case.bound(_RATE)))
+    interrupts = (each for each in culprits if each.kind == Kind.IRQ)
+    blamed = _known(irqs, _too_many(interrupts, rate_by_cpu, case.bound(_RATE)))
     said = "; ".join(f"{each.name}: {describe_rate(each.rate_per_s)} on CPU {each.cpu}" for each in culprits[:3])
     is_later = max(later.values(), default=0.0) > max(sampled.values(), default=0.0)
     said += f" ({WHEN})" if is_later else ""
@@ -296,30 +300,35 @@ def device_interrupts_on_target(case: Case) -> Answer:
         culprits=lambda _: culprits,
         fix=steer(case, blamed),
     )
-    isolated = case.snapshot.isolation.isolated or frozenset()
-    many = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE)) & isolated
+    isolated = case.snapshot.isolation.isolated
+    many = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE))
+    many = many if isolated is None else many & isolated
     if answer.status != Status.PASS or not many:
         return answer
-    said += f"; {name_cpus(many)} is isolated" if len(many) == 1 else f"; {name_cpus(many)} are isolated"
+    said += (
+        f"; {name_cpus(many)} " + ("may be" if isolated is None else "is" if len(many) == 1 else "are") + " isolated"
+    )
     return replace(answer, status=Status.WARN, said=said, cpus=many, culprits=culprits, fix=steer(case, blamed))
 
 
 def _cost(case: Case, cpu: int) -> float:
     """Return the share of the CPU that devices take from a benchmark: as measured, else as counted."""
-    sampled, later = (_counted_cost(each, cpu) for each in (case.interval, case.under_load))
     attribution = case.calibrated.attribution if case.calibrated is not None else None
     traced = attribution.culprits_by_cpu.get(cpu, ()) if attribution is not None and attribution.reason is None else ()
     measured = sum(each.disturbance.share or 0.0 for each in traced if _is_of_device(each.disturbance))
-    return effect(case, Taken(sampled, max(later, measured)))
+    load = case.under_load
+    later = max(_counted_cost(load, cpu), measured) if load is not None else None
+    is_counted = load is not None and load.interrupts.is_known(cpu) and load.softirqs.is_known(cpu)
+    return effect(case, _counted_cost(case.sample, cpu), later if is_counted else None)
 
 
-def _counted_cost(interval: Interval | None, cpu: int) -> float:
-    found = disturbances_of(interval, cpu) if interval is not None else ()
-    return sum(each.share or 0.0 for each in found if _is_of_device(each))
+def _counted_cost(interval: Interval, cpu: int) -> float:
+    """Return the share that is counted there, of which the softirqs may be missing."""
+    return sum(each.share or 0.0 for each in disturbances_of(interval, cpu) if _is_of_device(each))
 
 
 def _is_of_device(each: Disturbance) -> bool:
-    return each.kind == Kind.IRQ or (each.kind == Kind.SOFTIRQ and each.name in _OF_DEVICES)
+    return each.kind == Kind.IRQ or (each.kind == Kind.SOFTIRQ and each.name in DEVICE_WORK)
 
 
 def _known(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> list[Irq]:
@@ -342,14 +351,20 @@ def _device_rates(interval: Interval, cpus: Iterable[int]) -> dict[int, float]:
     return {cpu: counts.get(cpu, 0) / interval.seconds for cpu in cpus}
 
 
-def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """Each as it was in the sample or during the calibration, whichever was more often."""
+def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], most: float) -> tuple[Disturbance, ...]:
+    """Return interrupts, and softirqs above the share `most`, each as in the interval in which it was more frequent.
+
+    All of a CPU together take the cost that counts there.
+    """
+    counted = {cpu: max(_counted_cost(each, cpu) for each in case.intervals) for cpu in cost_by_cpu}
+    part_by_cpu = {cpu: min(cost / counted[cpu], 1.0) if counted[cpu] else 1.0 for cpu, cost in cost_by_cpu.items()}
     found: dict[tuple[int, str], Disturbance] = {}
     for interval in case.intervals:
-        for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):
-            if each.kind != Kind.IRQ:
+        for each in (each for cpu in cost_by_cpu for each in disturbances_of(interval, cpu)):
+            if not _is_of_device(each) or (each.kind != Kind.IRQ and (each.share or 0.0) <= most):
                 continue
             known = found.get((each.cpu, each.name), each)
             if (known.rate_per_s or 0) <= (each.rate_per_s or 0):
                 found[each.cpu, each.name] = each
-    return tuple(sorted(found.values(), key=lambda each: -(each.rate_per_s or 0)))
+    parts = [part_of(each, part_by_cpu[each.cpu]) for each in found.values()]
+    return tuple(sorted(parts, key=lambda each: (each.kind != Kind.IRQ, -(each.rate_per_s or 0))))

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.case import NO_TARGET, Case
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
-from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
@@ -21,7 +21,7 @@ from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row
 from noisewatch.model.interval.interrupt_counts import RowCount
 from noisewatch.model.interval.interval import Interval
-from noisewatch.model.interval.softirq_causes import DEVICE_WORK, device_work, explained_ns, unexplained_work
+from noisewatch.model.interval.softirq_causes import device_work, explained_ns, unexplained_work
 from noisewatch.units import describe_rate
 
 _PER_CPU_WORK_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
@@ -85,7 +85,7 @@ def _softirqs(case: Case) -> Answer:
         said=lambda over: f"softirqs took {max(known[cpu] for cpu in over):.1%} of {name_cpus(over)}",
         calm=_quiet_said(case, rates),
         evidence=evidence,
-        why_unknown=_why_uncounted(case, interval) or untimed,
+        why_unknown=why_softirqs_uncounted(case, interval) or untimed,
         culprits=lambda over: _of_kind(interval, over, Kind.SOFTIRQ),
     )
     if by_time.status == Status.FAIL:
@@ -145,21 +145,6 @@ def _of_kind(
     found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.kind == kind]
     found = [each for each in found if names is None or each.name in names]
     return tuple(sorted(found, key=lambda each: -(each.rate_per_s or 0))[:_MOST_CULPRITS])
-
-
-def _why_uncounted(case: Case, interval: Interval) -> str | None:
-    """Why the softirqs of all target CPUs are not known; None where they are."""
-    before, after = interval.before.softirqs, interval.after.softirqs
-    if before is None or after is None:
-        return case.why_unknown(SOFTIRQS)
-    if interval.softirqs.rows is None:
-        return interval.softirqs.reason
-    if not {row.label for row in after.rows} & DEVICE_WORK:
-        return f"{SOFTIRQS}: has no rows of device softirqs"
-    if not case.target:
-        return NO_TARGET
-    missing = case.target - (set(before.cpus) & set(after.cpus))
-    return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing else None
 
 
 _CALLS_PASS = Limit(

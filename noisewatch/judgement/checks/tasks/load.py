@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_untimed
-from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, Taken, effect, effect_of_all
+from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, describe_look, effect, effect_of_all, part_of
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.programs import with_many_as_one
 from noisewatch.judgement.terms import Ground, Severity, Status
@@ -80,23 +82,30 @@ def target_cpu_busy(case: Case) -> Answer:
         calm=f"{worst:.1%} busy",
         evidence=evidence,
         why_unknown=reason,
-        culprits=lambda over: _busiest(case, interval, over),
+        culprits=lambda over: _busiest(case, interval, {cpu: known[cpu] for cpu in over}),
     )
 
 
 def _busy_said(cpu: int, share: float, later: float | None, sampled: float | None) -> str:
-    return f"CPU {cpu} is {share:.1%} busy" + (f" with others {WHEN}" if (later or 0.0) > (sampled or 0.0) else "")
+    is_later, observed = (later or 0.0) > (sampled or 0.0), max(later or 0.0, sampled or 0.0)
+    return (
+        f"CPU {cpu} is {share:.1%} busy{' with others' if is_later else ''}{describe_look(share, observed, is_later)}"
+    )
 
 
-def _busiest(case: Case, interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """What takes most of the CPUs' time, in the sample or, if that was more, during the calibration."""
+def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) -> tuple[Disturbance, ...]:
+    """Return what takes most of the CPUs' time, in the sample or, if that was more, during the calibration.
+
+    All of a CPU together take the share that counts there.
+    """
     found: list[Disturbance] = []
-    for cpu in sorted(cpus):
-        has_more_later = (share_while_calibrating(case, cpu) or 0.0) > (interval.busy_share(cpu) or 0.0)
+    for cpu, share in share_by_cpu.items():
+        sampled, shared = interval.busy_share(cpu) or 0.0, share_while_calibrating(case, cpu) or 0.0
+        has_more_later, part = shared > sampled, min(share / max(sampled, shared, share), 1.0)
         later = [each for each in threads_while_calibrating(case) if each.cpu == cpu] if has_more_later else []
         tasks = case.under_load.after.tasks if later and case.under_load is not None else interval.after.tasks
         all_there = with_many_as_one(later or disturbances_of(interval, cpu), tasks, case.bound(_BUSY_PASSES))
-        found += [each for each in all_there[:_MOST_CULPRITS] if each.share]
+        found += [part_of(each, part) for each in all_there[:_MOST_CULPRITS] if each.share]
     return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
 
@@ -229,7 +238,7 @@ def hypervisor_steal(case: Case) -> Answer:
     loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
     sampled = _steal_shares(case, interval)
     later = _steal_shares(case, case.under_load) if case.under_load is not None else {}
-    steals = {cpu: effect(case, Taken(share, later.get(cpu, 0.0))) for cpu, share in sampled.items()}
+    steals = {cpu: effect(case, share, later.get(cpu)) for cpu, share in sampled.items()}
     worst = max(steals.values(), default=0.0)
     evidence = {
         "steal_share_by_cpu": {str(cpu): share for cpu, share in sampled.items()},

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.terms import Area
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
@@ -22,8 +25,14 @@ CALIBRATION_CHECKS = [each.id for each in CATALOGUE if each.asks_calibration and
 NO_CPUFREQ = (*(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)), f"{CPUS}/cpufreq", f"{CPUS}/intel_pstate")
 
 
-def verdict_of(files: Files | None = None, budget: Budget | None = None, **written: Any) -> Verdict:
-    """Of the quiet machine, calibrated as the test says."""
+def verdict_of(
+    files: Files | None = None,
+    budget: Budget | None = None,
+    rules: Rules = DEFAULT,
+    checks: Iterable[Check] = CATALOGUE,
+    **written: Any,
+) -> Verdict:
+    """Return the verdict on the quiet machine, or that of the files, calibrated as the test says."""
     both = dict(quiet_files()) if files is None else files
     machine = WrittenMachine(both, _moved(both, quiet_files(3.0)), _moved(both, loaded_files()), answers=ANSWERS)
     reader = TaskReader(asks_all_affinities=True)
@@ -33,7 +42,8 @@ def verdict_of(files: Files | None = None, budget: Budget | None = None, **writt
     calibrated = calibrated_with(parse_calibration(written_calibration(**written)), budget or Budget())
     machine.advance()
     under_load = interval_between(after, read_snapshot(machine, SnapshotOptions(), None, after))
-    return judge(Case(after, interval_between(before, after), calibrated=calibrated, under_load=under_load))
+    sample = interval_between(before, after)
+    return judge(Case(after, sample, calibrated=calibrated, under_load=under_load, rules=rules), checks)
 
 
 def _moved(files: Files, later: Files) -> Files:

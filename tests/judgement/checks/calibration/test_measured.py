@@ -106,11 +106,11 @@ def test_without_the_compiled_core_unsteady_work_says_nothing_of_the_clock() -> 
     assert finding(verdict_of(core="python", work=every_third_slow), "effective-frequency-moves").status == "unknown"
 
 
-def test_a_measurement_that_failed_answers_nothing() -> None:
+def test_a_measured_clock_that_moves_answers_nothing_and_a_floor_within_the_budget_has_it_in_its_samples() -> None:
     verdict = verdict_of(guest(*NO_CPUFREQ), chain=lambda at_ns: CHAIN_NS + at_ns // (500 * _MS) * 500)
     assert finding(verdict, "effective-frequency-moves").status == "fail"
-    assert finding(verdict, "governor-not-performance").answered_by is None
-    assert verdict.verdict == "unknown"
+    assert finding(verdict, "governor-not-performance").answered_by == "noise-floor-above-budget"
+    assert verdict.verdict == "stable"
 
 
 def test_work_that_is_now_and_then_faster_is_unsteady_too() -> None:

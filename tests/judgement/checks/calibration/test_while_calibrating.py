@@ -102,7 +102,7 @@ def test_children_of_both_are_named_once_as_they_had_more(each_ns: int, culprits
 
 def test_what_a_switch_that_was_not_told_may_have_given_to_another_is_not_counted() -> None:
     assert found_after("tasks-on-target", {}, _trace(ns=19 * _MS)).status == "fail"
-    unseen = {"unseen_switches": 1, "unseen_ns": 10 * _MS}
+    unseen = {"unseen_switches": 1, "unseen_ns": 16 * _MS}
     assert found_after("tasks-on-target", {}, _trace(ns=19 * _MS, unseen=unseen)).status == "pass"
 
 
@@ -169,10 +169,10 @@ def test_the_fix_moves_a_thread_that_came_after_the_sample() -> None:
 def test_a_device_that_spoke_up_in_the_calibration_fails() -> None:
     lines = quiet_files(6.0)["/proc/interrupts"].splitlines(keepends=True)
     row = next(line for line in lines if line.startswith(" 25:")).split()
-    row[3] = "3000"
+    row[3] = "30000"
     table = "".join(" ".join(row) + "\n" if line.startswith(" 25:") else line for line in lines)
     found = found_after("device-interrupts-on-target", {"/proc/interrupts": table})
-    assert (found.status, found.answer.measured) == ("fail", 1_000.0)
+    assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.04)), found.answer.said
     assert found.answer.culprits[0].irq == 25
     assert "during the calibration" in found.answer.said
 

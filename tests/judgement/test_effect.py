@@ -1,0 +1,173 @@
+"""What others take from a benchmark: sample and calibration weighed, and threads that yield to the loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.effect import effect
+from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.verdict import Finding, judge
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.model.calibration.attribution import Meanwhile
+from tests.judgement.checks.calibration.meanwhile import SPINNER, intervals_until
+from tests.judgement.judging import finding
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import process, stat_file
+
+_MS, _S = 1_000_000, 1_000_000_000
+_BUDGETS = (0.01, 0.02, 0.05, 0.10, 0.20)
+_CHECKS = ("tasks-on-target", "target-cpu-busy")
+
+
+def _hog(ran_ms: int, waited_ms: int | None = 0, name: str = "hog") -> dict[str, str]:
+    """Return a process that may use CPU 2 only; one that has waited for an unknown time has no schedstat."""
+    files = process(901, name, 2, ran_ms * _MS, allowed="2")
+    files["/proc/901/schedstat"] = f"{ran_ms * _MS} {(waited_ms or 0) * _MS} 10\n"
+    return files if waited_ms is not None else {path: text for path, text in files.items() if "schedstat" not in path}
+
+
+def _case(
+    sampled_ms: int,
+    later_ms: int = 0,
+    waited_ms: int | None = 0,
+    lost: float = 0.0,
+    max_cv: float = 0.01,
+    changes: Mapping[str, object] | None = None,
+) -> Case:
+    """Return CPU 2 beside a hog that ran so long in a sample of 3 s, and then in a calibration of 3 s.
+
+    The hog waited so long beside the loop, which lost that share of its time to threads.
+    """
+    waited = [0, 0, waited_ms] if waited_ms is not None else [None] * 3
+    ran_ms = (0, sampled_ms, sampled_ms + later_ms)
+    before, at_begin, after = (_hog(ran, waits) for ran, waits in zip(ran_ms, waited, strict=True))
+    length = round(lost * 10 * _MS)
+    gaps = tuple((at, length, 2, length) for at in range(0, 5 * _S, 10 * _MS)) if length else ()
+    written = written_calibration(gaps=gaps, changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1, "gaps": []}})
+    samples = parse_calibration({**written, **(changes or {})})
+    at_begin |= {"/proc/stat": stat_file({2: sampled_ms // 10}, 300)}
+    after |= {"/proc/stat": stat_file({2: sampled_ms // 10 + 295, 3: 295}, 600)}
+    sample, loaded = intervals_until(after, at_begin, samples.lost_share_by_cpu, before)
+    meanwhile = Meanwhile(NOT_TRACED, sample.after, loaded)
+    calibrated = calibrated_with(samples, Budget(max_cv=max_cv), frozenset({2, 3}), meanwhile)
+    return Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
+
+
+def _found(case: Case, check_id: str = "tasks-on-target") -> Finding:
+    return finding(judge(case), check_id)
+
+
+@pytest.mark.parametrize(
+    ("sample_s", "load_s", "sampled", "later", "share"),
+    [
+        (3, 3, 0.02, 0.0, 0.01),
+        (3, 9, 0.02, 0.0, 0.005),
+        (9, 3, 0.02, 0.01, 0.0175),
+        (3, 3, 0.0, 0.02, 0.02),
+        (3, 27, 0.001, 0.02, 0.02),
+        (3, 3, 0.0, 0.0, 0.0),
+        (3, 3, 0.02, None, 0.02),
+    ],
+)
+def test_sample_and_calibration_are_weighed_by_their_lengths(
+    sample_s: int, load_s: int, sampled: float, later: float | None, share: float
+) -> None:
+    """The share is never below that of the calibration, and the sample counts in full where that is unknown."""
+    case = _case(0)
+    assert case.interval is not None
+    assert case.under_load is not None
+    lengths = (replace(case.interval, length_ns=sample_s * _S), replace(case.under_load, length_ns=load_s * _S))
+    case = replace(case, interval=lengths[0], under_load=lengths[1])
+    assert effect(case, sampled, later) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("known", ["interval", "under_load"])
+def test_one_look_alone_counts_in_full(known: str) -> None:
+    case = replace(_case(0), **{"under_load" if known == "interval" else "interval": None})
+    assert effect(case, 0.02, 0.01) == 0.02
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_what_the_calibration_did_not_meet_counts_half_beside_one_as_long(check_id: str) -> None:
+    assert _found(_case(300), check_id).answer.measured == pytest.approx(0.05)
+    assert _found(_case(300, 150, 20, lost=0.05), check_id).answer.measured == pytest.approx(0.075, abs=1e-3)
+    assert _found(_case(0, 300, 20, lost=0.1), check_id).answer.measured == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+@pytest.mark.parametrize("why", ["no gaps were measured", "real-time loops", "no tasks after it", "no calibration"])
+def test_where_the_loss_to_threads_is_unknown_the_sample_counts_in_full(check_id: str, why: str) -> None:
+    unmeasured = written_calibration(changes={cpu: {"spun_ns": 0, "gaps": [], "spins": []} for cpu in (2, 3)})
+    changes = {"no gaps were measured": {"cpus": unmeasured["cpus"]}, "real-time loops": {"is_realtime": True}}
+    case = _case(600, changes=changes.get(why))
+    load = case.under_load
+    assert load is not None
+    if why == "no tasks after it":
+        case = replace(case, under_load=replace(load, after=replace(load.after, tasks=None), runs=()))
+    if why == "no calibration":
+        case = replace(case, calibrated=None)
+    assert _found(case, check_id).answer.measured == pytest.approx(0.2)
+    assert _found(_case(600), check_id).answer.measured == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_a_hog_that_got_next_to_nothing_beside_the_loops_counts_with_what_it_got(check_id: str) -> None:
+    """As one of SCHED_IDLE, which had all of the CPU before."""
+    case = _case(2_990, 30, 2_970, lost=0.01)
+    assert _found(case, check_id).answer.measured == pytest.approx(0.01, abs=1e-3)
+    statuses = {max_cv: _found(_case(2_990, 30, 2_970, 0.01, max_cv), "tasks-on-target").status for max_cv in _BUDGETS}
+    assert [statuses[max_cv] for max_cv in _BUDGETS] == ["fail", "warn", "warn", "warn", "warn"]
+
+
+def test_the_time_that_such_a_hog_had_while_the_loops_paused_does_not_count() -> None:
+    """Between the kinds of work: the loops lost 1 % to it, and it ran for a tenth of the time."""
+    assert _found(_case(2_990, 300, 2_700, lost=0.01)).answer.measured == pytest.approx(0.01, abs=1e-3)
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_a_hog_whose_waits_are_unknown_counts_in_full(check_id: str) -> None:
+    found = _found(_case(2_990, 30, None, lost=0.01, max_cv=0.2), check_id)
+    assert found.status == "fail"
+    assert (found.answer.measured or 0) > 0.5
+
+
+@pytest.mark.parametrize("max_cv", _BUDGETS)
+def test_a_loop_of_equal_priority_is_refused_at_every_budget(max_cv: float) -> None:
+    """It had all of the CPU, then half of it, and waited for the other half."""
+    verdict = judge(_case(2_990, 1_500, 1_500, lost=0.5, max_cv=max_cv))
+    for check_id in _CHECKS:
+        found = finding(verdict, check_id)
+        assert found.status == "fail"
+        assert found.answer.measured == pytest.approx(0.75, abs=0.02)
+        assert found.answer.culprits[0].name == "hog"
+    assert verdict.verdict == "unstable"
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_one_of_two_loops_of_equal_priority_does_not_yield(check_id: str) -> None:
+    """With ours they were three: each has a third of the time, and waits for two."""
+    found = _found(_case(1_500, 1_000, 2_000, lost=1 / 3, max_cv=0.2), check_id)
+    assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.416, abs=0.02))
+
+
+@pytest.mark.parametrize(
+    ("max_cv", "status", "outcome"), [(0.01, "fail", "unstable"), (0.05, "fail", "unstable"), (0.2, "warn", "stable")]
+)
+def test_a_task_of_three_percent_is_refused_at_a_budget_of_five_and_passes_at_twenty(
+    max_cv: float, status: str, outcome: str
+) -> None:
+    verdict = judge(_case(90, 90, 2, lost=0.03, max_cv=max_cv))
+    assert (finding(verdict, "tasks-on-target").status, verdict.verdict) == (status, outcome)
+
+
+def test_the_sentence_has_what_counts_and_the_fix_moves_the_hog() -> None:
+    answer = _found(_case(600, 150, 50, lost=0.05)).answer
+    assert answer.said == "hog (pid 901): 12.5% of CPU 2 (20.0% in the sample)"
+    assert answer.culprits[0].share == pytest.approx(answer.measured)
+    assert answer.fix is not None
+    assert "taskset -pc" in answer.fix.now
