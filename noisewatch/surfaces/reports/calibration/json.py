@@ -11,6 +11,7 @@ from noisewatch import __version__
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
+from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.noise.comparison import compare, noise_share_of, part_of
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.kernel.calibration import CpuSamples
@@ -96,18 +97,22 @@ def describe_floors(floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
 
 def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
     """The noise floor by length, the same of each kind of work on the CPU that is worst for it and of interruptions
-    alone, and by how much the ends of all intervals were moved apart.
+    alone, the chance of staying within the budget, and by how much the ends of all intervals were moved apart.
     """
     if calibrated is None:
-        return dict.fromkeys(("noise_floor", "noise_floor_of", "noise_floor_by_work", "noise_floor_drift"))
+        return dict.fromkeys(_OF_NOISE)
     drift = calibrated.drift
     margins = {str(floor.sample_ns): drift.margin_at(floor.sample_ns) for floor in calibrated.floors}
     return {
         "noise_floor": describe_floors(calibrated.floors),
         "noise_floor_of": calibrated.floors_of,
+        "noise_floor_chance": chance_within_budget(calibrated).value,
         "noise_floor_by_work": {name: describe_floors(each.floors) for name, each in calibrated.floors_by_work.items()},
         "noise_floor_drift": {"changes_seen": drift.changes, "margin_by_sample_ns": margins},
     }
+
+
+_OF_NOISE = ("noise_floor", "noise_floor_of", "noise_floor_chance", "noise_floor_by_work", "noise_floor_drift")
 
 
 def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
         "target": sorted(case.target),
         "target_chosen_by": case.snapshot.target.chosen_by,
         "profile": verdict.profile,
+        "profile_reason": case.rules.profile_reason,
         "configured_by": case.rules.configured_by,
         "verdict": verdict.verdict,
         "exit_status": exit_status,

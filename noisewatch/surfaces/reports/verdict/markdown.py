@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.causes import Cause, causes_of, in_order
+from noisewatch.judgement.checks.calibration.noise import chance_line
 from noisewatch.judgement.finding_words import (
     by_gravity,
     commands_of,
@@ -31,7 +32,7 @@ from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
-from noisewatch.units import describe_ns, describe_share
+from noisewatch.units import describe_chance, describe_ns, describe_share
 
 _MOST_CULPRITS = 10
 
@@ -52,13 +53,15 @@ def _headline(verdict: Verdict) -> str:
 
 
 def _particulars(verdict: Verdict) -> str:
-    target = verdict.case.snapshot.target
+    calibrated = verdict.case.calibrated
+    target, reason = verdict.case.snapshot.target, verdict.case.rules.profile_reason
     rows = [
         ("target", f"{name_cpus(target.cpus)} ({target.chosen_by})"),
-        ("profile", verdict.profile),
+        ("profile", verdict.profile if reason is None else f"{verdict.profile} ({reason})"),
         ("machine", describe_host(verdict.case.snapshot)),
         ("measured", measured(verdict)),
         ("noise floor", _floor(verdict)),
+        ("chance", "not measured" if calibrated is None else chance_line(calibrated)),
         ("noisewatch", __version__),
     ]
     return table(("", ""), [(name, cell(value)) for name, value in rows])
@@ -76,7 +79,7 @@ def _floor(verdict: Verdict) -> str:
 
 def _cv(floor: NoiseFloor) -> str:
     spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
-    return f"{describe_share(floor.cv_expected, 1)} ({spread})"
+    return f"{describe_share(floor.cv_expected, 1)} ({spread}; chance {describe_chance(floor.chance)})"
 
 
 def _findings(verdict: Verdict) -> list[str]:
