@@ -41,7 +41,8 @@ class Budget:
     """What the user wants to measure: samples of `at_ns`, `samples` of them; and what noise may be in them.
 
     `work` is what the time of the benchmark depends on; None where the user did not say. `confidence` is the chance of
-    staying within the budget that is asked for; None where the profile decides.
+    staying within the budget that is asked for; None where the profile decides. `detect` is the change (share of the
+    mean) that the benchmark is to show; None where the user did not say.
     """
 
     at_ns: int = 100_000_000
@@ -50,6 +51,7 @@ class Budget:
     max_inflation: float | None = None
     work: Work | None = None
     confidence: float | None = None
+    detect: float | None = None
 
     @property
     def least_chance(self) -> float:

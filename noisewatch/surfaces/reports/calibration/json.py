@@ -13,6 +13,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.noise.comparison import compare, noise_share_of, part_of
+from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.model.calibration.attribution import Attribution
@@ -20,6 +21,7 @@ from noisewatch.model.calibration.figures import Calibration, CpuFigures, blocks
 from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
+from noisewatch.surfaces.reports.calibration.detection import describe_detection
 from noisewatch.surfaces.reports.calibration.settling import describe_settling
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_facts
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_gap, describe_source
@@ -126,9 +128,14 @@ def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
         "comparison": None if against is None else _comparison_against(result, against),
         "calibration": describe_calibration(result.calibrated),
         **describe_noise(result.calibrated),
+        "detect": describe_detection(_target_part(result), result.calibrated.budget.detect),
         "settling": describe_settling(result.settling),
         "under_load": None if result.under_load is None else _under_load(result, result.under_load),
     }
+
+
+def _target_part(result: CalibratedTarget) -> Calibrated:
+    return result.calibrated if result.against is None else on_cpus(result.calibrated, result.target)
 
 
 def _comparison_against(result: CalibratedTarget, against: CpuSet) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import floors_by_work_of
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
 from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
@@ -35,6 +36,7 @@ from noisewatch.text import printable
 from noisewatch.units import describe_chance, describe_ns, describe_share
 
 _MOST_CULPRITS = 10
+_WIDTH = 100  # columns of a block of code
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
@@ -44,7 +46,7 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
 
 def markdown_of_verdict(verdict: Verdict, most_bytes: int) -> str:
     """As many of the parts, the gravest first, as fit; nothing where not even the first does."""
-    parts = [_headline(verdict), _particulars(verdict), *_findings(verdict), *_rest(verdict)]
+    parts = [_headline(verdict), _particulars(verdict), *_detection(verdict), *_findings(verdict), *_rest(verdict)]
     return fitting(parts, most_bytes)
 
 
@@ -62,6 +64,7 @@ def _particulars(verdict: Verdict) -> str:
         ("measured", measured(verdict)),
         ("noise floor", _floor(verdict)),
         ("chance", "not measured" if calibrated is None else chance_line(calibrated)),
+        ("smallest change", "not measured" if calibrated is None else change_sentence(calibrated)),
         ("noisewatch", __version__),
     ]
     return table(("", ""), [(name, cell(value)) for name, value in rows])
@@ -75,6 +78,12 @@ def _floor(verdict: Verdict) -> str:
     floors = {calibrated.floors_of: calibrated.floor} if by_work is None else by_work.floor_by_work
     known = [f"{name} {_cv(floor)}" for name, floor in floors.items() if floor is not None]
     return f"CV of samples of {describe_ns(calibrated.budget.at_ns)}: {', '.join(known)}" if known else "not measured"
+
+
+def _detection(verdict: Verdict) -> list[str]:
+    """Return the table of `--detect` as a block of code; nothing where it was not requested."""
+    lines = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)
+    return [fenced("text", lines)] if lines else []
 
 
 def _cv(floor: NoiseFloor) -> str:
