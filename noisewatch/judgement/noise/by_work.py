@@ -73,9 +73,13 @@ class FloorsByWork:
 
     @property
     def least_likely(self) -> Work:
-        """The kind with the least chance of staying within the budget; first of all one whose chance is unknown."""
+        """The kind with the least chance of staying within the budget.
+
+        One whose chance is unknown comes first, unless that of another is low enough to fail.
+        """
         floors = self.floor_by_work
-        return min(floors, key=lambda work: (floors[work].chance or 0.0, -floors[work].cv_expected))
+        low = [work for work, floor in floors.items() if self.budget.is_unlikely(floor.chance)]
+        return min(low or floors, key=lambda work: (floors[work].chance or 0.0, -floors[work].cv_expected))
 
     @property
     def why_open(self) -> str | None:
@@ -128,18 +132,21 @@ class Chance(NamedTuple):
 def chance_within_budget(calibrated: Calibrated) -> Chance:
     """Return the chance of the requested kind of work, else the least of all kinds.
 
-    It is None where of one kind too little was measured, or nothing that a benchmark would meet.
+    It is None where of one kind too little was measured, or nothing that a benchmark would meet; a chance that is low
+    enough to fail stands all the same.
     """
-    is_doubtful = why_incomplete(calibrated) is not None or calibrated.doubt is not None
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:
-        least = by_work.least_likely
-        chance = None if is_doubtful or by_work.too_little_on else by_work.floor_by_work[least].chance
-        return Chance(chance, _ALL_KINDS if chance is None else f"{least} work")
-    floor, is_of_one = calibrated.floor, not calibrated.is_of_any_work
-    if floor is None or is_doubtful or calibrated.unpredicted or not is_of_one:
-        return Chance(None, calibrated.floors_of if is_of_one else _ALL_KINDS)
-    return Chance(floor.chance, calibrated.floors_of)
+        chance = Chance(by_work.floor_by_work[by_work.least_likely].chance, f"{by_work.least_likely} work")
+        is_partial = bool(by_work.too_little_on)
+    elif calibrated.floor is not None and not calibrated.is_of_any_work:
+        chance, is_partial = Chance(calibrated.floor.chance, calibrated.floors_of), bool(calibrated.unpredicted)
+    else:
+        return Chance(None, _ALL_KINDS if calibrated.is_of_any_work else calibrated.floors_of)
+    is_doubtful = is_partial or why_incomplete(calibrated) is not None or calibrated.doubt is not None
+    if chance.value is None or (is_doubtful and not calibrated.budget.is_unlikely(chance.value)):
+        return Chance(None, chance.of_what if by_work is None else _ALL_KINDS)
+    return chance
 
 
 _ALL_KINDS = "all kinds of work"

@@ -12,7 +12,7 @@ from noisewatch.judgement.checks.calibration.noise import chance_line
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.by_work import KINDS, chance_within_budget
 from noisewatch.kinds import Work
-from noisewatch.machine.spinning.calibration.buffer import MEMORY
+from noisewatch.machine.spinning.calibration.buffer import LATENCY, MEMORY
 from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of
 
 _MS = 1_000_000
@@ -46,6 +46,16 @@ def test_what_is_extrapolated_has_no_chance(work: Work | None) -> None:
     calibrated = _calibrated(Budget(1000 * _MS, work=work), seconds=5.0)
     assert chance_within_budget(calibrated).value is None
     assert "chance unknown (" in chance_line(calibrated)
+
+
+@pytest.mark.parametrize("work", [None, Work.MEMORY])
+def test_a_chance_that_fails_stands_whatever_else_is_unknown(work: Work | None) -> None:
+    others = {MEMORY: every_third_slow}
+    for changes in ({3: {"state": "moved"}}, {3: {LATENCY: []}}):
+        chance, of_what = chance_within_budget(_calibrated(Budget(work=work), others=others, changes=changes))
+        assert (chance or 0.0) <= 0.1
+        assert chance is not None
+        assert of_what == "memory work"
 
 
 @pytest.mark.parametrize("work", [None, Work.LATENCY])
