@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from noisewatch.units import (
+    describe_chance,
     describe_clocks,
     describe_mhz,
     describe_rate,
@@ -31,6 +32,23 @@ _COLUMNS = 7
 _LOSSES = st.floats(0, 1e12)
 _RATES = st.floats(0, 9e7)  # a thousand times what a CPU can take
 _SHARES = st.floats(0, 99)
+
+
+@pytest.mark.parametrize(
+    ("chance", "words"),
+    [
+        (None, "?"), (0.0, "0 %"), (1e-9, "< 1 %"), (0.01, "1 %"), (0.29, "29 %"), (0.8999, "89 %"), (0.9, "90 %"),
+        (0.99, "99 %"), (0.991, "> 99 %"), (1 - 1e-16, "> 99 %"), (1.0, "100 %"),
+    ],
+)  # fmt: skip
+def test_only_certainty_reads_as_such(chance: float | None, words: str) -> None:
+    assert describe_chance(chance) == words
+
+
+@given(st.floats(0, 1), st.integers(1, 99))
+def test_no_chance_reads_as_one_that_it_does_not_reach(chance: float, percent: int) -> None:
+    if chance < percent / 100 - 1e-9:
+        assert describe_chance(chance) != f"{percent} %"
 
 
 @pytest.mark.parametrize(

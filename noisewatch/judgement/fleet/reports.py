@@ -65,6 +65,7 @@ class Report:
     reason: Reason | None = None
     open_checks: tuple[str, ...] = ()  # that fail, or have no answer, and decide the verdict
     floor: Floor | None = None
+    chance: float | None = None  # 0 to 1: of staying within the budget; older reports have none
     facts: Mapping[str, str | None]
     figures: Mapping[Figure, float]  # the mean of the target CPUs
     slowest: Mapping[Figure, SlowestCpu] = field(default_factory=dict)

@@ -41,7 +41,8 @@ class Budget:
     """What the user wants to measure: samples of `at_ns`, `samples` of them; and what noise may be in them.
 
     `work` is what the time of the benchmark depends on; None where the user did not say. `confidence` is the chance of
-    staying within the budget that is asked for; None where the profile decides.
+    staying within the budget that is asked for; None where the profile decides. `detect` is the change (share of the
+    mean) that the benchmark is to show; None where the user did not say.
     """
 
     at_ns: int = 100_000_000
@@ -50,18 +51,23 @@ class Budget:
     max_inflation: float | None = None
     work: Work | None = None
     confidence: float | None = None
+    detect: float | None = None
 
     @property
     def least_chance(self) -> float:
         """The chance from which on a noise floor passes."""
         return CONFIDENCE if self.confidence is None else self.confidence
 
+    def is_unlikely(self, chance: float | None) -> bool:
+        """Return whether the chance of staying within the budget is low enough to fail."""
+        return chance is not None and chance <= 1 - self.least_chance
+
     def is_exceeded_by(self, floor: NoiseFloor) -> bool:
         """Return whether samples will hardly stay within the budget, or one of them will probably take longer."""
         is_inflated = self.max_inflation is not None and floor.max_expected > self.max_inflation
         if floor.chance is None:
             return floor.cv_low > self.max_cv
-        return floor.chance <= 1 - self.least_chance or is_inflated
+        return self.is_unlikely(floor.chance) or is_inflated
 
     def is_met_by(self, floor: NoiseFloor) -> bool:
         """Return whether samples will vary no more, and none of them take longer, as far as the calibration tells."""

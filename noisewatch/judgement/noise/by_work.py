@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
@@ -15,6 +15,7 @@ from noisewatch.judgement.noise.work_floors import floors_by_work
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass
+from noisewatch.units import describe_chance
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.drift import Drift
@@ -71,6 +72,16 @@ class FloorsByWork:
         return max(self.above or self.floor_by_work, key=lambda work: self.floor_by_work[work].cv_expected)
 
     @property
+    def least_likely(self) -> Work:
+        """The kind with the least chance of staying within the budget.
+
+        One whose chance is unknown comes first, unless that of another is low enough to fail.
+        """
+        floors = self.floor_by_work
+        low = [work for work, floor in floors.items() if self.budget.is_unlikely(floor.chance)]
+        return min(low or floors, key=lambda work: (floors[work].chance or 0.0, -floors[work].cv_expected))
+
+    @property
     def why_open(self) -> str | None:
         """Why nobody can say that all kinds stay within the budget; None where they do, or where one does not."""
         if self.status != Status.UNKNOWN:
@@ -86,7 +97,7 @@ class FloorsByWork:
             return f"extrapolated, the calibration was too short for samples of this length ({kinds}); calibrate longer"
         least = min(floor.chance or 0.0 for floor in floors)
         if least < self.budget.least_chance:
-            return f"passes from {self.budget.least_chance:.0%} ({kinds}: {least:.0%})"
+            return f"passes from {describe_chance(self.budget.least_chance)} ({kinds}: {describe_chance(least)})"
         return f"{self.budget.why_unbounded(floors)} ({kinds})"
 
 
@@ -109,6 +120,36 @@ def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
         too_little_on={work: missing for work in KINDS if (missing := cpus - by_cpu.get(work, {}).keys())},
         budget=budget,
     )
+
+
+class Chance(NamedTuple):
+    """The chance (0 to 1) that the benchmark's samples stay within the budget, or None; and of which work it is."""
+
+    value: float | None
+    of_what: str
+
+
+def chance_within_budget(calibrated: Calibrated) -> Chance:
+    """Return the chance of the requested kind of work, else the least of all kinds.
+
+    It is None where of one kind too little was measured, or nothing that a benchmark would meet; a chance that is low
+    enough to fail stands all the same.
+    """
+    by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
+    if by_work is not None:
+        chance = Chance(by_work.floor_by_work[by_work.least_likely].chance, f"{by_work.least_likely} work")
+        is_partial = bool(by_work.too_little_on)
+    elif calibrated.floor is not None and not calibrated.is_of_any_work:
+        chance, is_partial = Chance(calibrated.floor.chance, calibrated.floors_of), bool(calibrated.unpredicted)
+    else:
+        return Chance(None, _ALL_KINDS if calibrated.is_of_any_work else calibrated.floors_of)
+    is_doubtful = is_partial or why_incomplete(calibrated) is not None or calibrated.doubt is not None
+    if chance.value is None or (is_doubtful and not calibrated.budget.is_unlikely(chance.value)):
+        return Chance(None, chance.of_what if by_work is None else _ALL_KINDS)
+    return chance
+
+
+_ALL_KINDS = "all kinds of work"
 
 
 def judged_by_work(calibrated: Calibrated, by_work: FloorsByWork) -> tuple[Status, str | None]:

@@ -6,6 +6,7 @@ import math
 
 from noisewatch.model.distributions import detection_factor
 
+MOST_SAMPLES = 10_000  # nobody takes more
 TEST = "Welch's t-test, two-sided 5 %, power 0.8"
 
 
@@ -17,3 +18,15 @@ def smallest_change(cv: float, samples: int) -> float:
     if samples < 2:
         return math.inf
     return detection_factor(2 * samples - 2) * cv * math.sqrt(2 / samples)
+
+
+def samples_needed(cv: float, share: float) -> int | None:
+    """Return the least number of samples for which `smallest_change` is at most `share`; None above `MOST_SAMPLES`.
+
+    The factor falls with the number of samples: that of the most samples gives a number that is too low by a few.
+    """
+    fewest = 2 * (detection_factor(2 * MOST_SAMPLES - 2) * cv / share) ** 2
+    if fewest > MOST_SAMPLES:
+        return None
+    numbers = range(max(math.floor(fewest), 2), MOST_SAMPLES + 1)
+    return next((number for number in numbers if smallest_change(cv, number) <= share), None)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
-from noisewatch.judgement.noise.floor import FEWEST_DRAWS, MOST_DRAWS, floors_by_length, replays_by_cpu, worst_of
+from noisewatch.judgement.noise.floor import (
+    FEWEST_DRAWS,
+    MOST_DRAWS,
+    floors_by_length,
+    replays_by_cpu,
+    worst_floors,
+    worst_of,
+)
 from noisewatch.kinds import Work
 from noisewatch.model.calibration.stretches import INTERRUPTIONS, SERIES_OF
 from noisewatch.model.calibration.timeline import Replay, Timelines
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
     from noisewatch.kernel.calibration import CalibrationSamples
 
 
@@ -49,6 +58,21 @@ class WorkFloors:
         cpu = max(by_cpu, key=lambda cpu: by_cpu[cpu].cv_high)
         floors = floors_by_length(self._timelines[cpu], cpu, made.budget, made.drift, made.draws)
         return tuple(worst if each.sample_ns == made.budget.at_ns else each for each in floors)
+
+    @cached_property
+    def worst_by_length(self) -> tuple[NoiseFloor, ...]:
+        """For each length the worst of every figure of all CPUs; without CPUs on which too little was measured."""
+        made = self._made
+        by_cpu = {
+            cpu: floors_by_length(timelines, cpu, made.budget, made.drift, made.draws)
+            for cpu, timelines in self._timelines.items()
+        }
+        return tuple(worst_floors(by_cpu))
+
+    def part_of(self, cpus: CpuSet) -> WorkFloors:
+        """Return the floors of these CPUs alone."""
+        replays = {cpu: replay for cpu, replay in self._made.replays.items() if cpu in cpus}
+        return WorkFloors(replace(self._made, replays=replays), self._series)
 
     @cached_property
     def _timelines(self) -> Mapping[int, Timelines]:

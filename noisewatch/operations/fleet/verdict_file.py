@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import itemgetter
+from typing import Annotated
 
 import msgspec
 
@@ -113,6 +114,7 @@ class _Verdict(msgspec.Struct):
     findings: list[_Finding] = []
     calibration: _Calibration | None = None
     noise_floor: list[_FloorAt] | None = None
+    noise_floor_chance: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
 
 class _Version(msgspec.Struct):
@@ -180,6 +182,7 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
         reason=_reason(verdict, findings),
         open_checks=tuple(clean(id) for cause in verdict.causes if cause.gravity in _DECIDING for id in cause.findings),
         floor=None if floor is None else Floor(floor.cv_low, floor.cv_expected, floor.cv_high),
+        chance=verdict.noise_floor_chance,
         facts=_facts(verdict),
         figures=_figures(verdict.calibration, floor),
         slowest=_slowest(verdict.calibration),

@@ -33,7 +33,13 @@ def budget_of(arguments: Namespace) -> Budget:
 
     work = arguments.work or WORK_OF_PROFILE.get(getattr(arguments, "profile", None) or "")
     return Budget(
-        arguments.at, arguments.samples, arguments.max_cv, arguments.max_inflation, work, arguments.confidence
+        arguments.at,
+        arguments.samples,
+        arguments.max_cv,
+        arguments.max_inflation,
+        work,
+        arguments.confidence,
+        arguments.detect,
     )
 
 

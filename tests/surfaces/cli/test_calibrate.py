@@ -64,6 +64,25 @@ def test_json_has_the_promised_keys(run: Run, recording: Path) -> None:
     assert [floor["extrapolated"] for floor in answer["noise_floor"]] == [False, False, False, True]
 
 
+def test_it_begins_with_the_change_that_shows_here(run: Run, recording: Path) -> None:
+    for wanted in ("text", "markdown"):
+        ran = run("calibrate", "--format", wanted, "--replay", recording)
+        assert " Here a change of " in ran.words.partition("how long each gap lasted")[0]
+        assert "samples of each version" not in ran.out
+
+
+@pytest.mark.parametrize("options", [[], ["--cpus", "2", "--against", "3"]], ids=["alone", "against"])
+def test_how_many_samples_show_a_change_is_told_on_request(run: Run, recording: Path, options: list[str]) -> None:
+    for wanted in ("text", "markdown"):
+        ran = run("calibrate", "--format", wanted, "--detect", "2%", *options, "--replay", recording)
+        assert "samples of each version that show a change of 2 %" in ran.words
+    answer = run("calibrate", "--format", "json", "--detect", "2%", *options, "--replay", recording).json
+    detect = answer["detect"]
+    assert (detect["share"], detect["reason"], len(detect["rows"])) == (0.02, None, 20)
+    assert detect["rows"][0] == {"work": "latency", "sample_ns": 10**6, "samples": 2, "reason": None}
+    assert run("calibrate", "--format", "json", *options, "--replay", recording).json["detect"] is None
+
+
 def test_without_a_trace_each_gap_has_a_class_and_those_who_were_seen_are_suspects(run: Run, tmp_path: Path) -> None:
     before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(901, "hog", 2, 40_000_000, allowed="0-3")
@@ -255,6 +274,9 @@ def test_a_copied_tree_cannot_be_calibrated(run: Run, tmp_path: Path) -> None:
         (["--confidence", "90"], "found '90'"),
         (["--confidence", "nan"], "--confidence"),
         (["--confidence", "x"], "--confidence"),
+        (["--detect", "0"], "--detect: wanted a share such as 5% or 0.05, found '0'"),
+        (["--detect", "2"], "--detect: wanted a share"),
+        (["--detect", "x%"], "--detect: wanted a share"),
         (["--max-inflation", "0.5"], "at least 1"),
         (["--workload", "'"], "No closing quotation"),
         (["--workload", ""], "found none"),

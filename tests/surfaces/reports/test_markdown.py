@@ -27,6 +27,27 @@ def test_target_machine_and_noise_floor_are_told() -> None:
     assert told["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
     assert told["measured"] == "3.0 s sample · 5.0 s calibration (native core)"
     assert told["noise floor"].startswith("CV of samples of 100 ms: latency 0.0% (")
+    assert "; chance > 99 %)" in told["noise floor"]
+    assert told["chance"].startswith("25 samples of 100 ms stay within 1 %: chance > 99 % (")
+    assert told["profile"] == "micro"
+    assert told["smallest change"].endswith(" shows here with 25 samples of 100 ms.")
+
+
+def test_how_many_samples_show_a_change_is_a_block() -> None:
+    case = quiet_verdict().case
+    assert case.calibrated is not None
+    budget = replace(case.calibrated.budget, detect=0.02)
+    asked = replace(case, calibrated=replace(case.calibrated, budget=budget))
+    heading = "samples of each version that show a change of 2 %"
+    assert f"```text\n{heading}" in rendered("markdown", replace(quiet_verdict(), case=asked))
+    assert heading not in rendered("markdown", quiet_verdict())
+
+
+def test_the_profile_says_which_machine_decided_it() -> None:
+    case = quiet_verdict().case
+    rules = replace(case.rules, profile="shared", profile_reason="a virtual machine")
+    report = rendered("markdown", replace(quiet_verdict(), case=replace(case, rules=rules)))
+    assert dict(row for row in tables(report)[0])["profile"] == "shared (a virtual machine)"
 
 
 def test_the_name_of_the_machine_is_not_for_strangers() -> None:

@@ -56,6 +56,15 @@ def test_the_long_output_tells_the_gravest_first() -> None:
     assert told == ["FAIL", "FAIL", "UNKNOWN", "warn", "unknown", "fail"]
 
 
+def test_the_chance_is_performance_data_and_a_line() -> None:
+    report = rendered("nagios", quiet_verdict())
+    value, thresholds = perfdata(report)["noise_floor_chance"]
+    assert (float(value.rstrip("%")) > 99, value[-1], thresholds) == (True, "%", ";;;0;100")
+    assert "25 samples of 100 ms stay within 1 %: chance > 99 % (" in report
+    case = replace(quiet_verdict().case, calibrated=None)
+    assert "chance" not in rendered("nagios", replace(quiet_verdict(), case=case)).partition("\n")[0]
+
+
 def test_counts_and_measured_values_are_performance_data() -> None:
     data = perfdata(rendered("nagios", failed_verdict()))
     assert (data["fail"], data["blocking_fail"]) == (("3", ";;;0"), ("2", ";;0;0"))

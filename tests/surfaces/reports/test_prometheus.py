@@ -142,6 +142,20 @@ def test_the_calibration_is_that_of_the_json(run: Run) -> None:
     for bound in ("low", "expected", "high"):
         told_cv = _one(samples, "noisewatch_noise_floor_cv_ratio", sample_seconds="0.1", bound=bound)
         assert told_cv == pytest.approx(floor[f"cv_{bound}"])
+    length = {"sample_seconds": "0.1"}
+    assert _one(samples, "noisewatch_noise_floor_length_chance_ratio", **length) == pytest.approx(floor["chance"])
+    cache = next(each for each in told["noise_floor_by_work"]["cache"] if each["sample_ns"] == 100_000_000)
+    shown = _one(samples, "noisewatch_noise_floor_by_work_chance_ratio", work="cache", **length)
+    assert shown == pytest.approx(cache["chance"])
+
+
+def test_the_chance_is_that_of_the_budget_where_it_is_known(run: Run) -> None:
+    """The recording is of an older noisewatch, which measured neither latency nor memory."""
+    options = ("preflight", "--format", "prometheus", "--replay", _CALIBRATED)
+    assert "noisewatch_noise_floor_chance_ratio" not in run(*options).out
+    chance = run(*options, "--work", "cache", "--format", "json").json["noise_floor_chance"]
+    samples = _samples(run(*options, "--work", "cache").out)
+    assert _one(samples, "noisewatch_noise_floor_chance_ratio") == pytest.approx(chance)
 
 
 def test_without_a_calibration_there_are_no_gauges_of_it(run: Run) -> None:

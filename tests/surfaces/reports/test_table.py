@@ -20,7 +20,13 @@ def test_words_stand_left_and_numbers_right() -> None:
 
 @pytest.mark.parametrize(
     "figures",
-    [("3.2 ms", "12 µs", "1 s"), ("0.71%", "~12.5%", "<0.1%"), ("0.4/s", "41 200/s", "?"), ("1", "", "10.2")],
+    [
+        ("3.2 ms", "12 µs", "1 s"),
+        ("0.71%", "~12.5%", "<0.1%"),
+        ("83 %", "> 99 %", "< 1 %"),
+        ("0.4/s", "41 200/s", "?"),
+        ("1", "", "10.2"),
+    ],
 )
 def test_figures_with_their_units_stand_right(figures: tuple[str, ...]) -> None:
     lines = align([("A HEADING", "x"), *((figure, "x") for figure in figures)]).split("\n")

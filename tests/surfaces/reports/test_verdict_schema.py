@@ -52,6 +52,16 @@ def _definition(schema: dict[str, Any], name: str) -> dict[str, Any]:
     return {"$schema": schema["$schema"], "$ref": f"#/$defs/{name}", "$defs": schema["$defs"]}
 
 
+@pytest.mark.parametrize("options", [("--detect", "2%"), ("--detect", "2%", "--no-calibration")])
+def test_what_shows_a_change_is_in_the_schema(
+    run: Run, schema: dict[str, Any], tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    recording = record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0))
+    document = run("preflight", "--format", "json", *options, "--replay", recording).json
+    assert _complaints(schema, document) == []
+    assert (document["detect"]["reason"] is None) == bool(document["detect"]["rows"]) == (len(options) == 2)
+
+
 def _disturbed(tmp_path: Path) -> Path:
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "hog", 2, 1_500_000_000, allowed="0-3")

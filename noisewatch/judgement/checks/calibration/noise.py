@@ -15,7 +15,7 @@ from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kinds import Kind
-from noisewatch.units import describe_ns, describe_value
+from noisewatch.units import describe_chance, describe_ns, spaced_share
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.by_work import FloorsByWork
@@ -96,14 +96,20 @@ def noise_floor_above_budget(case: Case) -> Answer:
 
 def chance_said(floor: NoiseFloor, budget: Budget, of_what: str) -> str:
     """Return `25 samples of 100 ms stay within 1 %: chance 41 % (latency work)`."""
-    chance = "unknown" if floor.chance is None else _chance_words(floor.chance)
-    length, most = describe_ns(floor.sample_ns), describe_value(budget.max_cv, "share")
-    return f"{floor.samples} samples of {length} stay within {most}: chance {chance} ({of_what})"
+    return _chance_words(budget, floor.chance, of_what)
 
 
-def _chance_words(chance: float) -> str:
-    """Return the chance in percent; one that is rounded is never certain."""
-    return "<1%" if chance < 0.01 else ">99%" if chance > 0.99 else f"{chance:.0%}"
+def chance_line(calibrated: Calibrated) -> str:
+    """Return the same of the requested kind of work, else of the kind with the least chance."""
+    from noisewatch.judgement.noise.by_work import chance_within_budget
+
+    return _chance_words(calibrated.budget, *chance_within_budget(calibrated))
+
+
+def _chance_words(budget: Budget, chance: float | None, of_what: str) -> str:
+    length, most = describe_ns(budget.at_ns), spaced_share(budget.max_cv)
+    known = "unknown" if chance is None else describe_chance(chance)
+    return f"{budget.samples} samples of {length} stay within {most}: chance {known} ({of_what})"
 
 
 def _evidence(floor: NoiseFloor, budget: Budget) -> dict[str, Any]:
@@ -129,7 +135,7 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     worst = floors[by_work.worst]
     cvs = ", ".join(f"{work} {floor.cv_expected:.1%}" for work, floor in floors.items())
     alone = "" if by_work.alone is None else f" {by_work.alone.cv_expected:.1%} from interruptions alone;"
-    least = min(floors, key=lambda work: (floors[work].chance or 0.0, -floors[work].cv_expected))
+    least = by_work.least_likely
     said = f"{chance_said(floors[least], budget, f'{least} work')}: CV{alone} by kind of work: {cvs}"
     if budget.max_inflation is not None:
         longest = max(floor.max_inflation for floor in floors.values())
@@ -180,7 +186,7 @@ def why_undecided(calibrated: Calibrated, said: str) -> str | None:
     if floor.extrapolated:
         return f"{said}: extrapolated, the calibration was too short for samples of this length; calibrate longer"
     if floor.chance is not None and floor.chance < budget.least_chance:
-        return f"{said}: passes from {budget.least_chance:.0%}"
+        return f"{said}: passes from {describe_chance(budget.least_chance)}"
     if not budget.is_met_by(floor):
         return f"{said}: {budget.why_unbounded([floor])}"
     return None

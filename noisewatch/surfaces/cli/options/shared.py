@@ -116,6 +116,12 @@ def add_budget(parser: ArgumentParser) -> None:
         f"profile shared {CONFIDENCE_IN[SHARED] * 100:.0f}%%); unstable where exceeding it is as likely, else unknown",
     )
     group.add_argument(
+        "--detect",
+        metavar="SHARE",
+        type=share,
+        help="also print how many samples show a change of SHARE here, such as 2%%, by kind of work and length",
+    )
+    group.add_argument(
         "--max-inflation",
         metavar="FACTOR",
         type=inflation,

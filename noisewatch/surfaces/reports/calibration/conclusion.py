@@ -15,7 +15,7 @@ from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShown
-from noisewatch.units import describe_ns, share_text
+from noisewatch.units import describe_chance, describe_ns, share_text
 
 _LONGER = "calibrate longer (--duration)"
 _NO_LONGER = 1.005  # times as long
@@ -190,8 +190,9 @@ def _undecided(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str
         return calibrated.doubt
     if calibrated.unpredicted:
         return f"of {name_cpus(calibrated.unpredicted)} too little was measured: {_LONGER}"
-    if floor.cv_high > budget.max_cv:
-        return f"the budget of {share_text(budget.max_cv)} lies within"
+    if floor.chance is not None and floor.chance < budget.least_chance:
+        least, limit = describe_chance(budget.least_chance), share_text(budget.max_cv)
+        return f"within the budget of {limit} with a chance of {describe_chance(floor.chance)} (passes from {least})"
     if floor.bounded:
         return f"the worst one may be longer than {budget.max_inflation:.2f} times"
     return f"the calibration is too short to bound the worst one: {_LONGER}"
@@ -218,7 +219,7 @@ def _most_of_the_gaps(gaps: GapsShown) -> str:
 def _longer_samples(calibrated: Calibrated) -> str:
     """The shortest samples that meet the budget, where they are longer than those that are wanted and do not."""
     budget = calibrated.budget
-    meeting = [each for each in calibrated.floors if not each.extrapolated and each.cv_high <= budget.max_cv]
+    meeting = [each for each in calibrated.floors if budget.is_met_by(each)]
     if calibrated.floor in meeting or not meeting or meeting[0].sample_ns <= budget.at_ns:
         return ""
     return f"Samples of {describe_ns(meeting[0].sample_ns)} meet the budget."

@@ -11,7 +11,9 @@ from noisewatch import __version__
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
+from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.noise.comparison import compare, noise_share_of, part_of
+from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.model.calibration.attribution import Attribution
@@ -19,6 +21,7 @@ from noisewatch.model.calibration.figures import Calibration, CpuFigures, blocks
 from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
+from noisewatch.surfaces.reports.calibration.detection import describe_detection
 from noisewatch.surfaces.reports.calibration.settling import describe_settling
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_facts
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_gap, describe_source
@@ -96,18 +99,22 @@ def describe_floors(floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
 
 def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
     """The noise floor by length, the same of each kind of work on the CPU that is worst for it and of interruptions
-    alone, and by how much the ends of all intervals were moved apart.
+    alone, the chance of staying within the budget, and by how much the ends of all intervals were moved apart.
     """
     if calibrated is None:
-        return dict.fromkeys(("noise_floor", "noise_floor_of", "noise_floor_by_work", "noise_floor_drift"))
+        return dict.fromkeys(_OF_NOISE)
     drift = calibrated.drift
     margins = {str(floor.sample_ns): drift.margin_at(floor.sample_ns) for floor in calibrated.floors}
     return {
         "noise_floor": describe_floors(calibrated.floors),
         "noise_floor_of": calibrated.floors_of,
+        "noise_floor_chance": chance_within_budget(calibrated).value,
         "noise_floor_by_work": {name: describe_floors(each.floors) for name, each in calibrated.floors_by_work.items()},
         "noise_floor_drift": {"changes_seen": drift.changes, "margin_by_sample_ns": margins},
     }
+
+
+_OF_NOISE = ("noise_floor", "noise_floor_of", "noise_floor_chance", "noise_floor_by_work", "noise_floor_drift")
 
 
 def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
@@ -121,9 +128,14 @@ def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
         "comparison": None if against is None else _comparison_against(result, against),
         "calibration": describe_calibration(result.calibrated),
         **describe_noise(result.calibrated),
+        "detect": describe_detection(_target_part(result), result.calibrated.budget.detect),
         "settling": describe_settling(result.settling),
         "under_load": None if result.under_load is None else _under_load(result, result.under_load),
     }
+
+
+def _target_part(result: CalibratedTarget) -> Calibrated:
+    return result.calibrated if result.against is None else on_cpus(result.calibrated, result.target)
 
 
 def _comparison_against(result: CalibratedTarget, against: CpuSet) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, in_ascii, runs
-from noisewatch.units import describe_ns, share_text
+from noisewatch.units import describe_chance, describe_ns, share_text
 
 _LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01 % to 100 %
 _LEAST_WHISKERS = 16  # columns
 _AFTER = f"{'worst sample':>12}  {'MDE':>6}"
-_WITH_ALL, _WITH_INTERVAL = 90, 70  # columns: where a column of the table finds room
+_WITH_ALL = 100  # columns from which the interval, the worst sample and whiskers fit next to each other
 
 
 def ladder_rows(
@@ -49,9 +49,10 @@ def _columns(floors: Sequence[NoiseFloor], width: int, names: Sequence[str]) -> 
         ["kind of work" if names else "samples of", *marked],
         ["CV", *(share_text(floor.cv_expected) for floor in floors)],
     ]
-    if width >= _WITH_INTERVAL:
+    if width >= _WITH_ALL:
         said = [f"{share_text(floor.cv_low)} to {share_text(floor.cv_high)}" for floor in floors]
         columns.append(["90 % interval", *said])
+    columns.append(["chance", *(describe_chance(floor.chance) for floor in floors)])
     if width < _WITH_ALL:
         columns.append(["MDE", *(share_text(floor.smallest_change_share) for floor in floors)])
     return columns
@@ -104,7 +105,7 @@ def _style(floor: NoiseFloor, budget: Budget) -> Style:
     """Within the budget, above it, or nobody can say."""
     if floor.extrapolated:
         return "unknown"
-    return "calm" if floor.cv_high <= budget.max_cv else "grave" if floor.cv_low > budget.max_cv else "notable"
+    return "calm" if budget.is_met_by(floor) else "grave" if budget.is_exceeded_by(floor) else "notable"
 
 
 def _fitting(row: Row, width: int, glyphs: Glyphs) -> Row:

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
-from noisewatch.judgement.noise.comparison import Comparison, Difference, loud_cpus, part_of
+from noisewatch.judgement.noise.comparison import Comparison, Difference, loud_cpus
+from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
+from noisewatch.surfaces.reports.calibration.detection import detect_lines, opening_sentence
 from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
@@ -18,7 +20,7 @@ from noisewatch.surfaces.reports.parts.charts import work_chart
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import fenced
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.units import describe_share
 
 _LONGER_GAP = 4  # times as long: what the longest of equal runs differs by
@@ -28,17 +30,25 @@ WIDTH = 120  # columns of what is not shown in a terminal
 
 
 def report_rows(calibrated: Calibrated, target: CpuSet, width: int, glyphs: Glyphs) -> list[Row]:
-    """The picture below its headline."""
+    """Return the picture below its headline and the change that shows here."""
     picture = CalibrationPicture.of(calibrated)
     head = textwrap.shorten(headline(calibrated.calibration, target), max(width, 10), placeholder=" …")
-    return [[(head, "title")], *picture_rows(picture, width, HEIGHT, glyphs)]
+    return [[(head, "title")], *opening_rows(calibrated, width, glyphs), *picture_rows(picture, width, HEIGHT, glyphs)]
+
+
+def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row]:
+    """Return the sentence that says which change shows here, in rows no wider than `width`."""
+    lines = textwrap.wrap(opening_sentence(calibrated), max(width, 10))
+    return [[(line if glyphs.has_braille else in_ascii(line), "strong")] for line in lines]
 
 
 def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
     """What the picture has no room for: each CPU, how it was measured, the culprits, and what has to be known."""
     calibration = calibrated.calibration
     lines = folded([*cpu_lines(calibration, width), "", *how_measured(calibration), *note_lines(calibrated)], width)
-    return [*lines, *_work_lines(calibrated, width), *cause_lines(calibrated, width)]
+    detection = detect_lines(calibrated, calibrated.budget.detect, width)
+    more = [*lines, *_work_lines(calibrated, width), *cause_lines(calibrated, width)]
+    return [*detection, "", *more] if detection else more
 
 
 def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
@@ -82,7 +92,7 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
     """The target CPUs held against the others, or against themselves under load; None where there is nothing else."""
     target = name_cpus(result.target)
     if result.against is not None:
-        first, second = (part_of(result.calibrated, cpus) for cpus in (result.target, result.against))
+        first, second = (on_cpus(result.calibrated, cpus) for cpus in (result.target, result.against))
         return Contrast.of(Side.of(target, first), Side.of(name_cpus(result.against), second))
     if result.under_load is None:
         return None
@@ -147,7 +157,9 @@ def contrast_report_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list
 
 def contrast_detail_lines(contrast: Contrast, width: int) -> list[str]:
     """Each CPU of both sides, and how they were measured."""
-    lines: list[str] = []
+    first = contrast.first.calibrated
+    detection = detect_lines(first, first.budget.detect, width)
+    lines = [contrast.first.name, *detection, ""] if detection else []
     for side in (contrast.first, contrast.second):
         lines += [side.name, *cpu_lines(side.calibrated.calibration, width), ""]
     return folded([*lines, *how_measured(contrast.first.calibrated.calibration)], width)

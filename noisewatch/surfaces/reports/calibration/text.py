@@ -15,10 +15,10 @@ from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
 from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.units import describe_ghz, describe_ns, describe_share, in_one_unit
+from noisewatch.units import describe_chance, describe_ghz, describe_ns, describe_share, in_one_unit
 
 _EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
-_ABBREVIATIONS = "CV: relative standard deviation; MDE: minimum detectable effect"
+_ABBREVIATIONS = "CV: relative standard deviation; chance: of a CV within the budget; MDE: minimum detectable effect"
 _MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
 _SPARE = ("p99.9 ", "modes", "±", "p50 ", "drift", "p99 ", "GHz")  # columns, the first first
 REALTIME_REMARK = (
@@ -224,7 +224,12 @@ def _change_text(floor: NoiseFloor) -> str:
     return describe_share(floor.smallest_change_share, 1) if math.isfinite(floor.smallest_change_share) else "none"
 
 
+def _chance_text(floor: NoiseFloor) -> str:
+    return describe_chance(floor.chance)
+
+
 _OF_WANTED = (
+    ("chance", _chance_text),
     ("MDE", _change_text),
     ("90 % interval", _interval_text),
     ("worst sample", _longest_text),
@@ -234,12 +239,13 @@ _OF_WANTED = (
 def _lines_by_length(calibrated: Calibrated) -> list[str]:
     """A row for each length of samples."""
     floors = calibrated.floors
-    header = ["samples of", "CV", "90 % interval", "worst sample", "MDE", "CPU"]
+    header = ["samples of", "CV", "90 % interval", "chance", "worst sample", "MDE", "CPU"]
     rows = [
         [
             describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else ""),
             describe_share(floor.cv_expected, 1),
             _interval_text(floor),
+            _chance_text(floor),
             _longest_text(floor),
             _change_text(floor),
             str(floor.cpu),

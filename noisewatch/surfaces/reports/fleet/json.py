@@ -56,6 +56,7 @@ def _report(report: Report | None) -> dict[str, Any]:
         "noise_floor": None
         if floor is None
         else {"cv_low": floor.low, "cv_expected": floor.expected, "cv_high": floor.high},
+        "noise_floor_chance": None if report is None else report.chance,
         "facts": {} if report is None else dict(report.facts),
     }
 

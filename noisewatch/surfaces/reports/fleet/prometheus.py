@@ -39,6 +39,7 @@ class _Gauges(Collector):
         yield self._standings()
         yield self._times()
         yield self._floors()
+        yield self._chances()
         yield self._outliers()
 
     def _counts(self) -> Metric:
@@ -76,6 +77,14 @@ class _Gauges(Collector):
         for host in self.fleet.hosts:
             if host.report is not None and host.report.floor is not None:
                 gauge.add_metric([printable(host.name)], host.report.floor.expected)
+        return gauge
+
+    def _chances(self) -> Metric:
+        told = "Chance that the samples of a benchmark stay within the budget that the host's verdict was asked for."
+        gauge = GaugeMetricFamily("noisewatch_fleet_noise_floor_chance_ratio", told, labels=["host"])
+        for host in self.fleet.hosts:
+            if host.report is not None and host.report.chance is not None:
+                gauge.add_metric([printable(host.name)], host.report.chance)
         return gauge
 
     def _outliers(self) -> Metric:

@@ -11,10 +11,11 @@ from noisewatch.judgement.terms import Outcome
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.records import dataclass
 from noisewatch.text import clean
-from noisewatch.units import describe_minute, describe_ns, share_text
+from noisewatch.units import describe_chance, describe_minute, describe_ns, share_text
 
 MOST_ROWS = 40
-HEADING = ("host", "verdict", "noise floor", "changed", "reported", "worst reason")
+HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
+CHANCE = "chance to stay within the budget"
 FLOOR = f"noise floor at {describe_ns(FLOOR_NS)}"
 RULE = (
     f"out of line with machines of the same CPU model, kernel and hypervisor (more than {MOST_DEVIATIONS} standard "
@@ -95,6 +96,7 @@ def row_of(host: FleetHost) -> list[str]:
         clean(host.name),
         host.outcome.upper() if host.outcome is not Outcome.STABLE else host.outcome,
         "?" if floor is None else share_text(floor.expected),
+        describe_chance(report.chance if report is not None else None),
         changed_in_a_word(host),
         _reported(report or host.earlier),
         why(host),

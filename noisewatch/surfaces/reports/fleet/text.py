@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from noisewatch.judgement.fleet.standing import Fleet, FleetHost
 from noisewatch.surfaces.reports.fleet.rows import (
+    CHANCE,
     FLOOR,
     HEADING,
     MOST_ROWS,
@@ -24,7 +25,7 @@ from noisewatch.surfaces.reports.fleet.rows import (
 )
 from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import align, align_within
-from noisewatch.units import share_text
+from noisewatch.units import describe_chance, share_text
 
 _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
 _BARS = {True: "█", False: "#"}
@@ -64,7 +65,7 @@ def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]
 
 
 def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
-    """A bar for each outcome, and how many hosts have which noise floor."""
+    """A bar for each outcome, how many hosts have which noise floor, and the least and the highest chance."""
     most = max(fleet.counts.values())
     rows = [
         (outcome, f"{count}", _BARS[in_unicode] * math.ceil(count / most * _LONGEST_BAR))
@@ -78,6 +79,11 @@ def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
         told = f"{ends[0]} to {ends[1]}" if len(set(ends)) > 1 else ends[0]
         strip = _strip(floors, _RAMPS[in_unicode], bins) if len(set(ends)) > 1 else ""
         yield "  ".join(part for part in (FLOOR, strip, f"{told} ({len(floors)} of {len(fleet.hosts)} hosts)") if part)
+    chances = [host.report.chance for host in fleet.hosts if host.report and host.report.chance is not None]
+    if chances:
+        least, most_likely = describe_chance(min(chances)), describe_chance(max(chances))
+        span = least if least == most_likely else f"{least} to {most_likely}"
+        yield f"{CHANCE}  {span} ({len(chances)} of {len(fleet.hosts)} hosts)"
 
 
 def _strip(values: Sequence[float], ramp: str, bins: int) -> str:

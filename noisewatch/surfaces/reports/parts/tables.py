@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from noisewatch.patterns import regex
 
-# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
-_FIGURE = regex(r"[~<±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
-_NO_FIGURE = ("", "?", "-", "–")
+# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `> 99 %`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
+_FIGURE = regex(r"(?:[~<±+-]|[<>] )?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
+_NO_FIGURE = ("", "?", "-", "–", "—")
 _LEAST_NAME = 60  # columns of a name, before others are left out for it
 
 

@@ -10,6 +10,7 @@ from noisewatch import __version__
 from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.finding_words import said_in_full
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.calibration.detection import describe_detection
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_facts, describe_machine
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_fix
@@ -40,6 +41,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
         "target": sorted(case.target),
         "target_chosen_by": case.snapshot.target.chosen_by,
         "profile": verdict.profile,
+        "profile_reason": case.rules.profile_reason,
         "configured_by": case.rules.configured_by,
         "verdict": verdict.verdict,
         "exit_status": exit_status,
@@ -47,6 +49,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
         "causes": [_cause(cause) for cause in causes_of(verdict)],
         "calibration": None if calibrated is None else describe_calibration(calibrated),
         **describe_noise(calibrated),
+        "detect": describe_detection(calibrated, case.budget.detect),
         "sample_seconds": case.interval.seconds if case.interval is not None else 0,
         "own_cpu_share": own_cpu_share,
     }

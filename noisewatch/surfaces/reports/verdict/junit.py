@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.checks.calibration.noise import chance_line
 from noisewatch.judgement.finding_words import (
     commands_of,
     counts,
@@ -51,12 +52,14 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
 
 
 def _properties(verdict: Verdict, occasion: RenderOptions) -> dict[str, str]:
+    calibrated = verdict.case.calibrated
     return {
         "noisewatch": __version__,
         "machine": describe_host(verdict.case.snapshot),
         "target": format_cpu_list(verdict.case.target),
         "profile": verdict.profile,
         "measured": measured(verdict),
+        "noise_floor": "not measured" if calibrated is None else chance_line(calibrated),
         "verdict": verdict.verdict,
         "exit_status": str(occasion.exit_status),
     }

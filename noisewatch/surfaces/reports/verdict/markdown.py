@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.causes import Cause, causes_of, in_order
+from noisewatch.judgement.checks.calibration.noise import chance_line
 from noisewatch.judgement.finding_words import (
     by_gravity,
     commands_of,
@@ -27,13 +28,15 @@ from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import floors_by_work_of
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
 from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
-from noisewatch.units import describe_ns, describe_share
+from noisewatch.units import describe_chance, describe_ns, describe_share
 
 _MOST_CULPRITS = 10
+_WIDTH = 100  # columns of a block of code
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
@@ -43,7 +46,7 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
 
 def markdown_of_verdict(verdict: Verdict, most_bytes: int) -> str:
     """As many of the parts, the gravest first, as fit; nothing where not even the first does."""
-    parts = [_headline(verdict), _particulars(verdict), *_findings(verdict), *_rest(verdict)]
+    parts = [_headline(verdict), _particulars(verdict), *_detection(verdict), *_findings(verdict), *_rest(verdict)]
     return fitting(parts, most_bytes)
 
 
@@ -52,13 +55,16 @@ def _headline(verdict: Verdict) -> str:
 
 
 def _particulars(verdict: Verdict) -> str:
-    target = verdict.case.snapshot.target
+    calibrated = verdict.case.calibrated
+    target, reason = verdict.case.snapshot.target, verdict.case.rules.profile_reason
     rows = [
         ("target", f"{name_cpus(target.cpus)} ({target.chosen_by})"),
-        ("profile", verdict.profile),
+        ("profile", verdict.profile if reason is None else f"{verdict.profile} ({reason})"),
         ("machine", describe_host(verdict.case.snapshot)),
         ("measured", measured(verdict)),
         ("noise floor", _floor(verdict)),
+        ("chance", "not measured" if calibrated is None else chance_line(calibrated)),
+        ("smallest change", "not measured" if calibrated is None else change_sentence(calibrated)),
         ("noisewatch", __version__),
     ]
     return table(("", ""), [(name, cell(value)) for name, value in rows])
@@ -74,9 +80,15 @@ def _floor(verdict: Verdict) -> str:
     return f"CV of samples of {describe_ns(calibrated.budget.at_ns)}: {', '.join(known)}" if known else "not measured"
 
 
+def _detection(verdict: Verdict) -> list[str]:
+    """Return the table of `--detect` as a block of code; nothing where it was not requested."""
+    lines = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)
+    return [fenced("text", lines)] if lines else []
+
+
 def _cv(floor: NoiseFloor) -> str:
     spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
-    return f"{describe_share(floor.cv_expected, 1)} ({spread})"
+    return f"{describe_share(floor.cv_expected, 1)} ({spread}; chance {describe_chance(floor.chance)})"
 
 
 def _findings(verdict: Verdict) -> list[str]:

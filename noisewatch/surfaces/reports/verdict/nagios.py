@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from noisewatch.judgement.causes import causes_of, in_order
+from noisewatch.judgement.checks.calibration.noise import chance_line
 from noisewatch.judgement.finding_words import (
     by_gravity,
     counts,
@@ -22,6 +23,7 @@ from noisewatch.judgement.finding_words import (
     measured,
     sentence,
 )
+from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.terms import Gravity, Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
@@ -71,6 +73,8 @@ def _long_output(verdict: Verdict) -> Iterator[str]:
             yield from map(culprit_line, finding.answer.culprits[:_MOST_CULPRITS])
     yield describe_host(verdict.case.snapshot)
     yield measured(verdict)
+    if verdict.case.calibrated is not None:
+        yield chance_line(verdict.case.calibrated)
 
 
 def _text(said: str) -> str:
@@ -85,6 +89,10 @@ def _performance(verdict: Verdict) -> Iterator[str]:
     yield f"'warn'={counts.warn};;;0"
     yield f"'blocking_unknown'={counts.blocking_unknown};;;0"
     yield f"'unknown'={counts.unknown};;;0"
+    calibrated = verdict.case.calibrated
+    chance = None if calibrated is None else chance_within_budget(calibrated).value
+    if chance is not None:
+        yield f"'noise_floor_chance'={_number(chance * 100)}%;;;0;100"
     for finding in verdict.findings:
         value = finding.answer.measured
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):

@@ -17,6 +17,7 @@ from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
+from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.calibration.figures import CpuFigures
@@ -154,14 +155,23 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
         for bound, share in _bounds(floor).items():
             told = "Relative standard deviation that samples of this length will show of the machine alone."
             yield from _if_known("noise_floor_cv_ratio", told, share, {**length, "bound": bound})
+        told = "Chance that samples of this length stay within the budget."
+        yield from _if_known("noise_floor_length_chance_ratio", told, floor.chance, length)
         told = "The worst sample of this length, in medians."
         yield from _if_known("noise_floor_max_inflation_ratio", told, floor.max_inflation, length)
         told = "Minimum detectable effect: the smallest change that samples of this length can show."
         yield from _if_known("noise_floor_smallest_change_ratio", told, floor.smallest_change_share, length)
+    told = (
+        "Chance that the benchmark's samples stay within the budget: of its kind of work, else the least of all kinds."
+    )
+    yield from _if_known("noise_floor_chance_ratio", told, chance_within_budget(calibrated).value, {})
     for work, each in calibrated.floors_by_work.items():
-        told = "The same of each kind of work on the CPU that is worst for it, and of interruptions alone."
+        of_each = "of each kind of work on the CPU that is worst for it, and of interruptions alone."
         for floor in each.floors:
             labels = {"work": work, "sample_seconds": f"{floor.sample_ns / 1e9:g}"}
+            told = f"Chance that samples of this length stay within the budget, {of_each}"
+            yield from _if_known("noise_floor_by_work_chance_ratio", told, floor.chance, labels)
+            told = f"The same {of_each}"
             for bound, share in _bounds(floor).items():
                 yield from _if_known("noise_floor_by_work_cv_ratio", told, share, {**labels, "bound": bound})
 

@@ -19,13 +19,14 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.calibration.live import live_rows
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, picture_rows
-from noisewatch.surfaces.reports.calibration.report import detail_lines, markdown_of_calibration
+from noisewatch.surfaces.reports.calibration.report import detail_lines, markdown_of_calibration, opening_rows
 from noisewatch.surfaces.reports.machine.json import SCHEMA
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
 SECONDS = 5.0
+_LEAST_ROWS = 22  # of the picture, from which it has frames; on a lower screen the change that shows stands below it
 _MOST_ROWS = 48  # of the picture: on a higher screen the details stand below it
 
 
@@ -73,10 +74,14 @@ class CalibrationOverlay(Overlay):
         if self.result is None or self.picture is None:
             return wrapped([self.failure] if self.failure is not None else self._announcement(), width)
         if (width, height) not in self.drawn:
-            picture = picture_rows(self.picture, width, min(height, _MOST_ROWS), glyphs)
+            opening, most = opening_rows(self.result, width, glyphs), min(height, _MOST_ROWS)
+            is_above = most - len(opening) >= _LEAST_ROWS
+            picture = picture_rows(self.picture, width, most - len(opening) if is_above else most, glyphs)
+            first = [*opening, *picture] if is_above else picture
             has_room = height >= _MOST_ROWS  # else details begin on a page of their own
-            below: list[Row] = [[] for _ in range(1 if has_room else height - len(picture))]
-            self.drawn = {(width, height): [*picture, *below, *wrapped(detail_lines(self.result, width), width)]}
+            below: list[Row] = [[] for _ in range(1 if has_room else height - len(first))]
+            below += [] if is_above else [*opening, []]
+            self.drawn = {(width, height): [*first, *below, *wrapped(detail_lines(self.result, width), width)]}
         return self.drawn[width, height]
 
     def reports(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from tests.surfaces.running import Run, quiet_tree, record
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
 _TOP = {"schema", "noisewatch", "machine", "target", "profile", "verdict", "exit_status", "findings", "calibration",
-        "noise_floor", "sample_seconds", "own_cpu_share"}  # fmt: skip
+        "noise_floor", "noise_floor_chance", "profile_reason", "sample_seconds", "own_cpu_share"}  # fmt: skip
 _MACHINE = {"is_live", "kernel", "cpu_model", "virtual", "container", "clock_source", "mains_power"}
 _FINDING = {"id", "area", "severity", "status", "measured", "limit", "limit_role", "unit", "cpus", "said", "reason",
             "answered_by", "evidence", "culprits", "fix"}  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.operations.fleet.reporting import calibration, floor, write
+from tests.operations.fleet.reporting import calibration, floor, verdict, write
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES
 from tests.surfaces.running import Run
 
@@ -22,10 +22,12 @@ _FORMATS = ("text", "markdown", "json", "prometheus")
 def fleet(tmp_path: Path) -> Path:
     """Four hosts: one unstable, one unknown, one that was unstable yesterday, and one that always was stable."""
     now_s = time.time()
-    write(tmp_path / "db3.json", "unstable", at=now_s - 10, noise_floor=floor(0.2))
-    write(tmp_path / "web1.json", at=now_s - 20, noise_floor=floor(0.001))
-    write(tmp_path / "web2.json", "unknown", at=now_s - 20, noise_floor=[])
-    write(tmp_path / "web4.json", at=now_s - 30, noise_floor=floor(0.002))
+    write(tmp_path / "db3.json", "unstable", at=now_s - 10, noise_floor=floor(0.2), noise_floor_chance=0.004)
+    write(tmp_path / "web1.json", at=now_s - 20, noise_floor=floor(0.001), noise_floor_chance=0.999)
+    write(tmp_path / "web2.json", "unknown", at=now_s - 20, noise_floor=[], noise_floor_chance=None)
+    older = verdict(at=now_s - 30, noise_floor=floor(0.002))
+    del older["noise_floor_chance"]
+    (tmp_path / "web4.json").write_text(json.dumps(older))
     write(tmp_path / "yesterday/web4.json", "unstable", at=now_s - 86_400)
     return tmp_path
 
@@ -52,6 +54,32 @@ def test_the_worst_host_comes_first_with_its_reason_and_its_culprit(
     assert "was unstable" in rows[2]
 
 
+@pytest.mark.parametrize("wanted", ["text", "markdown"])
+def test_the_chance_is_shown_beside_the_floor_and_unknown_of_older_reports(
+    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    report = run("fleet", fleet, "--format", wanted).out
+    lines = [" ".join(line.replace("|", " ").replace("`", " ").split()) for line in report.splitlines()]
+    for host, shown in (
+        ("db3", "UNSTABLE 20% < 1 %"),
+        ("web1", "stable 0.1% > 99 %"),
+        ("web2", "UNKNOWN ? ?"),
+        ("web4", "stable 0.2% ?"),
+    ):
+        assert [line for line in lines if line.startswith(f"{host} {shown} ")]
+    if wanted == "text":
+        assert "chance to stay within the budget  < 1 % to > 99 % (2 of 4 hosts)" in report
+
+
+@pytest.mark.parametrize("chance", [-0.1, 1.01, "high"])
+def test_a_chance_that_cannot_be_is_no_verdict(run: Run, tmp_path: Path, chance: object) -> None:
+    write(tmp_path / "web1.json", noise_floor_chance=chance)
+    host = run("fleet", tmp_path, "--format", "json").json["hosts"][0]
+    assert host["verdict"] == "unknown"
+    assert "noise_floor_chance" in host["why"]
+
+
 @pytest.mark.parametrize("columns", [20, 80, 140])
 def test_no_line_is_wider_than_the_terminal(
     run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, columns: int
@@ -73,7 +101,7 @@ def test_a_host_that_is_only_in_the_baseline_is_told_with_when_it_last_reported(
     write(fleet / "before/db9.json", at=1_700_000_000.0)
     words = run("fleet", fleet / "yesterday", "--baseline", fleet / "before").words
     assert "has not reported, said stable in the baseline" in words
-    assert "db9 UNKNOWN ? - 2023-11-14" in words
+    assert "db9 UNKNOWN ? ? - 2023-11-14" in words
 
 
 def test_hosts_whose_older_report_may_be_another_machines_are_named(run: Run, fleet: Path) -> None:
@@ -140,6 +168,8 @@ def test_json_tells_all_of_each_host(run: Run, fleet: Path) -> None:
     assert next(iter(by_name)) == "db3"
     assert (by_name["db3"]["check"], by_name["db3"]["culprit"]) == ("tasks-on-target", "hog (pid 900)")
     assert by_name["db3"]["noise_floor"]["cv_expected"] == 0.2
+    chances = {name: host["noise_floor_chance"] for name, host in by_name.items()}
+    assert chances == {"db3": 0.004, "web1": 0.999, "web2": None, "web4": None, "web9": None}
     assert by_name["web4"]["changes"][0] == "was unstable"
     assert (by_name["web9"]["standing"], by_name["web9"]["verdict"]) == ("missing", "unknown")
 
@@ -155,6 +185,8 @@ def test_prometheus_has_the_verdict_of_each_host(run: Run, fleet: Path) -> None:
     assert verdicts == {"db3": "unstable", "web1": "stable", "web2": "unknown", "web4": "stable", "web9": "unknown"}
     floors = {each.labels["host"]: each.value for each in samples if each.name.endswith("noise_floor_cv_ratio")}
     assert floors == {"db3": 0.2, "web1": 0.001, "web4": 0.002}
+    chances = {each.labels["host"]: each.value for each in samples if each.name.endswith("noise_floor_chance_ratio")}
+    assert chances == {"db3": 0.004, "web1": 0.999}
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE_NAMES if name.strip()])
@@ -165,14 +197,14 @@ def test_a_hostile_name_is_text_in_every_format(run: Run, tmp_path: Path, name: 
         assert "\x1b" not in report
         assert all(character.isprintable() or character == "\n" for character in report)
     assert len(json.loads(said["json"])["hosts"]) == 1
-    assert len(list(text_string_to_metric_families(said["prometheus"]))) == 7
+    assert len(list(text_string_to_metric_families(said["prometheus"]))) == 8
     _assert_one_row(said["markdown"])
 
 
 def _assert_one_row(report: str) -> None:
-    """A table of one row with its six cells, and no markup that a name brought."""
+    """A table of one row with its seven cells, and no markup that a name brought."""
     tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(report)
-    assert [token.type for token in tokens].count("td_open") == 6
+    assert [token.type for token in tokens].count("td_open") == 7
     kinds = {child.type for token in tokens for child in token.children or ()}
     assert kinds <= {"text", "code_inline", "softbreak"}
 

@@ -1,0 +1,140 @@
+"""Which change shows here, as a sentence; and how many samples show a given change (`--detect`), as a table."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise.detection import WORKLOAD, Needed, SmallestChange, needed_samples, smallest_change_of
+from noisewatch.judgement.noise.smallest_change import MOST_SAMPLES, TEST, samples_needed
+from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.units import describe_ns, spaced_share
+
+_NOT_CALIBRATED = "no calibration was run"
+_NONE = "—"
+_STEPS = (5, 2, 1)  # of a decade: the changes that are proposed
+_LEAST = 1e-4  # a change that no benchmark shows
+_ROUNDED = 1e-9  # what floats are off by
+
+
+def change_sentence(calibrated: Calibrated) -> str:
+    """Return `A change of 1.9 % shows here with 25 samples of 100 ms.`, or why that is unknown."""
+    change = smallest_change_of(calibrated)
+    if change.floor is None:
+        return _unknown_sentence(calibrated, change)
+    return f"A change of {_size(change.floor.smallest_change_share)} shows here with {_samples(calibrated)}."
+
+
+def opening_sentence(calibrated: Calibrated) -> str:
+    """Return the same with the kind of work, and how many samples show the requested change, else a smaller one.
+
+    `Here a change of 1.3 % shows with 25 samples of 100 ms (interpreter work, which varies most); for 0.5 % take 170.`
+    """
+    change = smallest_change_of(calibrated)
+    if change.floor is None:
+        return _unknown_sentence(calibrated, change)
+    shown = change.floor.smallest_change_share
+    of_what = "the workload" if change.work == WORKLOAD else f"{change.work} work"
+    if calibrated.is_of_any_work:
+        of_what += ", which varies most"
+    said = f"Here a change of {_size(shown)} shows with {_samples(calibrated)} ({of_what})"
+    other = calibrated.budget.detect or _smaller_than(shown)
+    return f"{said}." if other is None else f"{said}; {_to_show(other, change.floor.cv_high)}."
+
+
+def _to_show(share: float, cv: float) -> str:
+    samples = samples_needed(cv, share)
+    if samples is None:
+        return f"for {_requested(share)} more than {MOST_SAMPLES:,} are needed"
+    return f"for {_requested(share)} take {samples}"
+
+
+def _unknown_sentence(calibrated: Calibrated, change: SmallestChange) -> str:
+    kinds = f" ({change.work})" if change.work else ""
+    return f"Which change shows here with {_samples(calibrated)} is unknown: {change.reason}{kinds}."
+
+
+def _samples(calibrated: Calibrated) -> str:
+    return f"{calibrated.budget.samples} samples of {describe_ns(calibrated.budget.at_ns)}"
+
+
+def _size(share: float) -> str:
+    """Return `1.3 %`, `0.21 %`: two digits, rounded up, as a smaller change would not show; at least `0.01 %`."""
+    least = max(share, _LEAST)
+    step = 10.0 ** (math.floor(math.log10(least)) - 1)
+    return spaced_share(math.ceil(least / step - _ROUNDED) * step)
+
+
+def _requested(share: float) -> str:
+    return f"{share * 100:g} %"
+
+
+def _smaller_than(share: float) -> float | None:
+    """Return the next of 1, 2, 5, 10 … that is at most half of the share; None below `_LEAST`."""
+    half = share / 2 * (1 + _ROUNDED)
+    if half < _LEAST:
+        return None
+    decade = 10.0 ** math.floor(math.log10(half))
+    return next(step * decade for step in _STEPS if step * decade <= half)
+
+
+def detect_lines(calibrated: Calibrated | None, share: float | None, width: int) -> list[str]:
+    """Return the table of `--detect SHARE` with its heading and notes, no line wider than `width`; [] without a share.
+
+    Without a calibration, or where nothing is known, it is a sentence.
+    """
+    if share is None:
+        return []
+    rows = None if calibrated is None else needed_samples(calibrated, share)
+    reasons = {_NOT_CALIBRATED} if rows is None else {row.reason for row in rows}
+    if rows is None or (len(reasons) == 1 and None not in reasons):
+        (reason,) = reasons
+        return textwrap.wrap(f"How many samples show a change of {_requested(share)} is unknown: {reason}.", width)
+    heading = f"samples of each version that show a change of {_requested(share)}, by their length ({TEST})"
+    notes = [line for note in _notes(rows) for line in textwrap.wrap(note, width, subsequent_indent="  ")]
+    return [*textwrap.wrap(heading, width), *align(detect_table(rows)).splitlines(), *notes]
+
+
+def detect_table(rows: Sequence[Needed]) -> list[list[str]]:
+    """Return a heading, and for each kind of work the number of samples of each length."""
+    lengths_ns = list(dict.fromkeys(row.sample_ns for row in rows))
+    by_work: dict[str, list[str]] = {}
+    for row in rows:
+        by_work.setdefault(row.work, []).append(_NONE if row.samples is None else str(row.samples))
+    return [["kind of work", *map(describe_ns, lengths_ns)], *([work, *cells] for work, cells in by_work.items())]
+
+
+def _notes(rows: Sequence[Needed]) -> list[str]:
+    """Return what a dash stands for, each reason once, with its kinds of work and lengths."""
+    all_works = list(dict.fromkeys(row.work for row in rows))
+    all_lengths = list(dict.fromkeys(_lengths_of(rows)))
+    notes = []
+    for reason in dict.fromkeys(row.reason for row in rows if row.reason is not None):
+        works_by_lengths: dict[str, list[str]] = {}
+        for work in all_works:
+            lengths = _lengths_of([row for row in rows if (row.work, row.reason) == (work, reason)])
+            if lengths:
+                at = "" if lengths == all_lengths else ", ".join(lengths)
+                works_by_lengths.setdefault(at, []).append(work)
+        places = [
+            " at ".join(filter(None, ("" if works == all_works else ", ".join(works), at)))
+            for at, works in works_by_lengths.items()
+        ]
+        notes.append(f"{_NONE} {reason}: {'; '.join(places)}")
+    return notes
+
+
+def _lengths_of(rows: Sequence[Needed]) -> list[str]:
+    return [describe_ns(row.sample_ns) for row in rows]
+
+
+def describe_detection(calibrated: Calibrated | None, share: float | None) -> dict[str, Any] | None:
+    """Return `detect` of JSON: the share, and a row for each kind of work and length; None where it was not asked."""
+    if share is None:
+        return None
+    if calibrated is None:
+        return {"share": share, "rows": [], "reason": _NOT_CALIBRATED}
+    return {"share": share, "rows": [row._asdict() for row in needed_samples(calibrated, share)], "reason": None}

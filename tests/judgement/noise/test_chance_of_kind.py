@@ -1,0 +1,71 @@
+"""The chance that a benchmark's samples stay within the budget: of its kind of work, else the least of all kinds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.checks.calibration.noise import chance_line
+from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.noise.by_work import KINDS, chance_within_budget
+from noisewatch.kinds import Work
+from noisewatch.machine.spinning.calibration.buffer import LATENCY, MEMORY
+from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of
+
+_MS = 1_000_000
+
+
+def _calibrated(budget: Budget | None = None, **written: Any) -> Calibrated:
+    calibrated = verdict_of(budget=budget, **written).case.calibrated
+    assert calibrated is not None
+    return calibrated
+
+
+def test_without_a_kind_the_least_chance_of_all_kinds_counts() -> None:
+    calibrated = _calibrated(others={MEMORY: every_third_slow})
+    chances = {work: calibrated.floors_by_work[work].worst for work in KINDS}
+    known = {work: floor.chance for work, floor in chances.items() if floor is not None and floor.chance is not None}
+    chance, of_what = chance_within_budget(calibrated)
+    assert chance == min(known.values())
+    assert of_what == f"{min(known, key=lambda work: known[work])} work"
+    assert chance_line(calibrated).endswith(f" ({of_what})")
+
+
+def test_the_kind_asked_for_has_its_own_chance() -> None:
+    calibrated = _calibrated(Budget(work=Work.INTERPRETER), others={MEMORY: every_third_slow})
+    chance, of_what = chance_within_budget(calibrated)
+    assert (chance or 0.0) > 0.9
+    assert of_what == "interpreter work"
+
+
+@pytest.mark.parametrize("work", [None, Work.LATENCY])
+def test_what_is_extrapolated_has_no_chance(work: Work | None) -> None:
+    calibrated = _calibrated(Budget(1000 * _MS, work=work), seconds=5.0)
+    assert chance_within_budget(calibrated).value is None
+    assert "chance unknown (" in chance_line(calibrated)
+
+
+@pytest.mark.parametrize("work", [None, Work.MEMORY])
+def test_a_chance_that_fails_stands_whatever_else_is_unknown(work: Work | None) -> None:
+    others = {MEMORY: every_third_slow}
+    for changes in ({3: {"state": "moved"}}, {3: {LATENCY: []}}):
+        chance, of_what = chance_within_budget(_calibrated(Budget(work=work), others=others, changes=changes))
+        assert (chance or 0.0) <= 0.1
+        assert chance is not None
+        assert of_what == "memory work"
+
+
+@pytest.mark.parametrize("work", [None, Work.LATENCY])
+def test_a_cpu_that_was_not_measured_leaves_the_chance_unknown(work: Work | None) -> None:
+    assert chance_within_budget(_calibrated(Budget(work=work), changes={3: {"state": "moved"}})).value is None
+
+
+def test_real_time_priority_leaves_the_chance_unknown() -> None:
+    calibrated = _calibrated()
+    samples = replace(calibrated.calibration.samples, is_realtime=True)
+    preempting = replace(calibrated, calibration=replace(calibrated.calibration, samples=samples))
+    assert chance_within_budget(calibrated).value is not None
+    assert chance_within_budget(preempting).value is None

@@ -1,0 +1,143 @@
+"""How many samples show a given change, by kind of work and length; and which change the budget's samples show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.noise.by_work import KINDS
+from noisewatch.judgement.noise.detection import needed_samples, on_cpus, smallest_change_of
+from noisewatch.judgement.noise.smallest_change import MOST_SAMPLES, samples_needed, smallest_change
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kinds import Work
+from noisewatch.machine.spinning.calibration.buffer import LATENCY, MEMORY, OF_WORK, STARTED
+from tests.judgement.checks.calibration.calibrating import every_third_slow
+from tests.written.calibration import WORK_NS, written_calibration
+
+_MS = 1_000_000
+
+
+def _calibrated(budget: Budget | None = None, **written: Any) -> Calibrated:
+    return calibrated_with(parse_calibration(written_calibration(**written)), budget or Budget())
+
+
+def _uneven(at_ns: int) -> int:
+    return WORK_NS + at_ns // (20 * _MS) % 2 * 2_000
+
+
+@given(st.floats(1e-6, 10), st.floats(1e-4, 10))
+def test_it_is_the_least_number_that_shows_the_change(cv: float, share: float) -> None:
+    number = samples_needed(cv, share)
+    if number is None:
+        assert smallest_change(cv, MOST_SAMPLES) > share * (1 - 1e-6)
+    else:
+        assert smallest_change(cv, number) <= share
+        assert number == 2 or smallest_change(cv, number - 1) > share * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(("cv", "number"), [(0.0, 2), (math.inf, None), (0.01, 17), (1.0, None)])
+def test_nothing_that_varies_takes_two_samples_and_too_much_takes_more_than_anybody_has(
+    cv: float, number: int | None
+) -> None:
+    assert samples_needed(cv, 0.01) == number
+
+
+def test_each_kind_and_length_has_the_number_that_follows_from_its_pessimistic_end() -> None:
+    calibrated = _calibrated(work=_uneven)
+    rows = needed_samples(calibrated, 0.02)
+    lengths = (_MS, 10 * _MS, 100 * _MS, 1000 * _MS)
+    assert [(row.work, row.sample_ns) for row in rows] == [(work, length) for work in KINDS for length in lengths]
+    for row in rows[:2]:
+        (floor,) = [each for each in calibrated.floors_by_work[row.work].floors if each.sample_ns == row.sample_ns]
+        assert (row.samples, row.reason) == (samples_needed(floor.cv_high, 0.02), None)
+    assert {(row.samples, row.reason) for row in rows if row.sample_ns == lengths[-1]} == {
+        (None, "too little was measured for samples of this length")
+    }
+
+
+def test_the_budgets_own_length_is_a_row_too() -> None:
+    rows = needed_samples(_calibrated(Budget(30 * _MS, work=Work.LATENCY)), 0.02)
+    assert [row.sample_ns // _MS for row in rows] == [1, 10, 30, 100, 1000]
+
+
+def test_more_samples_than_anybody_takes_are_none() -> None:
+    rows = needed_samples(_calibrated(others={MEMORY: every_third_slow}), 0.0001)
+    (row,) = [each for each in rows if (each.work, each.sample_ns) == ("memory", 100 * _MS)]
+    assert (row.samples, row.reason) == (None, "more than 10,000 samples")
+
+
+def test_a_requested_kind_stands_alone_and_a_workload_as_well() -> None:
+    assert {row.work for row in needed_samples(_calibrated(Budget(work=Work.CACHE)), 0.02)} == {"cache"}
+    calibrated = _calibrated()
+    samples = replace(calibrated.calibration.samples, command=("sleep", "1"))
+    measured = replace(calibrated, calibration=replace(calibrated.calibration, samples=samples))
+    rows = needed_samples(measured, 0.02)
+    assert {row.work for row in rows} == {"workload"}
+    assert rows[0].samples is not None, "that a workload was measured is no doubt about the workload"
+
+
+def test_the_worst_cpu_of_each_length_counts() -> None:
+    """CPU 2 varies by a little all the time, CPU 3 by nothing, but for a few long stops."""
+    stops = [(at * _MS, 30 * _MS, 1, 0) for at in (50, 1_650, 3_250)]
+    still = {**written_calibration((3,))["cpus"][0], "gaps": [word for stop in stops for word in stop]}
+    both = _calibrated(work=_uneven, changes={3: still})
+    needed = [
+        [row.samples or MOST_SAMPLES for row in needed_samples(each, 0.005)]
+        for each in (both, on_cpus(both, frozenset({2})), on_cpus(both, frozenset({3})))
+    ]
+    for worst, one, other in zip(*needed, strict=True):
+        assert worst == pytest.approx(max(one, other), rel=0.1), "of more CPUs each is drawn fewer times"
+    assert {one > other for _, one, other in zip(*needed, strict=True) if one != other} == {True, False}
+
+
+def test_a_kind_that_one_cpu_did_not_measure_has_no_number() -> None:
+    missing = {LATENCY, MEMORY}
+    slots = written_calibration((2,))["cpus"][0]["slots"]
+    kept = [slot for slot in slots if STARTED.get(slot[0], slot[0]) not in missing]
+    calibrated = _calibrated(changes={3: {"slots": kept, **{key: [] for key in missing}}})
+    by_kind = {row.work: row for row in needed_samples(calibrated, 0.02) if row.sample_ns == 100 * _MS}
+    for work in ("latency", "memory"):
+        assert (by_kind[work].samples, by_kind[work].reason) == (None, "too little was measured on CPU 3")
+    assert by_kind["interpreter"].samples == 2
+    assert smallest_change_of(calibrated) == (None, "latency, memory", "too little was measured on CPU 3")
+
+
+def test_where_nothing_was_measured_there_is_a_reason_for_each() -> None:
+    without: dict[int, dict[str, list[int]]] = {cpu: {series: [] for series in OF_WORK} for cpu in (2, 3)}
+    for budget in (Budget(), Budget(work=Work.LATENCY)):
+        calibrated = _calibrated(budget, changes=without)
+        assert {row.samples for row in needed_samples(calibrated, 0.02)} == {None}
+        assert None not in {row.reason for row in needed_samples(calibrated, 0.02)}
+        assert smallest_change_of(calibrated).floor is None
+
+
+@pytest.mark.parametrize("work", [None, Work.LATENCY])
+def test_a_cpu_that_was_not_measured_to_the_end_leaves_nothing_known(work: Work | None) -> None:
+    calibrated = _calibrated(Budget(work=work), changes={3: {"state": "moved"}})
+    assert {row.samples for row in needed_samples(calibrated, 0.02)} == {None}
+    assert smallest_change_of(calibrated).floor is None
+
+
+def test_real_time_priority_leaves_nothing_known() -> None:
+    calibrated = _calibrated()
+    samples = replace(calibrated.calibration.samples, is_realtime=True)
+    preempting = replace(calibrated, calibration=replace(calibrated.calibration, samples=samples))
+    assert "real-time" in (smallest_change_of(preempting).reason or "")
+    assert all("real-time" in (row.reason or "") for row in needed_samples(preempting, 0.02))
+
+
+def test_the_kind_that_varies_most_decides_which_change_shows() -> None:
+    others = {MEMORY: every_third_slow}
+    worst, calm = smallest_change_of(_calibrated(others=others)), _calibrated(Budget(work=Work.LATENCY), others=others)
+    assert worst.work == "memory"
+    of_latency = smallest_change_of(calm)
+    assert worst.floor is not None
+    assert of_latency.floor is not None
+    assert of_latency.floor.smallest_change_share < worst.floor.smallest_change_share
