@@ -51,8 +51,8 @@ def test_what_is_extrapolated_has_no_chance(work: Work | None) -> None:
 @pytest.mark.parametrize("work", [None, Work.MEMORY])
 def test_a_chance_that_fails_stands_whatever_else_is_unknown(work: Work | None) -> None:
     others = {MEMORY: every_third_slow}
-    unread: tuple[dict[int, Any], ...] = ({3: {"state": "moved"}}, {3: {LATENCY: []}})
-    for changes in unread:
+    incomplete: tuple[dict[int, dict[str, object]], ...] = ({3: {"state": "moved"}}, {3: {LATENCY: []}})
+    for changes in incomplete:
         chance, of_what = chance_within_budget(_calibrated(Budget(work=work), others=others, changes=changes))
         assert (chance or 0.0) <= 0.1
         assert chance is not None
