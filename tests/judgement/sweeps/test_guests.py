@@ -1,0 +1,192 @@
+"""A calibrated virtual machine, judged by effect: each file is taken away, from the start or only after the sample."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import pytest
+
+from noisewatch.judgement.case import Calibrated, Case, calibrated_with
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.profile import rules_for
+from noisewatch.judgement.rules import Rules
+from noisewatch.judgement.terms import Outcome, Severity
+from noisewatch.judgement.verdict import Verdict, judge
+from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
+from noisewatch.model.interval.interval import interval_between
+from tests.judgement.checks.calibration.calibrating import NO_CPUFREQ, every_third_slow
+from tests.judgement.checks.calibration.meanwhile import SPINNER
+from tests.judgement.example import VIRTUAL
+from tests.judgement.sweeps.lessened import (
+    ABSENT,
+    DENIED,
+    EMPTY,
+    FAULTS,
+    RANK,
+    TRUNCATED,
+    LessenedMachine,
+    faults_of,
+    paths_of,
+)
+from tests.written import Files, WrittenMachine, without
+from tests.written.calibration import Length, steady, written_calibration
+from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, process, quiet_files, stat_file
+
+_MS, _S = 1_000_000, 1_000_000_000
+_BLOCKING = [each for each in CATALOGUE if Severity.BLOCKING in (each.severity, each.severity_under("shared"))]
+_AFTER_SAMPLE = 2  # the third moment
+_SWEPT = re.compile(
+    r"/proc/(901/.*|interrupts|softirqs|stat|schedstat|cpuinfo|self/mounts|bus/pci/devices)?|" + f"{CPUS}/isolated"
+)
+
+
+class _Machine(LessenedMachine):
+    """A machine that loses what is taken only from that moment on."""
+
+    _since = 0
+
+    def since(self, moment: int) -> _Machine:
+        self._since = moment
+        return self
+
+    def list_names(self, path: str) -> list[str]:
+        return WrittenMachine.list_names(self, path) if self._at < self._since else super().list_names(path)
+
+    def _is_taken(self, path: str) -> bool:
+        return self._at >= self._since and super()._is_taken(path)
+
+
+@dataclass(frozen=True)
+class _Guest:
+    """CPU 2 and a process that ran so long in the sample, and in the calibration, in which it also waited."""
+
+    name: str
+    outcome: Outcome
+    ran_ms: tuple[int, int] = (0, 0)
+    waited_ms: int = 0
+    lost: float = 0.0  # share of the loop's time
+    stolen_ticks: tuple[int, int] = (0, 0)
+    interrupts: tuple[int, int] = (0, 0)
+    work: Length = field(default=steady)
+
+    @property
+    def moments(self) -> list[Files]:
+        files = []
+        for moment, base in enumerate((quiet_files(), quiet_files(3.0), loaded_files())):
+            ran_ms, waited_ms = sum(self.ran_ms[:moment]), self.waited_ms * (moment == _AFTER_SAMPLE)
+            loop_ticks = 295 * (moment == _AFTER_SAMPLE)
+            stolen = {2: 1 + sum(self.stolen_ticks[:moment]), 3: 1}
+            busy = {2: loop_ticks + ran_ms // 10, 3: loop_ticks}
+            table = base["/proc/interrupts"].splitlines(keepends=True)
+            table[1] = f" 24: 800 0 {sum(self.interrupts[:moment])} 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0\n"
+            changed = {
+                **VIRTUAL,
+                **process(901, "hog", 2, ran_ms * _MS, allowed="2"),
+                "/proc/901/schedstat": f"{ran_ms * _MS} {waited_ms * _MS} 10\n",
+                "/proc/stat": stat_file(busy, 300 * moment, stolen),
+                "/proc/interrupts": "".join(table),
+            }
+            files.append(without({**base, **changed}, *NO_CPUFREQ))
+        return files
+
+    @property
+    def samples(self) -> CalibrationSamples:
+        length = round(self.lost * 10 * _MS)
+        gaps = tuple((at, length, 2, length) for at in range(0, 5 * _S, 10 * _MS)) if length else ()
+        changes = {2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1, "gaps": []}}
+        return parse_calibration(written_calibration(gaps=gaps, changes=changes, work=self.work))
+
+
+_GUESTS = [
+    _Guest("quiet", Outcome.STABLE),
+    _Guest("beside a loop", Outcome.UNSTABLE, (2_990, 1_500), 1_500, 0.5),
+    _Guest("beside a loop that yields", Outcome.UNSTABLE, (2_990, 40), 2_950, 0.012),
+    _Guest("beside a little of a task", Outcome.UNSTABLE, (40, 40), 2, 0.013),
+    _Guest("beside a task that ended", Outcome.UNSTABLE, (200, 0)),
+    _Guest("with a busy neighbour", Outcome.UNSTABLE, stolen_ticks=(3, 3)),
+    _Guest("with a neighbour that was busy", Outcome.UNSTABLE, stolen_ticks=(6, 0)),
+    _Guest("interrupted often", Outcome.UNSTABLE, interrupts=(6_000, 6_000)),
+    _Guest("noisy", Outcome.UNSTABLE, work=every_third_slow),
+]
+
+
+@cache
+def _predicted(guest: int) -> Calibrated:
+    return calibrated_with(_GUESTS[guest].samples, Budget(), frozenset({2, 3}))
+
+
+def _judged(guest: int, machine: WrittenMachine) -> Verdict:
+    task_reader, wish = TaskReader(asks_all_affinities=True), SnapshotOptions(frozenset({2, 3}))
+    looks = [read_snapshot(machine, wish, task_reader)]
+    while machine.has_next:
+        machine.advance()
+        looks.append(read_snapshot(machine, wish, task_reader, looks[-1]))
+    samples, (before, after, loaded) = _GUESTS[guest].samples, looks
+    sample = interval_between(before, after)
+    load = interval_between(after, loaded, loop_lost_share_by_cpu=samples.lost_share_by_cpu)
+    attribution = attribution_of(samples, Meanwhile(NOT_TRACED, after, load))
+    calibrated = replace(_predicted(guest), attribution=attribution)
+    rules = rules_for(Rules(is_profile_given=False), after)
+    return judge(Case(after, sample, calibrated=calibrated, under_load=load, rules=rules), _BLOCKING)
+
+
+@cache
+def _sound(guest: int) -> tuple[Verdict, tuple[str, ...]]:
+    machine = WrittenMachine(*_GUESTS[guest].moments, answers=ANSWERS)
+    return _judged(guest, machine), tuple(path for path in paths_of(machine) if _SWEPT.fullmatch(path))
+
+
+def _is_fact(path: str, how: str) -> bool:
+    """Return whether what is missing is a process that ended, or a thread's time in ticks in place of ns."""
+    is_process = re.fullmatch(r"/proc/\d+/(stat|task/.*)?", path) is not None
+    return (is_process and how in (ABSENT, EMPTY)) or (path == "/proc/cmdline" and how == TRUNCATED)
+
+
+def _better(guest: int, how: str, since: int) -> Iterator[str]:
+    sound, paths = _sound(guest)
+    statuses = {each.check.id: each.status for each in sound.findings}
+    for path in paths:
+        if how not in faults_of(path) or _is_fact(path, how):
+            continue
+        machine = _Machine(*_GUESTS[guest].moments, answers=ANSWERS).since(since)
+        verdict = _judged(guest, machine.take(path, how))  # type: ignore[arg-type]
+        if verdict.verdict == Outcome.STABLE != sound.verdict:
+            yield f"{sound.verdict} became stable where {path} is {how}"
+        for finding in verdict.findings:
+            before = statuses[finding.check.id]
+            is_better = RANK[finding.status] < RANK[before] and (before, finding.status) != ("fail", "unknown")
+            if is_better and finding.answer.reason is None:
+                became = f"{finding.check.id}: {before} became {finding.status}: {finding.answer.said}"
+                yield f"{became} where {path} is {how}"
+
+
+@pytest.mark.parametrize("guest", range(len(_GUESTS)), ids=[each.name for each in _GUESTS])
+def test_the_machine_is_judged_by_its_effect_as_a_virtual_machine(guest: int) -> None:
+    verdict = _sound(guest)[0]
+    assert (verdict.profile, verdict.verdict) == ("shared", _GUESTS[guest].outcome)
+
+
+_each_guest = pytest.mark.parametrize("guest", range(len(_GUESTS)), ids=[each.name for each in _GUESTS])
+_each_moment = pytest.mark.parametrize("since", [0, _AFTER_SAMPLE], ids=["from the start", "after the sample"])
+
+
+@_each_moment
+@_each_guest
+def test_less_evidence_never_makes_a_better_answer(guest: int, since: int) -> None:
+    assert list(_better(guest, DENIED, since)) == []
+
+
+@pytest.mark.slow
+@_each_moment
+@pytest.mark.parametrize("how", [how for how in FAULTS if how != DENIED])
+@_each_guest
+def test_nor_do_files_that_are_gone_or_cut(guest: int, how: str, since: int) -> None:
+    assert list(_better(guest, how, since)) == []
