@@ -11,7 +11,7 @@ from tests.fleet.shipped import write_shipped
 
 STABLE, UNSTABLE, WRONG, UNKNOWN, NOT_IN_TIME = 0, 1, 2, 3, 4  # what preflight ends with
 NOT_INSTALLED = 127
-_RAN_OUT = "hog (pid 900)\nnoisewatch: UNKNOWN - 0 block, 1 unknown (1 blocking) (CPUs 2-3, profile micro, exit 4)\n"
+_RAN_OUT = "hog (pid 900)\nUNKNOWN: no answer to governor-not-performance (exit 4)\n"
 # What preflight ends with, `on_unknown` of the settings, and whether the job starts.
 STARTS = [
     (STABLE, "fail", True),
@@ -27,7 +27,7 @@ STARTS = [
 ENDS_OF_WAITS = [
     (_RAN_OUT, "run", STABLE),
     (_RAN_OUT, "fail", UNKNOWN),
-    (f"{_RAN_OUT}noisewatch: UNSTABLE - 1 block (exit 4)\n", "run", NOT_IN_TIME),
+    (f"{_RAN_OUT}UNSTABLE: hog [900] takes 99% of CPU 2 (exit 4)\n", "run", NOT_IN_TIME),
 ]
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import UsageError
-from noisewatch.judgement.finding_words import summary_of_verdict
+from noisewatch.judgement.effect_words import summary_of_verdict
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.operations.lock import locked
 from noisewatch.operations.machines import MachineOptions, open_machine
@@ -63,7 +63,7 @@ def run(arguments: Namespace) -> int:
             )
             output.write(wanted.render(verdict, render_options).encode("utf-8", "replace"))
         else:
-            print(summary_of_verdict(verdict, exit_status), file=sys.stderr)
+            print(f"noisewatch: {summary_of_verdict(verdict, exit_status)}", file=sys.stderr)
         if lock is not None:
             lock.keep_if_stable(verdict, listener)
     if wanted.fills_step_summary:

@@ -25,7 +25,7 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import floors_by_work_of
-from noisewatch.judgement.terms import Gravity, Status
+from noisewatch.judgement.terms import FOR_GOOD, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
@@ -118,7 +118,7 @@ def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice:
     fences = [fenced("text", culprits)] if culprits else []
     fences += [f"{prose(printable(said))}\n" for said in advice]
     fences += [
-        f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}" for name, command in commands_of(fix)
+        f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}" for name, command in commands_of(fix)
     ]
     return "\n".join([f"#### {heading}\n", *fences]) if fences else ""
 
