@@ -63,10 +63,11 @@ def options_to_try(calibrated: Calibrated) -> tuple[str, ...]:
 
 def _options(calibrated: Calibrated, decisive: DecisiveFloor) -> Iterator[str]:
     budget, floor = calibrated.budget, decisive.floor
-    if not budget.is_exceeded_by(floor):
+    is_exceeded = budget.is_exceeded_by(floor)
+    if floor.extrapolated or not is_exceeded:
         yield "--calibration auto"
-        if floor.chance is not None and floor.cv_expected < budget.max_cv and floor.samples < _MORE_SAMPLES:
-            yield f"--samples {_MORE_SAMPLES}"
+    if not is_exceeded and floor.cv_expected < budget.max_cv and floor.samples < _MORE_SAMPLES:
+        yield f"--samples {_MORE_SAMPLES}"
     least = budget.least_chance
     for work, other in _floors_by_work(calibrated).items():
         if other.chance is not None and other.chance >= least:
