@@ -11,18 +11,16 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.causes import Cause, Way
 from noisewatch.judgement.finding_words import culprit_line, sentence, unnamed_culprits
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.judgement.terms import FIXES, FOR_GOOD, HELPS, NOW, OPEN, SEE, STEP, TRY, UNDO
+from noisewatch.judgement.verdict import Finding
 from noisewatch.program import as_root
 from noisewatch.text import printable
 
-STEP = 9  # columns of `settles` and the like
 _LONGEST_LINE = 200  # of commands on one line
 _LONGEST_TITLE = 150
 _LONG_LIST = 40
-BY_HAND = "by hand"  # a step in prose, where all others are for the shell
 _MOST_CULPRITS = 6
 _ABSENT = f": {NO_SUCH_FILE}"
-_SCRIPTS = "--fix-script FILE --undo-script FILE"
 
 
 def title_of(cause: Cause, case: Case) -> str:
@@ -48,10 +46,6 @@ def _origin(case: Case) -> str:
 _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
     Way.SAMPLE: lambda count, _: f"take a sample (--sample 3): {_questions(count)} open without one",
     Way.CALIBRATION: lambda count, _: f"calibrate (--calibration 3): {_questions(count)} open without it",
-    Way.PROFILE: lambda count, _: (
-        f"--profile shared settles {_questions(count)} that no guest can answer; it judges by measurement; "
-        "or use bare metal"
-    ),
     Way.LIVE: lambda count, case: (
         f"run noisewatch on the machine itself: {_origin(case)} cannot answer {_questions(count)}"
     ),
@@ -70,14 +64,14 @@ def culprits_of(cause: Cause, title: str) -> str | None:
 
 
 def steps_against(cause: Cause) -> list[tuple[str, str]]:
-    """What to do, in lines: `try` other CPUs; commands for `now`, to `undo` them and to `keep` what they do."""
+    """Return lines of what to do: commands for `now`, to `undo` them, and `for good`; CPUs or advice to `try`."""
     lines: list[tuple[str, str]] = []
     if cause.is_about_target:
-        lines.append(("try", "other target CPUs (--cpus)" if cause.target is None else _proposal(cause.target)))
+        lines.append((TRY, "other target CPUs (--cpus)" if cause.target is None else _proposal(cause.target)))
     if cause.fix is not None:
         lines += commands_against(cause.fix)
     if cause.advice is not None:
-        lines.append((BY_HAND, printable(cause.advice)))
+        lines.append((TRY, printable(cause.advice)))
     return lines
 
 
@@ -91,9 +85,9 @@ def _proposal(cpus: CpuSet) -> str:
 def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
     """Each on one line, unless it is too long: then on one for each action, the name before the first."""
     parts: tuple[tuple[str, list[str | None], str], ...] = (
-        ("now", [each.do for each in fix.actions], " && "),
-        ("undo", [each.undo for each in reversed(fix.actions)], "; "),
-        ("keep", [each.do for each in fix.lasting], " && " if fix.persist_is_command else "; "),
+        (NOW, [each.do for each in fix.actions], " && "),
+        (UNDO, [each.undo for each in reversed(fix.actions)], "; "),
+        (FOR_GOOD, [each.do for each in fix.lasting], " && " if fix.persist_is_command else "; "),
     )
     lines: list[tuple[str, str]] = []
     for name, commands, separator in parts:
@@ -113,15 +107,16 @@ def parted(command: str, longest: int = _LONGEST_LINE) -> list[str]:
     return [*(f"{part} &&" for part in first), last]
 
 
-def settled_by(cause: Cause) -> str:
-    """`settles turbo-enabled; helps clock-capped`; of what nothing is known against `about swapping`.
+def checks_of(cause: Cause) -> str:
+    """Return `fixes turbo-enabled; helps clock-capped`, or `see noisewatch explain swapping` if no remedy is known.
 
     Of open questions `open swapping (/proc/meminfo: no such file)`: each with its reason, unless the title has it.
     """
     if cause.way is not None:
-        return f"{'open':<{STEP - 1}} {'; '.join(_with_reasons(cause))}"
-    label = "" if cause.settles or cause.helps else "about"
-    named = ((label, cause.findings if label else ()), ("settles", cause.settles), ("helps", cause.helps))
+        return f"{OPEN:<{STEP - 1}} {'; '.join(_with_reasons(cause))}"
+    if not cause.settles and not cause.helps:
+        return f"{SEE:<{STEP - 1}} {', '.join(f'noisewatch explain {each.check.id}' for each in cause.findings)}"
+    named = ((FIXES, cause.settles), (HELPS, cause.helps))
     first, *more = (f"{name:<{STEP - 1}} {_ids(findings)}" for name, findings in named if findings)
     return "; ".join([first, *(" ".join(each.split()) for each in more)])
 
@@ -157,10 +152,3 @@ def is_one_line(cause: Cause) -> bool:
         and len(cause.findings) == 1
         and not cause.findings[0].answer.culprits
     )
-
-
-def script_hint(verdict: Verdict) -> str | None:
-    """How to have all commands as a script; None where there are none."""
-    if not any(finding.answer.fix for finding in (*verdict.failures, *verdict.warnings)):
-        return None
-    return f"noisewatch preflight … {_SCRIPTS}"

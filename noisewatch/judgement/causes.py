@@ -19,7 +19,7 @@ from noisewatch.judgement.fixes.actions import Write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.merging import conflict, merged, share_steps
 from noisewatch.judgement.remedies import remedy_of
-from noisewatch.judgement.rules import SHARED
+from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.target_proposal import is_settled_by, proposed_target
 from noisewatch.judgement.terms import Area, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -35,7 +35,6 @@ class Way(StrEnum):
 
     SAMPLE = "sample"
     CALIBRATION = "calibration"
-    PROFILE = "profile"  # a guest cannot know it
     LIVE = "live"  # a copy or a recording does not tell
     ROOT = "root"
     NONE = "none"  # only its reason is known
@@ -100,10 +99,10 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
 def _rank(cause: Cause) -> tuple[int, float, float, bool]:
     """By gravity, then by the CPU time that it costs, then by how far it is beyond its limit."""
     is_by_hand = cause.fix is None and cause.advice is None and not cause.is_about_target
-    return _ORDER.index(cause.gravity), -_cost(cause), -max(map(_excess, cause.findings)), is_by_hand
+    return _ORDER.index(cause.gravity), -cost_of(cause), -max(map(_excess, cause.findings)), is_by_hand
 
 
-def _cost(cause: Cause) -> float:
+def cost_of(cause: Cause) -> float:
     """The share of the time that its culprits took of the CPU that they cost most; 0 where that is unknown."""
     return max((_cost_of(each) for each in cause.findings), default=0.0)
 
@@ -267,11 +266,12 @@ def _way_of(finding: Finding, case: Case) -> Way:
     check, reason = finding.check, finding.answer.reason or ""
     if finding.answer.is_fault:
         return Way.NONE
-    if case.is_guest and check.is_hidden_from_guests and case.rules.profile != SHARED:
-        return Way.PROFILE
+    if check.asks_calibration and case.calibrated is not None:
+        return Way.NONE  # its own chance is the answer
     if not case.snapshot.is_live:
         return Way.LIVE
-    if check.asks_calibration and case.calibrated is None:
+    is_answered_by_floor = case.is_guest and check.is_hidden_from_guests and case.rules.profile != STRICT
+    if (check.asks_calibration or is_answered_by_floor) and case.calibrated is None:
         return Way.CALIBRATION
     if check.asks_rates and case.interval is None:
         return Way.SAMPLE

@@ -36,6 +36,7 @@ class Limit:
     value_in: Mapping[str, float] = field(default_factory=dict, compare=False)  # by profile, where it is another
     set_by: str | None = None  # the option that sets it in place of --limit
     of_budget: float | None = None
+    is_least: bool = False  # what is below it warns or fails
 
     def under(self, profile: str, max_cv: float = DEFAULT_MAX_CV) -> float:
         """Return the value that judges under the profile, for samples that may vary by `max_cv`."""

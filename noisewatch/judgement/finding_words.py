@@ -8,7 +8,7 @@ from collections import Counter
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.check import Answer
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.terms import Gravity, Status, label_of, tally
+from noisewatch.judgement.terms import FOR_GOOD, NOW, UNDO, Gravity, Status, label_of, tally
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
@@ -88,7 +88,7 @@ def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
     """What may be run now, what takes it back, what makes it last, and what takes that back."""
     if fix is None:
         return []
-    named = (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist), ("forget", fix.undo_persist))
+    named = ((NOW, fix.now), (UNDO, fix.undo), (FOR_GOOD, fix.persist), ("forget", fix.undo_persist))
     return [(name, printable(command)) for name, command in named if command]
 
 
@@ -108,11 +108,6 @@ def counts(verdict: Verdict) -> str:
     return tally(number_of) + (", strict" if verdict.is_strict else "")
 
 
-def summary_of_verdict(verdict: Verdict, exit_status: int) -> str:
-    """The verdict in one line."""
-    return f"noisewatch: {verdict.verdict.upper()} - {counts(verdict)} ({judged(verdict)}, exit {exit_status})"
-
-
 def judged(verdict: Verdict) -> str:
     """`CPUs 2-3, profile micro`."""
     return f"{name_cpus(verdict.case.target)}, profile {verdict.profile}"
@@ -121,13 +116,27 @@ def judged(verdict: Verdict) -> str:
 def measured(verdict: Verdict) -> str:
     """`3.0 s sample · 3.0 s calibration (native core)`; of a long sample, that settings may have changed in it."""
     case = verdict.case
-    sample = f"{case.interval.seconds:.1f} s sample" if case.interval is not None else "no sample"
-    if case.interval is not None and case.interval.seconds > _LONG_SAMPLE_S:
-        sample += ", settings at its end"
     if case.calibrated is None:
-        return f"{sample} · no calibration"
+        return f"{_sample(verdict, 1)} · no calibration"
     calibration = case.calibrated.calibration
-    return printable(f"{sample} · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)")
+    said = f"{_sample(verdict, 1)} · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)"
+    return printable(said)
+
+
+def seconds_measured(verdict: Verdict) -> str:
+    """Return `3 s sample, 3 s calibration`."""
+    calibrated = verdict.case.calibrated
+    calibration = "no" if calibrated is None else f"{calibrated.calibration.seconds:.0f} s"
+    return f"{_sample(verdict, 0)}, {calibration} calibration"
+
+
+def _sample(verdict: Verdict, digits: int) -> str:
+    interval = verdict.case.interval
+    if interval is None:
+        return "no sample"
+    return f"{interval.seconds:.{digits}f} s sample" + (
+        ", settings at its end" if interval.seconds > _LONG_SAMPLE_S else ""
+    )
 
 
 def measured_seconds(verdict: Verdict) -> float:

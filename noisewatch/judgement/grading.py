@@ -12,10 +12,10 @@ from noisewatch.judgement.case import NO_TARGET
 from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
+from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
-from noisewatch.units import describe_value
 
 if TYPE_CHECKING:
     from noisewatch.judgement.case import Calibrated, Case
@@ -120,7 +120,7 @@ def grade_cpus(
     answer = replace(answer, status=Status.FAIL, said=said(over), cpus=over, culprits=culprits(over), fix=fix)
     if worst > bound:
         return answer
-    allowed = f" (passes up to {describe_value(most, passes.unit)})" if passes is not None else ""
+    allowed = warns_and_fails(most, bound, passes.unit) if passes is not None else ""
     return replace(answer, status=Status.WARN, said=answer.said + allowed)
 
 

@@ -67,8 +67,7 @@ def advise(
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
     if about.tid is not None and (task is None or task.name != about.name):
         return _for_the_next_time(about, snapshot, Case(snapshot).housekeeping)
-    named, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
-    commands = [("keep" if name == "persist" else name, command) for name, command in named]  # as causes say it
+    commands, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
     said = [*_describe(about, snapshot.irqs), remedy.said]
     if commands and not machine.is_live:
         said.append(_ELSEWHERE)

@@ -231,6 +231,6 @@ def test_a_check_that_was_not_judged_is_left_out_and_keeps_its_place() -> None:
 
 
 def test_a_command_on_several_lines_is_copied_whole() -> None:
-    line = CauseLine((("try", "--cpus 2"), ("now", "a &&"), ("", "b"), ("undo", "c"), ("keep", "d")))
+    line = CauseLine((("try", "--cpus 2"), ("now", "a &&"), ("", "b"), ("undo", "c"), ("for good", "d")))
     assert (line.command, line.by_hand) == ("a &&\nb", "--cpus 2")
-    assert CauseLine((("by hand", "stop it"),)).command is None
+    assert CauseLine((("try", "stop it"),)).command is None

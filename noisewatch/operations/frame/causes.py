@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisewatch.judgement.terms import FOR_GOOD, NOW, TRY, UNDO
 from noisewatch.records import dataclass
 
 
@@ -10,7 +11,7 @@ class CauseLine:
     """One cause; the findings that belong to it carry its number, from 1.
 
     `names` are those of the threads that the steps name by number. `steps` are what to do, each with its purpose:
-    `now`, `undo`, `keep`, `try`, `by hand`; without one a line goes on the one before. `settles` are the ids that are
+    `now`, `undo`, `for good`, `try`; without one a line goes on the one before. `settles` are the ids that are
     over then. `said` is None where the findings say it all.
     """
 
@@ -23,12 +24,12 @@ class CauseLine:
     @property
     def command(self) -> str | None:
         """The shell's command for now; None where nothing can be run."""
-        return self.lines_of("now")
+        return self.lines_of(NOW)
 
     @property
     def undo(self) -> str | None:
         """The shell's command that brings back what was read; None where there is none."""
-        return self.lines_of("undo")
+        return self.lines_of(UNDO)
 
     def lines_of(self, wanted: str) -> str | None:
         """What is to be done for that purpose; None where nothing is."""
@@ -46,4 +47,4 @@ class CauseLine:
     @property
     def by_hand(self) -> str | None:
         """What else is to be done, in words or as options of noisewatch."""
-        return next((line for purpose, line in self.steps if purpose in ("try", "keep", "by hand")), None)
+        return next((line for purpose, line in self.steps if purpose in (TRY, FOR_GOOD)), None)

@@ -11,6 +11,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.cause_words import steps_against, title_of
 from noisewatch.judgement.causes import Cause, causes_of
+from noisewatch.judgement.effect_words import effect_title
 from noisewatch.judgement.finding_words import left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import named_by
@@ -96,11 +97,13 @@ def _short(said: str) -> str:
 
 
 def _cause_line(cause: Cause, case: Case) -> CauseLine:
-    """What to do; what is wrong the lines of its findings say already."""
+    """Return what to do, and the title by effect; without one the lines of the findings say what is wrong."""
+    title = effect_title(cause, case)
+    said = title.text if title is not None else title_of(cause, case) if cause.way is not None else None
     return CauseLine(
         steps=tuple(steps_against(cause)),
         settles=tuple(each.check.id for each in cause.settles),
-        said=_short(title_of(cause, case)) if cause.way is not None else None,
+        said=None if said is None else _short(said),
         is_open=cause.way is not None,
         names=named_by(cause.fix, case),
     )

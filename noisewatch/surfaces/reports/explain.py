@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from noisewatch.judgement.check import Check, Limit
+from noisewatch.judgement.limit_words import describe_bound, describe_limit
 from noisewatch.judgement.rules import PROFILES
+from noisewatch.judgement.terms import Ground
 from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.units import describe_value
 
+GROUNDS: Mapping[Ground, str] = {
+    Ground.INVALIDATES: "no measurement can be trusted then, whatever the effect",
+    Ground.EFFECT: "blocks by its measured effect against the budget",
+    Ground.RISK: "a short calibration cannot see it; in a guest a noise floor within the budget answers it",
+}
 _ASKS_STARTER = "the monitor does not start the benchmark: only settings of the machine count"
 
 
@@ -33,6 +39,7 @@ def text_of_check(each: Check, width: int) -> str:
     sections = [
         textwrap.fill(f"{each.id} ({each.area}, {each.severity})", max(width, 40), break_on_hyphens=False),
         _paragraph(each.question, width),
+        _section("Why it can block", ground_in_words(each), width),
         "Why it matters\n" + _paragraph(each.why, width),
         "What it reads\n" + _items(each.reads, width),
         _section("Limits", map(_limit_in_words, each.limits), width),
@@ -46,8 +53,12 @@ def text_of_check(each: Check, width: int) -> str:
 
 
 def _limit_in_words(limit: Limit) -> str:
-    """Its key, what it bounds, where it is, and why."""
-    return f"{limit.key}: {limit.name}: {describe_value(limit.value, limit.unit)} ({limit.reason})"
+    return f"{limit.key}: {describe_limit(limit)}"
+
+
+def ground_in_words(each: Check) -> list[str]:
+    """Return on what ground its failure can block; nothing of a check that cannot."""
+    return [] if each.ground is None else [f"{each.ground}: {GROUNDS[each.ground]}"]
 
 
 def differences(each: Check) -> list[str]:
@@ -56,7 +67,7 @@ def differences(each: Check) -> list[str]:
         *(f"{profile}: {severity}" for profile, severity in each.severity_in.items()),
         *(f"{profile}: not asked, as {reason}" for profile, reason in each.not_asked_in.items()),
         *(
-            f"{profile}: {limit.name}: {describe_value(limit.under(profile), limit.unit)}"
+            f"{profile}: {limit.key}: {describe_bound(limit, limit.under(profile))}"
             for limit in each.limits
             for profile in limit.value_in
         ),
@@ -113,6 +124,7 @@ def markdown_of_check(each: Check) -> str:
     sections = [
         f"## {each.id}",
         f"{each.question} ({each.area}, {each.severity})",
+        _listed("Why it can block", ground_in_words(each)),
         f"**Why it matters.** {each.why}",
         _listed("What it reads", (f"`{path}`" for path in each.reads)),
         _listed("Limits", map(_limit_in_words, each.limits)),
@@ -141,6 +153,7 @@ def describe_check(each: Check) -> dict[str, Any]:
         "area": each.area,
         "question": each.question,
         "severity": {profile: each.severity_under(profile) for profile in PROFILES},
+        "ground": each.ground,
         "not_asked": dict(each.not_asked_in),
         "reads": [str(path) for path in each.reads],
         "limits": [_limit(limit) for limit in each.limits],

@@ -46,9 +46,20 @@ def test_a_page_has_all_sections(run: Run, check: Check) -> None:
     profiles = ["Under other profiles"] if differences(check) else []
     stand_in = ["Where it cannot be read"] if check.answered_by else []
     monitor = ["In the monitor"] if check.asks_starter else []
+    ground = ["Why it can block"] if check.ground else []
     assert headings == [
         f"{check.id} ({check.area}, {check.severity})",
-        *("Why it matters", "What it reads", *limits, *profiles, *stand_in, *monitor, "What to do", "References"),
+        *(
+            *ground,
+            "Why it matters",
+            "What it reads",
+            *limits,
+            *profiles,
+            *stand_in,
+            *monitor,
+            "What to do",
+            "References",
+        ),
     ]
     assert ran.status == 0
 
@@ -57,7 +68,10 @@ def test_a_page_has_all_sections(run: Run, check: Check) -> None:
 def test_a_page_holds_all_that_is_declared(run: Run, check: Check) -> None:
     words = run("explain", check.id).words
     declared = [check.question, check.why, check.remedy, *check.reads, *check.sources]
-    declared += [limit.reason for limit in check.limits]
+    declared += [
+        limit.reason.removeprefix("half of the budget").removeprefix("a fifth of the budget") for limit in check.limits
+    ]
+    declared += [check.ground] if check.ground else []
     assert [text for text in declared if " ".join(text.split()) not in words] == []
 
 
@@ -66,6 +80,37 @@ def test_no_section_is_blank(check: Check) -> None:
     texts = [check.question, check.why, check.remedy, *check.reads, *check.sources]
     assert [text for text in texts if not text.strip()] == []
     assert min(len(check.reads), len(check.sources)) > 0
+
+
+def test_a_limit_says_what_it_does_and_which_part_of_the_budget_it_is(run: Run) -> None:
+    words = run("explain", "tasks-on-target").words
+    assert (
+        "passes: share of a target CPU that one task may take: warns from 0.2% (a fifth of the budget of 1%)" in words
+    )
+    assert (
+        "fails: share of a target CPU that one task may take: fails from 0.5% (half of the budget of 1%: two" in words
+    )
+    words = run("explain", "target-cpu-busy").words
+    assert "fails from 5% (for a budget of 1%: less in proportion below it, half of the budget above 10%; a" in words
+    assert "fails: share of memory left: fails below 5% (" in run("explain", "memory-short").words
+    assert "fails: pages swapped in or out: fails above 0 pages (" in run("explain", "swapping").words
+
+
+def test_the_ground_on_which_a_check_blocks_is_in_all_formats(run: Run) -> None:
+    assert "takes time: blocks by its measured effect against the budget" in run("explain", "tasks-on-target").words
+    assert "- takes time: blocks by" in run("explain", "tasks-on-target", "--format", "markdown").out
+    assert run("explain", "cpu-quota", "--format", "json").json["ground"] == "invalidates"
+
+
+def test_the_topic_of_the_verdict_lists_what_can_block_as_it_is_declared(run: Run) -> None:
+    out, table = run("explain", "verdict").words, run("explain", "verdict", "--format", "markdown").out
+    grounds = run("explain", "verdict", "--format", "json").json["grounds"]
+    for check in CATALOGUE:
+        assert (f"`{check.id}` (" in out.partition("What can block, and why")[2]) == (check.ground is not None)
+        assert (f"| `{check.id}` | {check.ground} |" in table) == (check.ground is not None)
+    assert sorted(name for names in grounds.values() for name in names) == sorted(
+        check.id for check in CATALOGUE if check.ground is not None
+    )
 
 
 def test_prose_is_wrapped_to_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,11 @@ def _monitored(verdict: Verdict) -> str:
 @_ALL
 def test_every_report_and_the_monitor_count_alike(make: Callable[[], Verdict]) -> None:
     verdict = make()
-    texts = [*(rendered(name, verdict) for name in ("text", "markdown", "github", "nagios")), _monitored(verdict)]
+    texts = [
+        *(rendered(name, verdict) for name in ("markdown", "github", "nagios")),
+        _text(verdict),
+        _monitored(verdict),
+    ]
     told = {said for text in texts for said in _COUNTED.findall(text)}
     assert told == {counts(verdict).removesuffix(", strict")}
     assert all(_COUNTED.search(text) for text in texts)
@@ -86,9 +90,12 @@ def test_the_counts_are_those_of_the_findings_in_json(make: Callable[[], Verdict
     assert (found.blocking_fail, found.blocking_unknown) == (blocking["fail"], blocking["unknown"])
 
 
+def _text(verdict: Verdict) -> str:
+    return render(verdict, RenderOptions(verdict.exit_status, 0.0, width=100_000, is_verbose=True))
+
+
 def _rows_of_text(verdict: Verdict) -> list[tuple[str, str]]:
-    report = render(verdict, RenderOptions(verdict.exit_status, 0.0, width=100_000, is_verbose=True))
-    rows = re.findall(r"^(\S+) +([a-z0-9, -]+) \((\w+)\)", report, re.MULTILINE)
+    rows = re.findall(r"^(\S+) +([a-z0-9, -]+) \((\w+)\)$", _text(verdict), re.MULTILINE)
     return [(label, weight) for label, names, weight in rows for _ in names.split(", ")]
 
 
@@ -135,7 +142,7 @@ def test_the_causes_in_json_hold_each_finding_that_counts_once_and_are_those_of_
     telling = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
     wanted = [each.check.id for each in verdict.findings if each.gravity(verdict.is_strict) in telling]
     assert sorted(name for cause in causes for name in cause["findings"]) == sorted(wanted)
-    numbered = re.findall(r"^ *(\d+) [✗!?] ", rendered("text", verdict), re.MULTILINE)
+    numbered = re.findall(r"^ *(\d+) [✗!?] ", _text(verdict), re.MULTILINE)
     assert [int(number) for number in numbered] == list(range(1, len(causes) + 1))
 
 
@@ -145,7 +152,7 @@ _MARKS = {"✗": Gravity.FAILED, "!": Gravity.WARNED, "i": Gravity.NOTED, "✓":
 @_ALL
 def test_the_characters_of_all_checks_are_those_of_the_findings(make: Callable[[], Verdict]) -> None:
     verdict = make()
-    rows = rendered("text", verdict).partition("CHECKS")[2].partition("✗ fails")[0]
+    rows = _text(verdict).partition("CHECKS")[2].partition("✗ fails")[0]
     drawn = Counter(character for marks in re.findall(r"(?<= )[✗!i?✓·]+(?=\s)", rows) for character in marks)
     gravities = Counter(each.gravity(verdict.is_strict) for each in verdict.findings)
     unknown = gravities[Gravity.UNANSWERED] + gravities[Gravity.OPEN]

@@ -181,7 +181,7 @@ def test_a_script_may_stand_beside_the_report(run: Run, untuned: Path, tmp_path:
     files = [str(tmp_path / name) for name in ("fix.sh", "undo.sh")]
     options = ["--fix-script", files[0], "--undo-script", files[1]]
     ran = run("preflight", "--sysroot", str(untuned), *_OPTIONS, *options)
-    assert ran.out.splitlines()[-1].startswith("noisewatch: UNSTABLE")
+    assert ran.out.splitlines()[-1].startswith("UNSTABLE: ")
     assert tuple(Path(file).read_text() for file in files) == _scripts(run, untuned)
     assert stat.S_IMODE(os.stat(files[0]).st_mode) & 0o111 == 0
 
@@ -189,7 +189,7 @@ def test_a_script_may_stand_beside_the_report(run: Run, untuned: Path, tmp_path:
 def test_a_printed_script_leaves_the_verdict_to_standard_error(run: Run, untuned: Path) -> None:
     ran = run("preflight", "--sysroot", str(untuned), *_OPTIONS, "--fix-script")
     assert ran.out.startswith("#!/bin/sh\n")
-    assert ran.err.startswith("noisewatch: UNSTABLE - ")
+    assert ran.err.startswith("noisewatch: UNSTABLE: ")
 
 
 def test_a_quiet_machine_needs_no_script(run: Run, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_failure_tells_the_culprits_and_the_commands() -> None:
         "CPU 3: irq hog 30/s 0.10% (estimated)",
         "now: hog",
         "undo: hog",
-        "persist: hog",
+        "for good: hog",
     ]
 
 

@@ -85,7 +85,7 @@ _FINDINGS = (
 _OF_TURBO = CauseLine((("now", "echo 1 > …/no_turbo"), ("undo", "echo 0 > …/no_turbo")), ("turbo-enabled",))
 _CAUSES = (
     CauseLine(
-        (("now", "echo 0-1 > …"), ("undo", "echo 2 > …"), ("keep", "irqaffinity=0-1")),
+        (("now", "echo 0-1 > …"), ("undo", "echo 2 > …"), ("for good", "irqaffinity=0-1")),
         ("device-interrupts-on-target", "target-cpu-busy"),
     ),
     _OF_TURBO,

@@ -10,12 +10,13 @@ from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
 from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, Budget, NoiseFloor
+from noisewatch.judgement.noise.chance_words import chance_said
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kinds import Kind
-from noisewatch.units import describe_chance, describe_ns, spaced_share
+from noisewatch.units import describe_chance, describe_ns
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.by_work import FloorsByWork
@@ -72,7 +73,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
         cause = dominating_cause(calibrated, floor, budget.work)
         return Answer(
             Status.FAIL,
-            f"{said}; over the budget on {name_cpus(above)}, mainly because of {cause.said}",
+            f"{said}; over the budget on {name_cpus(above)}, {BECAUSE}{cause.said}",
             measured=floor.cv_expected,
             limit=budget.max_cv,
             unit="share",
@@ -92,24 +93,6 @@ def noise_floor_above_budget(case: Case) -> Answer:
             evidence=evidence,
         )
     return Answer(Status.PASS, said, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
-
-
-def chance_said(floor: NoiseFloor, budget: Budget, of_what: str) -> str:
-    """Return `25 samples of 100 ms stay within 1 %: chance 41 % (latency work)`."""
-    return _chance_words(budget, floor.chance, of_what)
-
-
-def chance_line(calibrated: Calibrated) -> str:
-    """Return the same of the requested kind of work, else of the kind with the least chance."""
-    from noisewatch.judgement.noise.by_work import chance_within_budget
-
-    return _chance_words(calibrated.budget, *chance_within_budget(calibrated))
-
-
-def _chance_words(budget: Budget, chance: float | None, of_what: str) -> str:
-    length, most = describe_ns(budget.at_ns), spaced_share(budget.max_cv)
-    known = "unknown" if chance is None else describe_chance(chance)
-    return f"{budget.samples} samples of {length} stay within {most}: chance {known} ({of_what})"
 
 
 def _evidence(floor: NoiseFloor, budget: Budget) -> dict[str, Any]:
@@ -163,7 +146,7 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
         passing = f"; --work {by_work.within[0]} would pass" if is_certain and by_work.within else ""
         return answer(
             status,
-            f"{said}; over the budget on {name_cpus(cpus)}: {', '.join(over)}, mainly because of {cause.said}{passing}",
+            f"{said}; over the budget on {name_cpus(cpus)}: {', '.join(over)}, {BECAUSE}{cause.said}{passing}",
             cpus=cpus,
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, worst.cpu) if cause.has_culprits else (),
@@ -171,6 +154,7 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     return answer(status, said, reason=None if reason is None else f"{said}: {reason}", evidence=evidence)
 
 
+BECAUSE = "mainly because of "  # precedes what dominates a floor above the budget
 _TOO_LITTLE = "too few measurements: calibrate longer"
 
 

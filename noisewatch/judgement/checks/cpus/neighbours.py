@@ -13,6 +13,7 @@ from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.terms import Ground, Severity, Status
@@ -228,7 +229,7 @@ def busy_cache_neighbour(case: Case) -> Answer:
     if uncached(case):
         return Answer(Status.UNKNOWN, said, measured=load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
     if load > case.bound(_CACHE_QUIET):
-        said += f" (passes up to {case.bound(_CACHE_QUIET):g})"
+        said += warns_and_fails(case.bound(_CACHE_QUIET), case.bound(_CACHE_BUSY), "CPUs")
         return Answer(
             Status.WARN,
             said,

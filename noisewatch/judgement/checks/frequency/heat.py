@@ -210,6 +210,7 @@ def _states(case: Case, device: CoolingDevice) -> list[int | None]:
 _ROOM_PASSES = Limit(
     key="passes",
     name="margin to the critical temperature that passes",
+    is_least=True,
     value=20,
     unit="K",
     reason="what a few minutes of load add on a desktop",
@@ -217,6 +218,7 @@ _ROOM_PASSES = Limit(
 _ROOM_FAILS = Limit(
     key="fails",
     name="margin to the critical temperature that fails",
+    is_least=True,
     value=5,
     unit="K",
     reason="near this the processor lowers its clock",

@@ -24,6 +24,7 @@ BETTER_SUPPLY = Fix(
 _POWER_FAILS = Limit(
     key="fails",
     name="long-term power limit, as a share of the rated power",
+    is_least=True,
     value=0.8,
     unit="share",
     reason="the clock drops after about half a minute",

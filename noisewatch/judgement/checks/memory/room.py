@@ -22,6 +22,7 @@ from noisewatch.records import dataclass
 _PASSES = Limit(
     key="passes",
     name="share of memory left that passes",
+    is_least=True,
     value=0.10,
     unit="share",
     reason="what a benchmark allocates while it runs",
@@ -29,6 +30,7 @@ _PASSES = Limit(
 _FAILS = Limit(
     key="fails",
     name="share of memory left that fails",
+    is_least=True,
     value=0.05,
     unit="share",
     reason="the next allocation may find no free page",

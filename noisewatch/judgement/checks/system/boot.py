@@ -103,6 +103,7 @@ def _ago(age_s: float) -> str:
 _SETTLED = Limit(
     key="fails",
     name="uptime below which it fails",
+    is_least=True,
     value=300.0,
     unit="seconds",
     reason="after booting services start, caches fill and jobs run",

@@ -9,6 +9,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
@@ -66,7 +67,7 @@ def disks_busy(case: Case) -> Answer:
         return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     passes = case.bound(_BUSY_PASSES)
     if worst > passes:
-        said = f"{_name_busy(known, passes)} (passes up to {passes:.0%})"
+        said = _name_busy(known, passes) + warns_and_fails(passes, bound, "share")
         return Answer(Status.WARN, said, measured=worst, limit=bound, unit="share", evidence=evidence)
     said = f"busy for {worst:.1%} of the time at most"
     said += f"; {', '.join(sorted(rebuilt))} left out: disk-array-rebuilds reports them" if rebuilt else ""

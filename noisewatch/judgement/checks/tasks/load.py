@@ -10,6 +10,7 @@ from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unk
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, describe_look, effect, effect_of_all, part_of
 from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.programs import with_many_as_one
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.judgement.while_calibrating import (
@@ -190,7 +191,8 @@ def pressure_stall(case: Case) -> Answer:
         reason = case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)"
         return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     status = Status.PASS if some[worst] <= case.bound(_STALL_PASSES) else Status.WARN
-    said += f" (passes up to {case.bound(_STALL_PASSES):.1%})" if status == Status.WARN else ""
+    if status == Status.WARN:
+        said += warns_and_fails(case.bound(_STALL_PASSES), case.bound(_STALL_FAILS), "share")
     return Answer(status, said, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence)
 
 

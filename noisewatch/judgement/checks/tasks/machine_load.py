@@ -6,6 +6,7 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_untimed
+from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
 from noisewatch.judgement.terms import Ground, Severity, Status
@@ -74,7 +75,7 @@ def other_cpus_busy(case: Case) -> Answer:
     if len(known) < len(busy) or why_untold is not None:
         return Answer(Status.UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
     if mean > case.bound(_OTHERS_PASS):
-        said += f" (passes up to {case.bound(_OTHERS_PASS):.0%})"
+        said += warns_and_fails(case.bound(_OTHERS_PASS), bound, "share")
         return Answer(
             Status.WARN,
             said,

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import UsageError
-from noisewatch.judgement.finding_words import summary_of_verdict
+from noisewatch.judgement.effect_words import summary_of_verdict
 from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import EXIT_STATUS, Verdict
 from noisewatch.operations.lock import Lock, locked
@@ -67,7 +67,7 @@ def run(arguments: Namespace) -> int:
             )
             output.write(wanted.render(verdict, render_options).encode("utf-8", "replace"))
         else:
-            print(summary_of_verdict(verdict, exit_status), file=sys.stderr)
+            print(f"noisewatch: {summary_of_verdict(verdict, exit_status)}", file=sys.stderr)
         if lock is not None:
             may_start = verdict.verdict == Outcome.STABLE or (
                 verdict.verdict == Outcome.UNKNOWN and arguments.on_unknown == PASS and exit_status == 0

@@ -2,5 +2,6 @@
 
 from __future__ import annotations
 
-TOPICS = ("layout", "statistics", "isolation", "hyper-threads", "turbo", "numa", "virtual-machines", "ci")
+VERDICT = "verdict"
+TOPICS = (VERDICT, "layout", "statistics", "isolation", "hyper-threads", "turbo", "numa", "virtual-machines", "ci")
 ALL_TOPICS = "topics"  # the name by which `explain` lists them alone

@@ -1,29 +1,79 @@
-"""A topic as text, Markdown and JSON. Where an area of checks has its name, these come after the page."""
+"""A topic as text, Markdown and JSON. Where an area of checks has its name, these come after the page.
+
+The page on the verdict ends with the checks that can block, by ground, as they are declared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
-from noisewatch.surfaces.reports.explain import markdown_of_catalogue
+from noisewatch.judgement.rules import PROFILES
+from noisewatch.judgement.terms import Severity
+from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
+from noisewatch.surfaces.reports.parts.tables import cell, code, table
+from noisewatch.surfaces.reports.topics.names import VERDICT
 from noisewatch.surfaces.reports.topics.pages import read_page
 from noisewatch.surfaces.reports.topics.parsed import parse_page
 from noisewatch.surfaces.reports.topics.text import items_of, section_of, text_of_page
 
-_OF_AREA = "Checks of this area"
+_OF_AREA, _BY_GROUND = "Checks of this area", "What can block, and why"
 
 
 def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: bool) -> str:
     """The page, wrapped, and the questions of the checks."""
     page = text_of_page(parse_page(read_page(topic)), width, in_colour)
     questions = items_of((f"`{each.id}` ({each.severity}): {each.question}" for each in of_area), width)
-    return f"{page}\n{section_of(_OF_AREA, questions, width, in_colour)}\n" if of_area else page
+    if of_area:
+        page += f"\n{section_of(_OF_AREA, questions, width, in_colour)}\n"
+    if topic == VERDICT:
+        parts = [f"{_wrapped(heading, width)}\n{items_of(items, width)}" for heading, items in _by_ground(CATALOGUE)]
+        page += "\n" + section_of(_BY_GROUND, "\n\n".join(parts), width, in_colour) + "\n"
+    return page
+
+
+def _wrapped(text: str, width: int) -> str:
+    return textwrap.fill(text, max(width, 20), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def markdown_of_topic(topic: str, of_area: Sequence[Check]) -> str:
     """The page as it stands, and a table of the checks."""
-    return read_page(topic) + (f"\n## {_OF_AREA}\n\n{markdown_of_catalogue(of_area)}" if of_area else "")
+    page = read_page(topic) + (f"\n## {_OF_AREA}\n\n{markdown_of_catalogue(of_area)}" if of_area else "")
+    return page + (f"\n## {_BY_GROUND}\n\n{_table_of_grounds()}" if topic == VERDICT else "")
+
+
+def _table_of_grounds() -> str:
+    rows = [
+        (code(check.id), cell(check.ground or ""), cell(_where_it_blocks(check)), cell(check.question))
+        for check in with_ground(CATALOGUE)
+    ]
+    return table(("check", "ground", "blocks", "question"), rows)
+
+
+def _by_ground(checks: Iterable[Check]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each ground with its checks, and the profiles in which these block."""
+    checks = list(checks)
+    for ground, words in GROUNDS.items():
+        listed = [check for check in with_ground(checks) if check.ground == ground]
+        yield f"{ground}: {words}", [f"`{check.id}` ({_where_it_blocks(check)})" for check in listed]
+
+
+def with_ground(checks: Iterable[Check]) -> list[Check]:
+    """Return the checks that can block, by ground."""
+    checks = list(checks)
+    return [check for ground in GROUNDS for check in checks if check.ground == ground]
+
+
+def _where_it_blocks(check: Check) -> str:
+    """Return `always`, or the profiles in which its failure blocks."""
+    blocking = [profile for profile in PROFILES if check.severity_under(profile) == Severity.BLOCKING]
+    asked = [profile for profile in PROFILES if profile not in check.not_asked_in]
+    if set(asked) <= set(blocking):
+        return "all profiles"
+    return ", ".join(blocking) or "grave findings only"
 
 
 def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
@@ -38,4 +88,7 @@ def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
         "sections": [{"heading": each.heading, "text": each.markdown} for each in page.sections],
         "sources": [{"text": each.text, "url": each.url} for each in page.sources],
         "checks": list(dict.fromkeys([*named, *(each.id for each in checks if each.area == topic)])),
+        "grounds": {ground: [each.id for each in with_ground(checks) if each.ground == ground] for ground in GROUNDS}
+        if topic == VERDICT
+        else None,
     }

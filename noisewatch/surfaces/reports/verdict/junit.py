@@ -13,7 +13,6 @@ from xml.etree.ElementTree import Element, SubElement
 
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
-from noisewatch.judgement.checks.calibration.noise import chance_line
 from noisewatch.judgement.finding_words import (
     commands_of,
     counts,
@@ -23,6 +22,7 @@ from noisewatch.judgement.finding_words import (
     measured_seconds,
     sentence,
 )
+from noisewatch.judgement.noise.chance_words import chance_line
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp

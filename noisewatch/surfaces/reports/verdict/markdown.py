@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.causes import Cause, causes_of, in_order
-from noisewatch.judgement.checks.calibration.noise import chance_line
 from noisewatch.judgement.finding_words import (
     by_gravity,
     commands_of,
@@ -26,7 +25,8 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import floors_by_work_of
-from noisewatch.judgement.terms import Gravity, Status
+from noisewatch.judgement.noise.chance_words import chance_line
+from noisewatch.judgement.terms import FOR_GOOD, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
 from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
@@ -130,7 +130,7 @@ def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice:
     fences = [fenced("text", culprits)] if culprits else []
     fences += [f"{prose(printable(said))}\n" for said in advice]
     fences += [
-        f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}" for name, command in commands_of(fix)
+        f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}" for name, command in commands_of(fix)
     ]
     return "\n".join([f"#### {heading}\n", *fences]) if fences else ""
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from noisewatch.judgement.causes import causes_of, in_order
-from noisewatch.judgement.checks.calibration.noise import chance_line
 from noisewatch.judgement.finding_words import (
     by_gravity,
     counts,
@@ -24,6 +23,7 @@ from noisewatch.judgement.finding_words import (
     sentence,
 )
 from noisewatch.judgement.noise.by_work import chance_within_budget
+from noisewatch.judgement.noise.chance_words import chance_line
 from noisewatch.judgement.terms import Gravity, Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.cause_words import (
-    BY_HAND,
-    STEP,
-    culprits_of,
-    is_one_line,
-    script_hint,
-    settled_by,
-    steps_against,
-    title_of,
-)
-from noisewatch.judgement.causes import Cause, Way, causes_of, in_order
+from noisewatch.judgement.cause_words import checks_of, culprits_of, is_one_line, steps_against, title_of
+from noisewatch.judgement.causes import Cause, causes_of, in_order
+from noisewatch.judgement.effect_words import summary_of_verdict, tries_of
 from noisewatch.judgement.finding_words import (
     commands_of,
     counts,
@@ -24,81 +15,64 @@ from noisewatch.judgement.finding_words import (
     describe_limit_of,
     label,
     measured,
-    remark_on_commands,
-    summary_of_verdict,
     unnamed_culprits,
 )
-from noisewatch.judgement.rules import SHARED
-from noisewatch.judgement.terms import Outcome, Status
+from noisewatch.judgement.terms import STEP, TRY, Status
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
+from noisewatch.surfaces.reports.parts.colours import painted, style_of_label
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area
+from noisewatch.surfaces.reports.verdict.brief import basis_lines, brief_lines, head_lines, of_outcome, wrapped_options
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
-from noisewatch.text import printable
+from noisewatch.surfaces.reports.verdict.wrapping import NARROWEST, wrapped, wrapped_around_commands
 
 _TELLING = (Status.FAIL, Status.WARN, Status.UNKNOWN)
-_MEANINGS: Mapping[str, Meaning] = {Outcome.STABLE: "good", Outcome.UNSTABLE: "bad", Outcome.UNKNOWN: "doubt"}
 _INDENT = "        "
-_UNBROKEN = "\0"  # stands for a blank where no line may end: printable text has none
-# `sudo noisewatch trace --cpus 3`: its last word ends before the sentence's full stop
-_COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: --?[-\w]+(?: [\w,./-]*\w)?)*")
-_NARROWEST = 40
 _MOST_CULPRITS = 5
-NO_CALIBRATION = "No calibration was run: this rests on settings and counters, not on a measured noise floor."
-_NOTHING_ASKED = "No check could run: those selected need a sample or a calibration, or were ignored."
-_SETTINGS_ONLY = "No sample was taken: interrupts, load and tasks on the target CPUs are unknown."
-_GUEST = "A guest cannot answer some of these; --profile shared judges by measurement."
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format text`, its lines wrapped at the width but for commands, which are there to be copied.
 
-    Where it is verbose, all is told of each finding, in the order of the causes.
+    It fits a terminal of 24 rows. A verbose one tells all of each cause and each check before that, so that the end of
+    the output is the same.
     """
     causes = causes_of(verdict)
-    lines = [*_head(verdict, occasion), *_to_do(verdict, causes, occasion), *_all_checks(verdict, occasion)]
-    if occasion.is_verbose:
-        lines += _each_finding(verdict, causes, occasion)
-    is_guest_told = any(each.way == Way.PROFILE for each in causes)
-    basis = _basis(verdict, is_guest_told, occasion.width)
-    lines += ["", *(part for line in basis for part in ([line] if "  " in line else _wrapped(line, occasion.width, 0)))]
-    summary = summary_of_verdict(verdict, occasion.exit_status)
-    word = verdict.verdict.upper()
-    return "\n".join([*lines, summary.replace(word, _of_outcome(verdict, occasion), 1)]) + "\n"
+    lines = (
+        [*_everything(verdict, causes, occasion), *basis_lines(verdict, causes, occasion)]
+        if occasion.is_verbose
+        else brief_lines(verdict, causes, occasion)
+    )
+    summary = summary_of_verdict(verdict, occasion.exit_status, causes)
+    return "\n".join([*lines, of_outcome(summary, verdict.verdict.upper(), occasion)]) + "\n"
 
 
-def _of_outcome(verdict: Verdict, occasion: RenderOptions) -> str:
-    word = verdict.verdict.upper()
-    return painted(word, _MEANINGS[verdict.verdict]) if occasion.in_colour else word
-
-
-def _head(verdict: Verdict, occasion: RenderOptions) -> Iterator[str]:
-    """The verdict and its counts; the machine, why these CPUs, and what was measured."""
-    case, word = verdict.case, verdict.verdict.upper()
-    said = f"{word}  {counts(verdict)} · profile {verdict.profile}, exit {occasion.exit_status}"
-    first, *more = _wrapped(said, occasion.width, 0, len(word) + 2)
-    yield from [first.replace(word, _of_outcome(verdict, occasion), 1), *more]
-    target = f"{name_cpus(case.target)} ({case.snapshot.target.chosen_by})"
-    about = f"{describe_platform(case.snapshot)} · {target} · {measured(verdict)}"
-    yield from _wrapped(about, occasion.width, 0)
-    if case.rules.configured_by is not None:
-        yield printable(f"with options of {case.rules.configured_by}")
+def _everything(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> Iterator[str]:
+    """Yield the machine, all causes with all of their steps, all checks and their findings, and the noise floor."""
+    yield from head_lines(verdict, occasion)
+    target = verdict.case.snapshot.target
+    about = (
+        describe_platform(verdict.case.snapshot),
+        f"{name_cpus(target.cpus)} ({target.chosen_by})",
+        measured(verdict),
+    )
+    yield from wrapped(" · ".join(about), occasion.width, 0)
+    yield from _to_do(verdict, causes, occasion)
+    yield from _all_checks(verdict, occasion)
+    yield from _each_finding(verdict, causes, occasion)
+    yield ""
+    for line in _calibration_lines(verdict, occasion.width):
+        yield from [line] if "  " in line else wrapped(line, occasion.width, 0)
+    yield ""
 
 
 def _to_do(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> Iterator[str]:
     if not causes:
         return
-    remark = remark_on_commands(verdict)
-    yield from ["", *_wrapped(f"WHAT TO DO   {remark}" if remark else "WHAT TO DO", occasion.width, 0)]
+    yield from ["", "WHAT TO DO"]
     margin = len(str(len(causes))) + 4
     for number, cause in enumerate(causes, start=1):
         yield from _cause(number, cause, verdict, margin, occasion)
-    script = script_hint(verdict)
-    hints = [f"all of this as a script: {script}"] if script is not None else []
-    hints += ["what helps otherwise: noisewatch explain CHECK"] if any(map(is_one_line, causes)) else []
-    yield from (f" {hint}" for hint in hints)
 
 
 def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: RenderOptions) -> Iterator[str]:
@@ -106,33 +80,35 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: R
     items = cause.findings[0].answer.items if is_one_line(cause) else ()
     title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
-    first, *more = _wrapped(title, occasion.width, margin)
+    first, *more = wrapped(title, occasion.width, margin)
     mark, meaning = mark_of(cause.gravity, occasion.in_unicode), MEANINGS[cause.gravity]
     shown = painted(mark, meaning) if occasion.in_colour and meaning is not None else mark
     yield f"{number:>{margin - 3}} {shown} {first.strip()}"
     yield from more
     for item in items:
-        yield from _wrapped(item, occasion.width, margin + 2, margin + 4)
-    if is_one_line(cause):
+        yield from wrapped(item, occasion.width, margin + 2, margin + 4)
+    if is_one_line(cause) and not tries_of(cause, verdict.case):
         return
     culprits = culprits_of(cause, title)
     if culprits is not None:
-        yield from _wrapped(f"{'who':<{STEP}}{culprits}", occasion.width, margin, margin + STEP)
+        yield from wrapped(f"{'who':<{STEP}}{culprits}", occasion.width, margin, margin + STEP)
+    tries = tries_of(cause, verdict.case)
+    if tries:
+        yield from wrapped_options(f"{TRY:<{STEP}}", tries, occasion.width, margin)
     for name, line in steps_against(cause):
-        if name == BY_HAND:
-            yield from _wrapped_around_commands(f"{name:<{STEP}}{line}", occasion.width, margin, margin + STEP)
+        if name == TRY:
+            yield from wrapped_around_commands(f"{name:<{STEP}}{line}", occasion.width, margin, margin + STEP)
         else:
             yield f"{' ' * margin}{name:<{STEP}}{line}"
-    yield from _wrapped(settled_by(cause), occasion.width, margin, margin + STEP)
+    yield from wrapped(checks_of(cause), occasion.width, margin, margin + STEP)
 
 
 def _all_checks(verdict: Verdict, occasion: RenderOptions) -> Iterator[str]:
     """One character a check, and what the characters mean."""
     findings = verdict.findings
     by_area = marks_by_area((each.check.area, each.gravity(verdict.is_strict)) for each in findings)
-    hint = "" if occasion.is_verbose else "   -v tells each"
-    yield from ["", f"ALL {len(findings)} CHECKS{hint}"]
-    for row in grid(by_area, max(occasion.width - 2, _NARROWEST), occasion.in_unicode):
+    yield from ["", *wrapped(f"ALL {len(findings)} CHECKS   {counts(verdict)}", occasion.width, 0, 2)]
+    for row in grid(by_area, max(occasion.width - 2, NARROWEST), occasion.in_unicode):
         yield f"  {_drawn(row, occasion)}".rstrip()
     line, length = "", 0
     for pieces in legend(occasion.in_unicode):
@@ -173,26 +149,11 @@ def _together(findings: Iterable[Finding]) -> list[list[Finding]]:
     return list(grouped.values())
 
 
-def _basis(verdict: Verdict, is_guest_told: bool, width: int) -> Iterator[str]:
-    """What the verdict rests on: the noise floor, the sample, and what more could be asked."""
-    yield from _calibration_lines(verdict, width)
-    case = verdict.case
-    if case.interval is None:
-        yield _SETTINGS_ONLY if case.no_sample_reason is None else f"No sample was taken: {case.no_sample_reason}."
-    is_hidden = any(each.is_unknown and each.check.is_hidden_from_guests for each in verdict.findings)
-    if verdict.profile != SHARED and case.is_guest and is_hidden and not is_guest_told:
-        yield _GUEST
-    if all(finding.status in (Status.IGNORED, Status.NOT_APPLICABLE) for finding in verdict.findings):
-        yield _NOTHING_ASKED
-
-
 def _calibration_lines(verdict: Verdict, width: int) -> list[str]:
-    """The noise floor, or that there is none."""
+    """Return the table of the noise floor, if it was measured."""
     calibrated = verdict.case.calibrated
-    if calibrated is None:
-        return [NO_CALIBRATION]
-    if not calibrated.floors:
-        return ["Too little was measured for a noise floor."]
+    if calibrated is None or not calibrated.floors:
+        return []
     # imported here, as most verdicts are without one
     from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 
@@ -209,15 +170,15 @@ def _describe(findings: list[Finding], verdict: Verdict, occasion: RenderOptions
         else answer.reason
     )
     names = ", ".join(each.check.id for each in findings)
-    first, *more = _wrapped(f"{names} ({finding.weight})", occasion.width, len(_INDENT))
+    first, *more = wrapped(f"{names} ({finding.weight})", occasion.width, len(_INDENT))
     lines = [_labelled(finding, verdict, occasion) + first.strip(), *more]
-    lines += _wrapped(said or "", occasion.width, len(_INDENT))
+    lines += wrapped(said or "", occasion.width, len(_INDENT))
     for item in answer.items:
-        lines += _wrapped(item, occasion.width, len(_INDENT) + 2, len(_INDENT) + 4)
+        lines += wrapped(item, occasion.width, len(_INDENT) + 2, len(_INDENT) + 4)
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
     lines += _culprits(finding, said or "")
-    lines += [f"{_INDENT}{name + ':':<9}{command}" for name, command in commands_of(answer.fix)]
+    lines += [f"{_INDENT}{name + ':':<{STEP + 1}}{command}" for name, command in commands_of(answer.fix)]
     return lines
 
 
@@ -233,28 +194,3 @@ def _culprits(finding: Finding, already_said: str) -> list[str]:
     if len(lines) > _MOST_CULPRITS + 1:
         lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
     return lines
-
-
-def _wrapped_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
-    """The same; a command within the sentence stays on one line, however long it is, to be copied."""
-    kept = _COMMAND.sub(lambda found: found[0].replace(" ", _UNBROKEN), printable(text))
-    room, first, following = max(width, _NARROWEST), " " * indent, " " * further
-    lines = textwrap.wrap(
-        kept,
-        room,
-        initial_indent=first,
-        subsequent_indent=following,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    return [line.replace(_UNBROKEN, " ") for line in lines]
-
-
-def _wrapped(text: str, width: int, indent: int, further: int | None = None) -> list[str]:
-    """The lines, each indented, those after the first by `further`; at least one."""
-    room, first = max(width, _NARROWEST), " " * indent
-    following = first if further is None else " " * further
-    wrapped = textwrap.wrap(
-        printable(text), room, initial_indent=first, subsequent_indent=following, break_on_hyphens=False
-    )
-    return wrapped or [""]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.terms import FOR_GOOD
 from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.reports.verdict.fix_script import script, script_comments, script_head, script_steps
@@ -50,7 +51,7 @@ def _heading(frame: Frame, number: int) -> str:
 
 
 def _to_keep(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:
-    kept = ((heading.partition(":")[0], cause.lines_of("keep") or "") for heading, cause in fixable)
+    kept = ((heading.partition(":")[0], cause.lines_of(FOR_GOOD) or "") for heading, cause in fixable)
     return [f"{ids}: {line}" for ids, lines in kept for line in lines.splitlines()]
 
 

@@ -95,8 +95,12 @@ class PreflightOverlay(Overlay):
     def _lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
         if self.verdict is not None:
             options = RenderOptions(self.verdict.exit_status, 0.0, width=width, in_unicode=in_unicode)
-            first, *report, _ = FORMATS["text"].render(self.verdict, options).splitlines()  # its last line is its first
-            return wrapped([first, *self.remarks, *report], width)
+            brief, everything = (
+                FORMATS["text"].render(self.verdict, replace(options, is_verbose=is_verbose)).splitlines()
+                for is_verbose in (False, True)
+            )
+            first, *report = brief
+            return wrapped([first, *self.remarks, *report, "", *everything[1:]], width)
         if self.state == OverlayState.RUNNING:
             glyphs = UNICODE if in_unicode else ASCII
             return live_rows(self.live, width, height, glyphs) if self.live.by_cpu else [self.doing]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
+from noisewatch.judgement.limit_words import describe_limit
+from noisewatch.judgement.terms import FIXES, HELPS, NOW, OPEN, SEE, STEP, TRY
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.tui.draw.check_grid import check_named, mark
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, fitted, length
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
-from noisewatch.units import describe_value
 
 NOT_NOW = "in this snapshot it neither fails nor warns, and is not unknown"
-_STEP = 9  # columns of `settles` and the like
 _LONGEST_TITLE = 150
 _NARROW = 60
 _NAMES_SHARE = 0.4
@@ -89,7 +89,7 @@ def _said(frame: Frame, number: int) -> str:
 def cause_detail(
     model: ScreenModel, frame: Frame, listing: Listing[FindingLine], width: int, glyphs: Glyphs
 ) -> list[Row]:
-    """What is wrong, what to do now, to undo and to keep it, and which checks that settles."""
+    """What is wrong, what to do now, to undo it and for good, and which checks that fixes."""
     finding = listing.selected
     if finding is None:
         return [[("all checks that were asked pass" if frame.passed else "no check was asked", "plain")]]
@@ -98,7 +98,10 @@ def cause_detail(
     if finding.cause is None or finding.cause > len(frame.causes):
         check = check_named(finding.id)
         asked = [check.question] if check is not None else []
-        rows = [*_wrapped([*asked, finding.said], width), *_step("fix", finding.fix, width)]
+        rows = [
+            *_wrapped([*asked, finding.said], width),
+            *_step(NOW if finding.is_command else TRY, finding.fix, width),
+        ]
         return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
     cause = frame.causes[finding.cause - 1]
     rows = _wrapped([_said(frame, finding.cause)], width - 2)
@@ -111,13 +114,13 @@ def cause_detail(
     found = _of_cause(frame, finding.cause)
     settled = [each.id for each in found if each.id in cause.settles]
     others = [each.id for each in found if each.id not in cause.settles]
-    label = "open" if cause.is_open else "helps" if settled or cause.command else "about"
-    rows += _step("settles", ", ".join(settled), width) + _step(label, ", ".join(others), width)
+    label = OPEN if cause.is_open else HELPS if settled or cause.command else SEE
+    rows += _step(FIXES, ", ".join(settled), width) + _step(label, ", ".join(others), width)
     return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
 
 
 def _step(purpose: str, line: str | None, width: int) -> list[Row]:
-    return [cut([(f"{purpose:<{_STEP}}", "faint"), (line, "plain")], width)] if line else []
+    return [cut([(f"{purpose:<{STEP}}", "faint"), (line, "plain")], width)] if line else []
 
 
 def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row]:
@@ -132,7 +135,7 @@ def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row
         lines += [each.said] if finding.cause is not None else []
         if check is not None:
             lines += [f"why: {check.why}", f"what helps: {check.remedy}"]
-            lines += [f"limit: {one.name}: {describe_value(one.value, one.unit)}" for one in check.limits]
+            lines += [f"limit: {describe_limit(one)}" for one in check.limits]
     return _wrapped(lines, width)
 
 

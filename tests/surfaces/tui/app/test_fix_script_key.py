@@ -18,7 +18,7 @@ from tests.surfaces.tui.framing import findings, frame
 from tests.written.quiet_machine import CPUS, quiet_files
 
 _CAUSES = (
-    CauseLine((("now", "echo performance | sudo tee /a"), ("undo", "echo powersave | sudo tee /a"), ("keep", "k"))),
+    CauseLine((("now", "echo performance | sudo tee /a"), ("undo", "echo powersave | sudo tee /a"), ("for good", "k"))),
     CauseLine((("now", "sudo taskset -pc 0-1 4711"), ("undo", "sudo taskset -pc 0-3 4711")), names=((4711, "hog"),)),
     CauseLine((("try", "--cpus 1"),)),
 )

@@ -133,11 +133,11 @@ def test_what_needs_no_words_gets_none() -> None:
     [
         ((("now", "one"),), "one", "copied, not run: one"),
         (
-            (("now", "one"), ("undo", "two"), ("keep", "three")),
+            (("now", "one"), ("undo", "two"), ("for good", "three")),
             "one",
-            "copied (now; also shown: undo, keep), not run: one",
+            "copied (now; also shown: undo, for good), not run: one",
         ),
-        ((("keep", "one"),), "one", "copied (keep), not run: one"),
+        ((("for good", "one"),), "one", "copied (for good), not run: one"),
         ((), None, "no command to copy: none is known to fix it"),
     ],
 )
@@ -151,7 +151,7 @@ def test_what_only_people_can_do_is_shown_and_not_copied_as_if_a_shell_could() -
     tick = culprit("timer tick", cpu=2, kind="tick", pid=None, tid=None)
     model = model_of(frame(4, (tick,)))
     model.advice = _advice(tick, {"/sys/devices/system/cpu/nohz_full": "\n"})
-    assert model.advice.lines[-1] == f"keep: {_BY_HAND}"
+    assert model.advice.lines[-1] == f"for good: {_BY_HAND}"
     assert command_to_copy(model) == (None, f"to be done by hand: {_BY_HAND}")
 
 

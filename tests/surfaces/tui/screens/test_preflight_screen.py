@@ -77,7 +77,7 @@ def test_the_selected_check_is_told_whole_with_its_command() -> None:
     model = model_of(_frame())
     text = "\n".join(screen_of(model, "preflight", 60, 24))
     assert "Did other tasks run on a target CPU, or could they?" in " ".join(text.split())
-    assert "fix      sudo taskset -pc 0-1 7" in text
+    assert "now      sudo taskset -pc 0-1 7" in text
     model.select(1)
     assert model.selected_finding() == _FINDINGS[1]
     model.select(9)
@@ -92,7 +92,7 @@ def test_the_first_cause_stands_above_with_its_commands_and_the_others_follow_by
     assert "cause 1 of 3" in above
     assert "what to do, the gravest first, rates over 5 s" in text[listed]
     assert "now      sudo taskset -pc 0-1 7" in above
-    assert "settles  tasks-on-target, target-cpu-busy" in above
+    assert "fixes    tasks-on-target, target-cpu-busy" in above
     rows = [line.split()[:2] for line in text[listed + 1 : listed + 5]]
     assert rows == [["✗", "1"], ["!", "2"], ["?", "3"], ["?", "processor-hot"]]
     assert f"all {len(CATALOGUE)} checks" in "".join(text)
@@ -124,7 +124,7 @@ def test_what_was_chosen_stays_selected_when_another_check_leads_its_cause() -> 
 
 def test_enter_opens_the_checks_of_a_cause_with_why_and_limits_and_escape_closes_them() -> None:
     model = model_of(by_cause())
-    limit = "limit: share of a target CPU that one task may take: 0.5%"
+    limit = "limit: share of a target CPU that one task may take: fails from 0.5%"
     assert limit not in "\n".join(screen_of(model, "preflight", 80, 30))
     model.opens_check = True
     opened = [text_of(row) for row in rows_of_screen(model, 80, 30, UNICODE)]

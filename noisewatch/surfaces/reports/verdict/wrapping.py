@@ -1,0 +1,41 @@
+"""Prose of a verdict wrapped at a terminal's width; commands in it stay whole, as they are there to be copied."""
+
+from __future__ import annotations
+
+import textwrap
+
+from noisewatch.patterns import regex
+from noisewatch.text import printable
+
+NARROWEST = 20
+_UNBROKEN = "\0"  # stands for a blank where no line may end: printable text has none
+# `sudo noisewatch trace --cpus 3`: its last word ends before the sentence's full stop
+_COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: [a-z]+(?:-[a-z]+)+| --?[-\w]+(?: [\w,./-]*\w)?)*")
+
+
+def wrapped_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
+    """Return the lines, those after the first indented by `further`; a command in the text is on one line."""
+    kept = _COMMAND.sub(lambda match: match[0].replace(" ", _UNBROKEN), printable(text))
+    lines = textwrap.wrap(
+        kept,
+        max(width, NARROWEST),
+        initial_indent=" " * indent,
+        subsequent_indent=" " * further,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return [line.replace(_UNBROKEN, " ") for line in lines]
+
+
+def wrapped(text: str, width: int, indent: int, further: int | None = None) -> list[str]:
+    """Return the lines, each indented, those after the first by `further`; at least one."""
+    first = " " * indent
+    following = first if further is None else " " * min(further, max(width, NARROWEST) // 2)
+    lines = textwrap.wrap(
+        printable(text),
+        max(width, NARROWEST),
+        initial_indent=first,
+        subsequent_indent=following,
+        break_on_hyphens=False,
+    )
+    return lines or [""]
