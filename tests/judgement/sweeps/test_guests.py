@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,7 @@ class _Guest:
 
     @property
     def moments(self) -> list[Files]:
-        files = []
+        files: list[Files] = []
         for moment, base in enumerate((quiet_files(), quiet_files(3.0), loaded_files())):
             ran_ms, waited_ms = sum(self.ran_ms[:moment]), self.waited_ms * (moment == _AFTER_SAMPLE)
             loop_ticks = 295 * (moment == _AFTER_SAMPLE)
@@ -101,7 +102,7 @@ class _Guest:
     def samples(self) -> CalibrationSamples:
         length = round(self.lost * 10 * _MS)
         gaps = tuple((at, length, 2, length) for at in range(0, 5 * _S, 10 * _MS)) if length else ()
-        changes = {2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1, "gaps": []}}
+        changes: dict[int, dict[str, Any]] = {2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1, "gaps": []}}
         return parse_calibration(written_calibration(gaps=gaps, changes=changes, work=self.work))
 
 
@@ -157,7 +158,7 @@ def _better(guest: int, how: str, since: int) -> Iterator[str]:
         if how not in faults_of(path) or _is_fact(path, how):
             continue
         machine = _Machine(*_GUESTS[guest].moments, answers=ANSWERS).since(since)
-        verdict = _judged(guest, machine.take(path, how))  # type: ignore[arg-type]
+        verdict = _judged(guest, machine.take(path, how))
         if verdict.verdict == Outcome.STABLE != sound.verdict:
             yield f"{sound.verdict} became stable where {path} is {how}"
         for finding in verdict.findings:

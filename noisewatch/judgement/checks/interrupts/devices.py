@@ -251,9 +251,8 @@ _COST_FAILS = Limit(
     limits=(_RATE, _COST_PASSES, _COST_FAILS),
     why=(
         "The counts show what really happened, whatever the affinities say, including queues that cannot be moved. "
-        "They are judged by the time that they take with the softirqs of their drivers: as a trace of the calibration "
-        "measured it, else as the kernel counts it, else as such interrupts usually take. By their number they are "
-        "judged under the profiles latency and strict; on an isolated CPU their number warns."
+        "The time that interrupts take with their softirqs decides (traced, or estimated); their number decides under "
+        "the profiles latency and strict, and warns on isolated CPUs."
     ),
     remedy="Move the named interrupt; if the kernel manages it, choose other CPUs or boot with isolcpus=managed_irq.",
     sources=("https://docs.kernel.org/filesystems/proc.html", _AFFINITY_DOC),
