@@ -30,8 +30,8 @@ _WAITED = (
     "scheduler, held it back"
 )
 _BLIND = (
-    "the command entered a control group up to {} before the first look at it: whether that was frozen meanwhile is "
-    "not known"
+    "for up to {} the command was, or may have been, in a control group that no look had found it in: whether that was "
+    "frozen meanwhile is not known"
 )
 
 
@@ -43,12 +43,11 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
     window, use = repetition.trace, repetition.use
     known_ns = use.stopped_ns + repetition.freezing.ns + repetition.quota.ns
     allowed_ns = allowance.ns(repetition.length_ns) + known_ns
+    blind_ns = min(repetition.freezing.blind_ns, unused_ns(repetition)) - use.switches * WAKE_NS
+    blind = _BLIND.format(describe_ns(repetition.freezing.blind_ns)) if blind_ns > allowed_ns else None
     if isinstance(window, str):
         waited_ns = waited_for_none_ns(repetition)
-        if waited_ns > allowed_ns:
-            return _WAITED.format(describe_ns(waited_ns))
-        blind_ns = min(repetition.freezing.blind_ns, unused_ns(repetition)) - use.switches * WAKE_NS
-        return _BLIND.format(describe_ns(repetition.freezing.blind_ns)) if blind_ns > allowed_ns else None
+        return _WAITED.format(describe_ns(waited_ns)) if waited_ns > allowed_ns else blind
     held_ns = window.states.held_ns - use.preemptions * WAKE_NS
     if held_ns > allowed_ns:
         return _HELD.format(describe_ns(window.states.held_ns))
@@ -57,7 +56,7 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
     if window.states.blocked_ns - use.switches * WAKE_NS > allowed_ns:
         disks = f"for disks for {describe_ns(disks_ns)} at most" if disks_ns else "for no disk"
         return _BLOCKED.format(describe_ns(window.states.blocked_ns), disks if disks_ns is not None else _NO_DISKS)
-    return None
+    return blind  # in a group of version 2 threads sleep while it is frozen
 
 
 def _disks_busy_ns(repetition: Repetition) -> int | None:
