@@ -38,6 +38,7 @@ from noisewatch.records import dataclass
 _V1, _V2 = "freezer", ""  # as /proc/PID/cgroup names the hierarchies
 _IN_STATES = {"THAWED": False, "FREEZING": True, "FROZEN": True}
 _STATE = "freezer.state"
+_ENTRANCES = frozenset({"cgroup.procs", "cgroup.threads", "tasks"})  # the last of version 1
 _GONE = b" (deleted)\n"
 _MOST_FOUND = 64  # a command may have a group of its own each time
 _T = TypeVar("_T")
@@ -188,6 +189,21 @@ def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
         return parse(text)
     except Malformed as error:
         raise Unreadable(path, error.reason) from error
+
+
+def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
+    """Yield the files that are written to when a process is moved into a group that this process is in.
+
+    Who took one out, froze it and brought it back between two looks has written to one.
+    """
+    mounts, own = read_cgroup_mounts(reader), reader.parsed(MEMBERSHIP, parse_membership)
+    if mounts is None or own is None:
+        return
+    hierarchies = (_V1, "cpu", *([_V2] if with_v2 else ()))
+    places = [find_hierarchy(reader, mounts, {each: own[each]}, each or _V1) for each in hierarchies if each in own]
+    for mount, path in filter(None, places):
+        folder = f"{mount.folder}{path}".rstrip("/")
+        yield from (f"{folder}/{name}" for name in _ENTRANCES & frozenset(reader.names_or_none(folder) or ()))
 
 
 def quotas_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[Freezer]:

@@ -14,7 +14,7 @@ from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.files import parse_schedstat, parse_stat
+from noisewatch.kernel.tasks.files import ThreadStat, parse_schedstat, parse_stat
 from noisewatch.kernel.tasks.missing import MissingTime, TimeOfTasks
 from noisewatch.kernel.tasks.one_thread import FOLDER, Known, ThreadReader
 from noisewatch.kernel.tasks.task import Task, Tasks
@@ -51,7 +51,7 @@ class _Process:
     looked_ns: int = -1  # `busy_ns` then
     looks_from: int = 0  # the number of the snapshot before which its threads are not looked at again, but in a search
     spent_ns: int = 0  # since it was read the last time, less the time of the threads that were read
-    taken_ns: int = 0  # of target CPUs, from one reading to the next
+    taken_ns: int = 0  # of target CPUs, from one reading to the next; its ended children may have been there too
     read_in: int = -1  # the number of the snapshot
     is_second_look: bool = False  # whether it had been read in the snapshot before: only then its time is known
     busy_ns: int = 0  # of the whole process, when that was read or glimpsed
@@ -207,6 +207,7 @@ class TaskReader:
                 process = self._process(pid)
                 spent_ns[pid] = stat.busy_ns - (process.busy_ns if process.busy_ns <= stat.busy_ns else 0)
                 process.busy_ns = stat.busy_ns
+                spent_ns[pid] += _children_ns(process.known.get(pid), stat)
                 if stat.state == _RUNNING and stat.cpu in threads.target:
                     spent_ns[pid] += self._missing.much_ns
         least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are told in whole ticks each
@@ -333,6 +334,7 @@ class TaskReader:
             leader = threads.read(pid, folder, schedstat, known)
             process.spent_ns = (leader.task.process_ns or 0) - process.busy_ns
             self._noted(leader, known, threads.target)
+            self._note_children(process, leader.task, known)
         process.thread_count, process.busy_ns = leader.thread_count, leader.task.process_ns or 0
         if self._is_large(process):
             return self._read_large(threads, process, leader)
@@ -415,6 +417,13 @@ class TaskReader:
             read[tid] = thread
         return read
 
+    def _note_children(self, process: _Process, task: Task, known: Known | None) -> None:
+        """Read the process before others for some time if children had much: it may take in all orphans."""
+        children_ns = _children_ns(known, task)
+        if children_ns >= self._missing.much_ns:
+            process.taken_ns += children_ns
+            self._hot[task.pid] = STAYS_HOT
+
     def _noted(self, thread: Known, known: Known | None, target: CpuSet) -> Known:
         """The thread, whose process is read before others for some time if it ran."""
         if thread.runs:
@@ -431,6 +440,12 @@ class TaskReader:
             elif before is not None:
                 self._awake.add(pid)
         return thread
+
+
+def _children_ns(known: Known | None, now: Task | ThreadStat) -> int:
+    """The time of children that ended since the process was read; 0 where that is not known."""
+    is_same = known is not None and known.task.started_ticks == now.started_ticks
+    return now.children_ns - known.task.children_ns if known is not None and is_same else 0
 
 
 def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) -> Iterator[tuple[int, bytes]]:

@@ -72,6 +72,10 @@ class FreezeTally:
             self._hidden = now.folder
         group.change(now, at_ns)
 
+    def move(self, at_ns: int) -> None:
+        """Add that a process was moved into a group of the command's: it may have been away since the last look."""
+        self._blind_ns = max(self._blind_ns, at_ns - self._last.taken_at_ns)
+
     def add(self, look: FreezeLook) -> None:
         """One more look; the last one is right behind the end of the command."""
         for now in look.groups:

@@ -7,7 +7,15 @@ from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import NoisewatchError, Unreadable
-from noisewatch.kernel.cgroup.freezing import FindGroups, FreezeLook, Freezer, FreezeReader, GroupFreeze
+from noisewatch.kernel.cgroup.freezing import (
+    FindGroups,
+    FreezeLook,
+    Freezer,
+    FreezeReader,
+    GroupFreeze,
+    entrances_of,
+)
+from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Machine
 from noisewatch.machine.file_changes import FileChanges
 from noisewatch.model.run.freezing import FreezeTally, Freezing
@@ -26,7 +34,8 @@ class FreezeWatch:
         self._tally = FreezeTally(FreezeLook(0))
         self._changes = FileChanges(self.note) if machine.is_live else None
         self._freezer_by_notice: dict[str, Freezer] = {}
-        self._noted: deque[tuple[int, GroupFreeze, bool]] = deque()  # by another thread
+        self._entrances: frozenset[str] = frozenset()
+        self._noted: deque[tuple[int, GroupFreeze | None, bool]] = deque()  # by another thread; None: a move
 
     def __enter__(self) -> Self:
         return self
@@ -46,6 +55,9 @@ class FreezeWatch:
             except Unreadable as error:
                 look = FreezeLook(look.taken_at_ns, reason=str(error))
         self._watch_groups()
+        if self._changes is not None:
+            entrances = entrances_of(Reader(self._machine), with_v2=cgroup is None)  # it enters that group itself
+            self._entrances = frozenset(filter(self._changes.watch, entrances))
         self._tally = FreezeTally(look)
 
     def sample(self, pid: int) -> None:
@@ -64,7 +76,11 @@ class FreezeWatch:
         return self._tally.freezing(length_ns)
 
     def note(self, path: str) -> None:
-        """Take down the state of the group that a write to the file may have changed, from whatever thread."""
+        """Take down what a write to the file may have changed, from whatever thread: the state of a group, or who is
+        in it.
+        """
+        if path in self._entrances:
+            self._noted.append((self._machine.now_ns(), None, False))
         freezer = self._freezer_by_notice.get(path)
         if freezer is None:
             return
@@ -78,7 +94,10 @@ class FreezeWatch:
     def _take_noted(self, until_ns: int) -> None:
         while self._noted and self._noted[0][0] <= until_ns:
             at_ns, group, is_certain = self._noted.popleft()
-            self._tally.change(group, at_ns, is_certain)
+            if group is None:
+                self._tally.move(at_ns)
+            else:
+                self._tally.change(group, at_ns, is_certain)
 
     def _watch_groups(self) -> None:
         for freezer in self._reader.freezers:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.repetition import Repetition
+from tests.written.quiet.system import diskstats
 from tests.written.repetitions import ALONE, MS, THREADED, judge, ran, repeat
 from tests.written.trace_windows import thread_time, traced
 
@@ -41,9 +43,20 @@ def test_a_known_disturbance_outranks_it() -> None:
 
 def test_a_command_that_waited_in_the_kernel_for_no_disk_is_unknown() -> None:
     repetition = traced(_second(), own_ms=500, blocked_ms=30)
-    assert "waited in the kernel for 30 ms" in _unknowns(repetition)
-    reads = replace(repetition, use=replace(repetition.use, blocks_in=8))
-    assert judge(reads).outcome == RunOutcome.UNDISTURBED
+    assert "waited in the kernel for 30 ms, and for no disk" in _unknowns(repetition)
+
+
+@pytest.mark.parametrize("io", [{"blocks_in": 8}, {"blocks_out": 8}, {"major_faults": 1}])
+def test_a_command_waits_for_disks_for_as_long_as_they_were_busy(io: dict[str, Any]) -> None:
+    files = [each | {"/proc/diskstats": diskstats(sda=at * 200)} for at, each in enumerate((ran(), ran({2: 500}, 1.0)))]
+    repetition = repeat(*files, own_ms=500, use=replace(THREADED, **io))
+    assert judge(traced(repetition, own_ms=500, blocked_ms=190)).outcome == RunOutcome.UNDISTURBED
+    held = traced(repetition, own_ms=500, blocked_ms=400)
+    assert "waited in the kernel for 400 ms, and for disks for 210 ms at most" in _unknowns(held)
+    without = repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=repetition.use, gone=["/proc/diskstats"])
+    assert "how long disks were busy is not known (/proc/diskstats)" in _unknowns(
+        traced(without, own_ms=500, blocked_ms=190)
+    )
 
 
 def test_waits_are_as_long_as_an_idle_cpu_takes_to_begin() -> None:
@@ -73,9 +86,10 @@ def test_a_child_that_waits_for_longer_than_all_others_had_the_cpu_is_unknown_to
     assert judge(replace(held, thread_waits=((250 * MS, 240 * MS),) * 2)).outcome == RunOutcome.UNDISTURBED
 
 
-def test_a_group_that_was_entered_before_it_was_watched_is_unknown_if_the_command_left_time_unused() -> None:
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_a_group_that_was_entered_unseen_is_unknown_if_the_command_left_time_unused(is_traced: bool) -> None:
     blind = Freezing(blind_ns=90 * MS)
-    half = replace(repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=ALONE), freezing=blind)
-    assert "entered a control group up to 90 ms before" in _unknowns(half)
-    whole = replace(repeat(ran(), ran({2: 1000}, 1.0), own_ms=1000, use=ALONE), freezing=blind)
-    assert judge(whole).outcome == RunOutcome.UNDISTURBED
+    for own_ms, is_unknown in ((500, True), (1000, False)):
+        repetition = replace(repeat(ran(), ran({2: own_ms}, 1.0), own_ms=own_ms, use=ALONE), freezing=blind)
+        words = _unknowns(traced(repetition, own_ms=own_ms) if is_traced else repetition)
+        assert ("for up to 90 ms the command was, or may have been," in words) == is_unknown

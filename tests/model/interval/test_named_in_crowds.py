@@ -35,6 +35,10 @@ class _Member:
     threads: int = 1
     is_zombie: bool = False
     is_hidden: bool = False  # as the host's processes are to a container
+    ends: int = _MOMENTS  # the moment from which on it is there no more
+    parent: int = 1
+    children_ns: Sequence[int] = (0,) * _MOMENTS  # of those that ended, by each moment
+    allowed: str | None = None  # else its CPU
 
     def files(self, moment: int) -> dict[str, str]:
         """The files of the process; with several threads the last one has all the time."""
@@ -42,7 +46,8 @@ class _Member:
         if self.is_hidden:
             return {}
         if self.threads == 1:
-            files = process(self.pid, self.name, self.cpu, ran_ns, allowed=str(self.cpu))
+            more = {"parent": self.parent, "children": self.children_ns[moment] // _TICK_NS}
+            files = process(self.pid, self.name, self.cpu, ran_ns, allowed=self.allowed or str(self.cpu), **more)
         else:
             files = crowd(self.pid, self.name, [_ELSEWHERE] * self.threads, "0", 0)
             files |= process(self.pid, self.name, _ELSEWHERE, 0, busy=ran_ns // _TICK_NS, threads=self.threads)
@@ -58,8 +63,9 @@ class _Member:
 def _crowd_machine(members: Iterable[_Member], seconds: float = 1.0) -> WrittenMachine:
     moments = []
     for moment in range(_MOMENTS):
-        there = [member for member in members if member.begins <= moment]
+        there = [member for member in members if member.begins <= moment < member.ends]
         busy_ns = sum(member.ran_ns[moment] for member in there if member.cpu == _TARGET)
+        busy_ns += sum(member.children_ns[moment] for member in there)
         files = quiet_files(seconds * moment)
         files["/proc/cmdline"] = "isolcpus=2-3\n"
         files["/proc/stat"] = stat_file({_TARGET: busy_ns // _TICK_NS}, round(100 * seconds * moment))
@@ -160,6 +166,20 @@ def test_a_thread_that_is_not_its_processs_first_is_named_as_well(exists: int, t
     members = _populate(range(300, 500), {"resting": 190}, 1, (0, 0, _MOMENTS, 0))
     members.append(_Member(900, "hog of many", _TARGET, exists, _growing(2, 500 * _MS), threads=threads))
     assert all(_shares_named(_crowd_machine(members), 20, "hog of many")[3:])
+
+
+@pytest.mark.parametrize("pid", [1, 900])
+def test_what_orphans_had_who_came_and_went_is_the_children_of_who_takes_them_in(pid: int) -> None:
+    had_ns = 300 * _MS
+    members = _populate(range(300, 700), {"resting": 399}, 1, (0, 0, _MOMENTS, 0))
+    ran_ns, children_ns = _growing(0, _MS), _growing(1, had_ns)
+    members.append(_Member(pid, "reaper", _ELSEWHERE, 0, ran_ns, allowed="0-3", children_ns=children_ns))
+    members += [
+        _Member(1_000 + begins, "orphan", _TARGET, begins, [0] * _MOMENTS, ends=begins + 1, parent=pid)
+        for begins in range(_MOMENTS)
+    ]
+    shares = _shares_named(_crowd_machine(members), 20, "children of reaper")
+    assert all(share > 0.2 for share in shares[3:]), shares
 
 
 def test_what_threads_had_that_were_not_read_is_their_processs() -> None:

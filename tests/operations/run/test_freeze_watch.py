@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -135,6 +136,18 @@ def test_a_command_whose_group_is_frozen_is_disturbed(group: Path) -> None:
 @pytest.mark.usefixtures("as_before")
 def test_a_command_that_enters_a_group_and_is_left_alone_is_not_frozen(group: Path) -> None:
     assert _ran(f"echo 0 > {group}/cgroup.procs; sleep 0.3").repetition.freezing == NOT_FROZEN
+
+
+def test_a_process_that_was_taken_out_and_brought_back_between_two_looks_may_have_been_frozen(group: Path) -> None:
+    path = Path("/proc/self/cgroup").read_text().partition("0::")[2].splitlines()[0]
+    own = group.parent / path.strip("/")
+    with FreezeWatch(LiveMachine()) as watch, subprocess.Popen(["sleep", "20"]) as command:
+        watch.prepare()
+        assert watch.end(10_000 * MS).blind_ns == 0
+        (group / "cgroup.procs").write_text(str(command.pid))
+        (own / "cgroup.procs").write_text(str(command.pid))
+        wait_until(lambda: watch.end(10_000 * MS).blind_ns > 0)
+        command.kill()
 
 
 @pytest.fixture
