@@ -12,6 +12,8 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.profile import rules_for
+from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.busy_load import BusyLoad
 from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples, read_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
@@ -97,6 +99,8 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
         machine.go_to_aside()
     snapshot = read_snapshot(machine, read_options, task_reader)
     target = snapshot.target.cpus
+    budget = rules_for(Rules(is_profile_given=False, budget=options.budget), snapshot).budget
+    options = replace(options, budget=budget)
     cpus = target | (against or frozenset())
     _stay_off(snapshot, against, listener)
 

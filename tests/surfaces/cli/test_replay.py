@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def test_a_quiet_recording_is_stable(run: Run, tmp_path: Path) -> None:
     recording = record(tmp_path / "machine.nw", *_MOMENTS[:2], loaded_files(), calibrated_after=2)
     ran = run("preflight", "--replay", recording)
     assert (ran.status, ran.err) == (0, "")
-    assert "3.0 s sample" in ran.out
+    assert "3 s sample" in ran.out
 
 
 def test_one_that_ends_with_its_calibration_is_unknown(run: Run, tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_a_long_recording_says_that_its_settings_are_those_of_its_end(run: Run, 
     short, long = (
         record(tmp_path / f"{count}.nw", *(quiet_files(3.0 * number) for number in range(count))) for count in (5, 12)
     )
-    assert "33.0 s sample, settings at its end" in run("preflight", "--replay", long).words
+    assert "33 s sample, settings at its end" in run("preflight", "--replay", long).words
     assert "settings at its end" not in run("preflight", "--replay", short).words
 
 
@@ -61,7 +62,7 @@ def test_a_hog_that_has_ended_before_the_last_moment_is_named(command: str, run:
     for number, ticks in enumerate((0, 0, 200, 200, 200)):
         moments[number]["/proc/stat"] = stat_file({3: ticks}, 300 * number)
     ran = run(command, "--replay", record(tmp_path / "machine.nw", *moments))
-    assert "hog (pid 900)" in ran.words
+    assert re.search(r"hog (\[900\]|\(pid 900\))", ran.words)
     assert "unattributed" not in ran.words
 
 
@@ -70,7 +71,7 @@ def test_a_hog_in_the_last_moment_is_found(run: Run, tmp_path: Path) -> None:
     last["/proc/stat"] = stat_file({3: 300}, 1200)
     ran = run("preflight", "--replay", record(tmp_path / "machine.nw", *_MOMENTS[:4], last))
     assert ran.status == 1
-    assert "hog (pid 900)" in ran.words
+    assert "hog [900] takes" in ran.words
 
 
 def test_show_is_of_the_last_moment(run: Run, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def read_text(report: str) -> list[str]:
     lines = report.split("\n")
     assert lines.pop() == ""
     assert [line for line in lines if not line.isprintable()] == []
-    assert re.match(r"noisewatch: (STABLE|UNSTABLE|UNKNOWN) - ", lines[-1])
+    assert re.match(r"(STABLE|UNSTABLE|UNKNOWN): .*\(exit \d\)$", lines[-1])
     return lines
 
 

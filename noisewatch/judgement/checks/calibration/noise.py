@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     ),
     why=(
         "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the gaps "
-        "and the work of the calibration, as a 90% interval, for each kind of work: whoever shares the core, a cache "
-        "or the memory slows each in another way. An interval within the budget passes, one above it fails; if the "
-        "budget lies inside the interval, the answer is unknown. Without --work all kinds have to pass."
+        "and the work of the calibration, for each kind of work: whoever shares the core, a cache or the memory "
+        "slows each in another way. What decides is the chance that the samples stay within the budget: as likely as "
+        "--confidence passes, as unlikely fails, and all between is unknown. Without --work all kinds have to pass."
     ),
     remedy=("Fix what the other findings name, take longer or more samples, or accept the noise floor with --max-cv."),
     sources=("https://doi.org/10.1109/SC.2010.12",),

@@ -97,7 +97,7 @@ def test_an_unknown_verdict_ends_as_requested_and_stays_unknown(
     else:
         line = ran.out.splitlines()[-1 if form == "text" else 0]
         assert "UNKNOWN" in line
-        assert line.endswith(f", exit {status})")
+        assert line.endswith(f"exit {status})")
 
 
 @pytest.mark.parametrize("on_unknown", ["fail", "pass"])
