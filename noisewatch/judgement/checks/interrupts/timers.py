@@ -10,11 +10,12 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.effect import BLOCKS_AT
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.grading import not_calibrated, why_incomplete
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibrating
 from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.cpus.online import CPUS
@@ -199,6 +200,7 @@ _MANY = Limit(
     value=1000.0,
     unit="per second",
     reason="at 2 µs each, and up to 16 µs with a profiler in a virtual machine, they take 0.2 to 1.6 % of the CPU",
+    of_budget=BLOCKS_AT / 16e-6,
 )
 _SHORT = Limit(
     key="share-passes",
@@ -213,6 +215,7 @@ _LONG = Limit(
     value=0.01,
     unit="share",
     reason="what benchmarks try to resolve",
+    of_budget=BLOCKS_AT,
 )
 _MOST_CULPRITS = 3
 _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
@@ -223,6 +226,7 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
     area="interrupts",
     question="Is the tick the only timer that interrupts the target CPUs?",
     severity=Severity.WARNING,
+    ground=Ground.EFFECT,
     reads=(
         f"{INTERRUPTS} over the sample and the calibration",
         f"{PACKED} (CONFIG_HZ)",
