@@ -183,8 +183,8 @@ class _Series:
         self.watch.begin()
         target, topology = self.watch.last.target.cpus, self.watch.last.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
-        self._quotas = FreezeWatch(self.watch.counting, quotas_of)
-        with FreezeWatch(self.watch.counting) as self._freezes:
+        machine = self.watch.counting
+        with FreezeWatch(machine, quotas_of) as self._quotas, FreezeWatch(machine) as self._freezes:
             return self._run_all(used_before_s)
 
     def _run_all(self, used_before_s: float) -> RunSeries:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,6 +61,11 @@ def _ran(options: RunOptions, listener: _Listener | None = None) -> RunSeries:
 
 def _python(code: str) -> Sequence[str]:
     return (sys.executable, "-S", "-c", code)
+
+
+def test_no_thread_watches_files_after_the_series() -> None:
+    _ran(RunOptions(argv=("true",), machine=_MACHINE))
+    assert [each.name for each in threading.enumerate() if "_report" in each.name] == []
 
 
 def test_each_repetition_is_a_process_that_is_told_in_order() -> None:
