@@ -66,6 +66,11 @@ class Commands:
         self.take_signals()
         return self._asked_to_end
 
+    @property
+    def ended_by(self) -> signal.Signals | None:
+        """Return the first signal that asked noisewatch to end until the context was left."""
+        return self._asked_to_end
+
     def start(self, plan: CommandPlan) -> StartedCommand:
         """Starts it; the one before has ended. Raises CannotStart."""
         earlier = self._adopted.begin_command()

@@ -129,6 +129,7 @@ def _calibrated_series(
     try:
         with RunTrace(options.tracer, watch.last) as trace, Commands(inherited) as commands:
             series = _Series(watch, options, listener, commands, status, opening, trace).run()
+        series = replace(series, ended_by=series.ended_by or commands.ended_by)  # behind the last repetition
         if trouble is not None:
             series = replace(series, not_calibrated=f"before the series: {trouble}")
         if opening is None or series.has_ended_early:

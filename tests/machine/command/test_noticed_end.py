@@ -81,3 +81,9 @@ def test_all_is_as_before_behind_it_whatever_happens() -> None:
             1 / 0  # noqa: B018
         assert state() == before
         assert started.wait() is not None
+
+
+def test_a_signal_behind_the_last_command_is_known_when_all_is_over() -> None:
+    with Commands() as commands:
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert commands.ended_by == signal.SIGTERM
