@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 
 import pytest
@@ -85,5 +86,5 @@ def test_all_is_as_before_behind_it_whatever_happens() -> None:
 
 def test_a_signal_behind_the_last_command_is_known_when_all_is_over() -> None:
     with Commands() as commands:
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # other threads of a test's process do not block it
     assert commands.ended_by == signal.SIGTERM
