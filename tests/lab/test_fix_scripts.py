@@ -45,7 +45,7 @@ _CALM = {
     f"{_TRACING}/set_event": "",
     "/proc/sys/kernel/randomize_va_space": "2",
 }
-_PREFLIGHT = "noisewatch preflight --no-config --sample 0 --no-calibration --format json " + " ".join(
+_PREFLIGHT = "noisewatch preflight --profile micro --no-config --sample 0 --no-calibration --format json " + " ".join(
     f"--severity {check_id}=warning" for check_id in _NOISE
 )
 
