@@ -47,6 +47,10 @@ class Rules:
     wanted: WantedMachine | None = None  # which machine it is to be
     budget: Budget = Budget()  # what noise the benchmark can bear
 
+    def is_made_blocking(self, check_id: str) -> bool:
+        """Return whether the user named the check as one that blocks."""
+        return check_id in self.required or self.severity_by_id.get(check_id) == "blocking"
+
     def why_ignored(self, check_id: str, area: str) -> str | None:
         """Why the check is not asked; None where it is."""
         if check_id in self.required:

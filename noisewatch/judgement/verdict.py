@@ -257,9 +257,8 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     """Return the findings, with what a guest cannot know answered by the noise floor.
 
     What takes time, or may take it, is in the samples that the floor is made of: the clock, the host's load and its
-    heat. A floor that is
-    above the budget, or not decided, answers too where that blocks by itself: it hides nothing then. One that was not
-    measured for such samples answers nothing.
+    heat. A floor that is above the budget, or not decided, answers too where that blocks by itself: it hides nothing
+    then. One that was not measured for such samples answers nothing, and none answers what the user made blocking.
     """
     floor = next((each for each in findings if each.check.id == _FLOOR), None)
     calibrated = case.calibrated
@@ -272,7 +271,10 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
         return findings
     return [
         replace(finding, answered_by=_FLOOR)
-        if finding.is_unknown_to_guests and finding.answered_by is None and finding.check.ground in _IN_SAMPLES
+        if finding.is_unknown_to_guests
+        and finding.answered_by is None
+        and finding.check.ground in _IN_SAMPLES
+        and not case.rules.is_made_blocking(finding.check.id)
         else finding
         for finding in findings
     ]

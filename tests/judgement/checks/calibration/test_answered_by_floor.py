@@ -91,6 +91,14 @@ def test_a_floor_that_does_not_block_answers_nothing_by_failing(rules: Rules) ->
     assert verdict.verdict in ("unknown", "unstable")
 
 
+@pytest.mark.parametrize(
+    "rules", [Rules(severity_by_id={_GOVERNOR: Severity.BLOCKING}), Rules(required=frozenset({_GOVERNOR}))]
+)
+def test_what_the_user_made_blocking_is_not_answered_by_the_floor(rules: Rules) -> None:
+    assert _statuses(_verdict(rules=rules)) == ("unknown", "pass", None)
+    assert _statuses(_verdict(rules=replace(rules, profile="shared"))) == ("unknown", "pass", None)
+
+
 def test_under_strict_a_floor_that_passes_answers_nothing() -> None:
     assert _statuses(_verdict(rules=Rules("strict")))[1:] == ("pass", None)
     assert _verdict(rules=Rules("strict")).verdict != "stable"
