@@ -81,7 +81,7 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
 
 def _claim(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
     """Return what the thread can take of the CPU from a benchmark, of what it has taken."""
-    won = _part_won(case, tid)
+    won = _part_won(case, cpu, tid)
     if won is None or won > _YIELDS:
         return taken
     later = min(taken.later, _lost_share_by_cpu(case).get(cpu, taken.later))  # the rest it had while the loops paused
@@ -106,13 +106,19 @@ def _lost_share_by_cpu(case: Case) -> Mapping[int, float]:
     return case.calibrated.calibration.samples.lost_share_by_cpu if case.calibrated is not None else {}
 
 
-def _part_won(case: Case, tid: int | None) -> float | None:
-    """Return how much of the time that it wanted the thread got beside the loops; None where that is unknown."""
+def _part_won(case: Case, cpu: int, tid: int | None) -> float | None:
+    """Return how much of the time that it wanted the thread got beside the loops; None where that is unknown.
+
+    What it waited for on another CPU, it did not lose to them.
+    """
     load = case.under_load
     if tid is None or load is None or load.before.tasks is None or load.after.tasks is None:
         return None
     before, after = load.before.tasks.by_tid.get(tid), load.after.tasks.by_tid.get(tid)
     if before is None or after is None or before.started_ticks != after.started_ticks:
+        return None
+    has_stayed = after.is_confined or (after.migrations is not None and before.migrations == after.migrations)
+    if not has_stayed or before.cpu != cpu or after.cpu != cpu:
         return None
     if before.waited_ns is None or after.waited_ns is None:
         return None

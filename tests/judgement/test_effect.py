@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,26 @@ def test_a_hog_whose_waits_are_unknown_counts_in_full(check_id: str) -> None:
     found = _found(_case(2_990, 30, None, lost=0.01, max_cv=0.2), check_id)
     assert found.status == "fail"
     assert (found.answer.measured or 0) > 0.5
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+@pytest.mark.parametrize(
+    "moved",
+    [{"cpu": 1}, {"allowed": frozenset({1, 2})}, {"allowed": frozenset({1, 2}), "migrations": 3}],
+    ids=["ended elsewhere", "may have waited elsewhere", "moved"],
+)
+def test_a_hog_that_waited_on_another_cpu_has_not_yielded_to_the_loops(check_id: str, moved: dict[str, Any]) -> None:
+    """It may come back, and compete with the benchmark for half of the time."""
+    case = _case(2_990, 30, 2_970, lost=0.01, max_cv=0.2)
+    load = case.under_load
+    assert load is not None
+    assert load.after.tasks is not None
+    by_tid = dict(load.after.tasks.by_tid)
+    by_tid[901] = replace(by_tid[901], **moved)
+    tasks = replace(load.after.tasks, by_tid=by_tid)
+    loaded = replace(load, after=replace(load.after, tasks=tasks))
+    assert _found(case, check_id).status != "fail"
+    assert _found(replace(case, under_load=loaded), check_id).status == "fail"
 
 
 @pytest.mark.parametrize("max_cv", _BUDGETS)
