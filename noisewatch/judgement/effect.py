@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Limit
+from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
 from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
 from noisewatch.model.interval.disturbance import Disturbance, threads_of
 
@@ -25,6 +27,23 @@ class TakenShares(NamedTuple):
 
     sampled: float
     later: float
+
+
+def limits_of_taken(takers: str, prefix: str = "") -> tuple[Limit, Limit]:
+    """Return the shares of a target CPU from which on such takers warn and fail; `prefix` is that of the keys."""
+    share = f"share of a target CPU that {takers} may take"
+    return (
+        Limit(
+            *(f"{prefix}passes", f"{share} without a warning", WARNS_AT * DEFAULT_MAX_CV, "share"),
+            reason="a fifth of the budget",
+            of_budget=WARNS_AT,
+        ),
+        Limit(
+            *(f"{prefix}fails", share, BLOCKS_AT * DEFAULT_MAX_CV, "share"),
+            reason="half of the budget: two sessions, with it and without it, would differ by so much",
+            of_budget=BLOCKS_AT,
+        ),
+    )
 
 
 def effect(case: Case, sampled: float, later: float | None) -> float:

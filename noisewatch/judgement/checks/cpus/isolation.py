@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.counted import why_untimed
-from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, TakenShares, describe_look, effect_of_thread, part_of
+from noisewatch.judgement.effect import TakenShares, describe_look, effect_of_thread, limits_of_taken, part_of
 from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
@@ -130,22 +130,7 @@ FIRST_PROCESS = 1
 INIT = frozenset({FIRST_PROCESS, 2})  # and kthreadd
 DEADLINE = "taskset cannot move SCHED_DEADLINE threads: stop them, or use an isolated cgroup partition"
 
-_TASK_SHARE = Limit(
-    key="fails",
-    name="share of a target CPU that one task may take",
-    value=0.005,
-    unit="share",
-    reason="half of the budget: two sessions, with it and without it, would differ by so much",
-    of_budget=BLOCKS_AT,
-)
-_TASK_PASSES = Limit(
-    key="passes",
-    name="share of a target CPU that one task may take without a warning",
-    value=0.002,
-    unit="share",
-    reason="a fifth of the budget",
-    of_budget=WARNS_AT,
-)
+_TASK_PASSES, _TASK_SHARE = limits_of_taken("one task")
 
 
 @check(

@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.checks.interrupts.routing import kept_from_balancer
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_untold
-from noisewatch.judgement.effect import BLOCKS_AT, WARNS_AT, effect, part_of
+from noisewatch.judgement.effect import effect, limits_of_taken, part_of
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
@@ -223,22 +223,7 @@ _RATE = Limit(
     unit="per second",
     reason="on an isolated CPU, and where latency matters, each is one that should not be there",
 )
-_COST_PASSES = Limit(
-    key="cost-passes",
-    name="share of a target CPU that device interrupts may take without a warning",
-    value=0.002,
-    unit="share",
-    reason="a fifth of the budget",
-    of_budget=WARNS_AT,
-)
-_COST_FAILS = Limit(
-    key="cost-fails",
-    name="share of a target CPU that device interrupts may take",
-    value=0.005,
-    unit="share",
-    reason="half of the budget",
-    of_budget=BLOCKS_AT,
-)
+_COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
 
 
 @check(
