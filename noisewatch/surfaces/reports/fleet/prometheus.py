@@ -5,12 +5,13 @@ What is not known has no sample. Times are seconds, shares ratios from 0 to 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from noisewatch.judgement.fleet.reports import Report
 from noisewatch.judgement.fleet.standing import Fleet, Standing
 from noisewatch.judgement.terms import Outcome
 from noisewatch.surfaces.reports.fleet.rows import FleetRendering
@@ -64,27 +65,33 @@ class _Gauges(Collector):
         return gauge
 
     def _times(self) -> Metric:
-        told = "When the host's verdict was reached."
-        gauge = GaugeMetricFamily("noisewatch_fleet_report_timestamp_seconds", told, labels=["host"])
-        for host in self.fleet.hosts:
-            if host.report is not None and host.report.at_s is not None:
-                gauge.add_metric([printable(host.name)], host.report.at_s)
-        return gauge
+        return self._reported(
+            "noisewatch_fleet_report_timestamp_seconds",
+            "When the host's verdict was reached.",
+            lambda report: report.at_s,
+        )
 
     def _floors(self) -> Metric:
-        told = "Relative standard deviation that samples of 100 ms will show of the machine alone."
-        gauge = GaugeMetricFamily("noisewatch_fleet_noise_floor_cv_ratio", told, labels=["host"])
-        for host in self.fleet.hosts:
-            if host.report is not None and host.report.floor is not None:
-                gauge.add_metric([printable(host.name)], host.report.floor.expected)
-        return gauge
+        return self._reported(
+            "noisewatch_fleet_noise_floor_cv_ratio",
+            "Relative standard deviation that samples of 100 ms will show of the machine alone.",
+            lambda report: None if report.floor is None else report.floor.expected,
+        )
 
     def _chances(self) -> Metric:
-        told = "Chance that the samples of a benchmark stay within the budget that the host's verdict was asked for."
-        gauge = GaugeMetricFamily("noisewatch_fleet_noise_floor_chance_ratio", told, labels=["host"])
+        return self._reported(
+            "noisewatch_fleet_noise_floor_chance_ratio",
+            "Chance that the samples of a benchmark stay within the budget that the host's verdict was asked for.",
+            lambda report: report.chance,
+        )
+
+    def _reported(self, name: str, about: str, value_of: Callable[[Report], float | None]) -> Metric:
+        """Return a gauge of what the hosts' reports have, of those that have it."""
+        gauge = GaugeMetricFamily(name, about, labels=["host"])
         for host in self.fleet.hosts:
-            if host.report is not None and host.report.chance is not None:
-                gauge.add_metric([printable(host.name)], host.report.chance)
+            value = None if host.report is None else value_of(host.report)
+            if value is not None:
+                gauge.add_metric([printable(host.name)], value)
         return gauge
 
     def _outliers(self) -> Metric:
