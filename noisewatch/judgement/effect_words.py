@@ -14,7 +14,8 @@ from noisewatch.judgement.cause_words import title_of
 from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.checks.calibration.noise import BECAUSE
 from noisewatch.judgement.finding_words import said_in_full
-from noisewatch.judgement.noise.chance_words import chance_said, decisive_floor, options_to_try
+from noisewatch.judgement.noise.by_work import chance_within_budget
+from noisewatch.judgement.noise.chance_words import chance_line, options_to_try
 from noisewatch.judgement.terms import Gravity, Ground, Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kinds import THREADS, Kind
@@ -90,9 +91,11 @@ def is_of_floor(cause: Cause) -> bool:
 
 
 def chance_of(case: Case) -> str | None:
-    """Return the sentence on the chance of staying within the budget, or None if there is no floor."""
-    decisive = decisive_floor(case.calibrated) if case.calibrated is not None else None
-    return None if decisive is None else chance_said(decisive.floor, case.budget, decisive.work)
+    """Return the sentence on the chance of staying within the budget, or None if that is unknown."""
+    calibrated = case.calibrated
+    if calibrated is None or chance_within_budget(calibrated).value is None:
+        return None
+    return chance_line(calibrated)
 
 
 def others_of(cause: Cause, case: Case) -> list[str]:

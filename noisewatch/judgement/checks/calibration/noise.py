@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
 from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, Budget, NoiseFloor
-from noisewatch.judgement.noise.chance_words import chance_said
+from noisewatch.judgement.noise.chance_words import chance_line
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
@@ -63,7 +63,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
     if floor is None or calibrated.is_of_any_work:
         return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
     said = (
-        f"{chance_said(floor, budget, calibrated.floors_of)}: CV {floor.cv_expected:.1%} (90% interval "
+        f"{chance_line(calibrated)}: CV {floor.cv_expected:.1%} (90% interval "
         f"{floor.cv_low:.1%} to {floor.cv_high:.1%}) on CPU {floor.cpu}, worst up to {floor.max_inflation:.2f}×"
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
@@ -118,8 +118,7 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     worst = floors[by_work.worst]
     cvs = ", ".join(f"{work} {floor.cv_expected:.1%}" for work, floor in floors.items())
     alone = "" if by_work.alone is None else f" {by_work.alone.cv_expected:.1%} from interruptions alone;"
-    least = by_work.least_likely
-    said = f"{chance_said(floors[least], budget, f'{least} work')}: CV{alone} by kind of work: {cvs}"
+    said = f"{chance_line(calibrated)}: CV{alone} by kind of work: {cvs}"
     if budget.max_inflation is not None:
         longest = max(floor.max_inflation for floor in floors.values())
         said += f"; worst of {worst.samples} samples up to {longest:.2f}×"

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from noisewatch.judgement.causes import causes_of
+from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Gravity, Outcome, Status
 from noisewatch.judgement.verdict import Verdict
@@ -19,6 +21,7 @@ from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.text import printable
 from tests import MACHINES
+from tests.judgement.checks.calibration.calibrating import verdict_of
 from tests.judgement.example import all_examples
 from tests.judgement.judging import judged
 from tests.operations.listening import SilentListener
@@ -168,6 +171,16 @@ def test_a_chance_that_is_too_small_says_what_may_decide_it() -> None:
     assert re.search(r"^ 1 ✗ 25 samples of 100 ms stay within 1 %: chance < 1 % \(cache work\)", text, re.MULTILINE)
     assert "(needs 70%)" in text
     assert re.search(r"^     try +.*--max-cv \d+% \(\d+ %\)", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("changes", [{3: {"state": "moved"}}, {3: {"lost_gaps": 5, "lost_gaps_ns": 10_000}}])
+def test_a_chance_that_is_in_doubt_is_not_told(changes: dict[int, Any]) -> None:
+    verdict = verdict_of(changes=changes)
+    assert verdict.case.calibrated is not None
+    assert chance_within_budget(verdict.case.calibrated).value is None
+    text = _text(verdict)
+    assert not re.search(r"(chance|\() *[<>\d]+ *\d* ?%", text)
+    assert text.splitlines()[-1].startswith("UNKNOWN: ")
 
 
 def test_the_profile_is_told_with_its_reason() -> None:
