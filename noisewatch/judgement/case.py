@@ -59,7 +59,7 @@ class Calibrated:
 
     @property
     def is_of_any_work(self) -> bool:
-        """Whether nobody said what the benchmark's time depends on, neither as a kind of work nor by a command."""
+        """Return whether the kind of work is unknown: neither an option nor a command names it."""
         return self.budget.work is None and not self.calibration.samples.command
 
     @property
@@ -69,7 +69,7 @@ class Calibrated:
 
     @property
     def cpus_above_budget(self) -> CpuSet:
-        """Those on which samples will vary more, or one of them take longer, than the user can bear."""
+        """Return the CPUs above the budget: samples will vary more, or one of them take longer, than it allows."""
         own = {cpu: self._at_budget(floors) for cpu, floors in self.floors_by_cpu.items()}
         return frozenset(cpu for cpu, floor in own.items() if floor is not None and self.budget.is_exceeded_by(floor))
 
@@ -90,7 +90,7 @@ class Calibrated:
 
     @property
     def unpredicted(self) -> CpuSet:
-        """Those that were measured to the end, and yet too little."""
+        """Return the CPUs that were measured to the end, but too little for a noise floor."""
         return frozenset(cpu for cpu, floors in self.floors_by_cpu.items() if not floors)
 
     @property
@@ -146,8 +146,9 @@ def calibrated_with(
 
 @dataclass(frozen=True)  # without slots: what many checks ask is worked out once
 class Case:
-    """`interval` and `calibrated` are None where there is none; the reasons say why, None meaning that nobody asked.
+    """A snapshot to judge, with what was measured before and after it.
 
+    `interval` and `calibrated` are None where there is none, with the reasons, which are None if none was requested.
     `under_load` is the time of the calibration: what only happens to a CPU that works, as throttling, shows there. The
     spinners are in it, so that nothing can be said of time that no thread seen has had. It is None too where the
     machine was not read after its calibration, as in a recording that was cut off.
@@ -172,12 +173,12 @@ class Case:
         return work(self) if remembered is None or not remembered.is_at(self) else remembered.get(key, work)
 
     def bound(self, limit: Limit) -> float:
-        """The value that judges: the user's, else that of the profile for the budget."""
+        """Return the value of the limit: the user's, else that of the profile for the budget."""
         return self.limits.get(limit, limit.under(self.rules.profile, self.budget.max_cv))
 
     @property
     def budget(self) -> Budget:
-        """What noise the benchmark can bear."""
+        """Return the noise that the benchmark can bear."""
         return self.calibrated.budget if self.calibrated is not None else self.rules.budget
 
     @property
@@ -197,7 +198,7 @@ class Case:
 
     @cached_property
     def without_own_process(self) -> Case:
-        """The same machine, seen by a process that knows nothing of itself: neither of its cgroup's weights."""
+        """Return the case without this process: its affinity, settings and cgroup weights are unknown."""
         settings = replace(self.snapshot.settings, own=UNKNOWN_PROCESS, cpu_weights=None)
         return replace(self, snapshot=replace(self.snapshot, own_affinity=None, settings=settings))
 
@@ -214,7 +215,7 @@ class Case:
 
     @property
     def container_words(self) -> str:
-        """The same of what a container cannot see."""
+        """Return the subject of a sentence on what a container cannot see."""
         return "this may be a container, which" if self.snapshot.platform.container is None else "a container"
 
     @property
@@ -237,7 +238,7 @@ class Case:
 
     @property
     def doubtful_siblings(self) -> CpuSet:
-        """Those of which nobody says whether they are online."""
+        """Return the siblings of target CPUs that neither file lists as online or offline."""
         return self._on_cores_of_the_target - self.running - (self.snapshot.online.offline or frozenset())
 
     @cached_property

@@ -56,7 +56,7 @@ _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
 
 
 def culprits_of(cause: Cause, title: str) -> str | None:
-    """Who it was, the costliest first, where the title has not named all of them."""
+    """Return the culprits, the costliest first, or None if the title names all of them."""
     culprits = unnamed_culprits(cause.findings[0], title)
     named = [culprit_line(each) for each in culprits[:_MOST_CULPRITS]]
     named += [f"{len(culprits) - _MOST_CULPRITS} more"] if len(culprits) > _MOST_CULPRITS else []

@@ -1,4 +1,4 @@
-"""A verdict by cause: what one action settles, or one culprit is behind, is told together, with that action.
+"""Group the findings of a verdict by cause: by the action that settles them, or by their culprit.
 
 Every finding that fails or warns, and every unknown that blocks, is in exactly one cause; no step of a fix is in two.
 """
@@ -97,7 +97,7 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
 
 
 def _rank(cause: Cause) -> tuple[int, float, float, bool]:
-    """By gravity, then by the CPU time that it costs, then by how far it is beyond its limit."""
+    """Return the sort key of a cause: its gravity, the CPU time that it costs, and how far it is beyond its limit."""
     is_by_hand = cause.fix is None and cause.advice is None and not cause.is_about_target
     return _ORDER.index(cause.gravity), -cost_of(cause), -max(map(_excess, cause.findings)), is_by_hand
 
@@ -227,7 +227,10 @@ def _shares_culprit(one: _Group, other: _Group) -> bool:
 
 
 def _leads(finding: Finding, case: Case) -> set[Hashable]:
-    """Whoever its fix is about; else the costliest of its culprits alone, so that a bystander joins no two causes."""
+    """Return the culprits that a finding is grouped by: those of its fix, else the costliest alone.
+
+    Otherwise a bystander would join two causes.
+    """
     culprits, fix = culprits_of(finding, case), finding.answer.fix
     if fix is None and not explain(culprits, finding):
         return set()  # somebody else is behind it
@@ -252,7 +255,7 @@ def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
 
 
 def _open(findings: Iterable[Finding], case: Case) -> Iterator[Cause]:
-    """By the way to an answer; where there is none by the reason."""
+    """Yield the causes of open questions, one for each way to an answer, else one for each reason."""
     ways = list(Way)
     by_way: dict[tuple[int, str | None], list[Finding]] = {}
     for finding in findings:

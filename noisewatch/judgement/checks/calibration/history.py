@@ -34,7 +34,7 @@ _SPEEDS, _NOISES = (Nature.TIME, Nature.RATE), (Nature.NOISE,)
 @check(
     id="machine-changed",
     area=_AREA,
-    question="Is this the machine, set as it was, of the earlier calibrations?",
+    question="Is this the machine of the earlier calibrations, with the same settings?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
     reads=(_ENTRIES, "hardware, firmware, kernel, settings and surroundings, by name"),
@@ -210,7 +210,7 @@ def _moved(departed: Sequence[FigureMove], count: int) -> Answer:
 
 
 def _largest(moves: Sequence[FigureMove]) -> FigureMove:
-    """By how often it is beyond what counts."""
+    """Return the largest development, in multiples of what counts."""
     return max(moves, key=lambda move: abs(move.after.middle - move.before.middle) / TRAITS[move.figure].least_change)
 
 

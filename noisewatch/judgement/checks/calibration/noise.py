@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     ),
     why=(
         "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the gaps "
-        "and the work of the calibration, for each kind of work: whoever shares the core, a cache or the memory "
-        "slows each in another way. What decides is the chance that the samples stay within the budget: as likely as "
+        "and the work of the calibration, for each kind of work: a neighbour on the core, in a cache or in memory "
+        "slows each differently. What decides is the chance that the samples stay within the budget: as likely as "
         "--confidence passes, as unlikely fails, and all between is unknown. Without --work all kinds have to pass."
     ),
     remedy=("Fix what the other findings name, take longer or more samples, or accept the noise floor with --max-cv."),
@@ -110,7 +110,7 @@ def _evidence(floor: NoiseFloor, budget: Budget) -> dict[str, Any]:
 
 
 def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> Answer:
-    """Nobody said what the benchmark's time depends on: all kinds of work have to be within the budget."""
+    """Return the answer where the kind of work is unknown: all kinds have to be within the budget."""
     from noisewatch.judgement.noise.by_work import judged_by_work
     from noisewatch.judgement.noise.dominance import dominating_cause
 

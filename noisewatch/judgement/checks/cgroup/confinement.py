@@ -79,7 +79,10 @@ def _describe(partition: Partition) -> str:
 
 
 def _dissolve(invalid: list[Partition]) -> Fix:
-    """Only its maker knows which of two overlapping groups is to have the CPUs; a plain member misleads nobody."""
+    """Return the fix that turns invalid partitions into members.
+
+    Only its owner knows which of two overlapping groups is to have the CPUs.
+    """
     return Fix(
         (write_all("member", {f"{each.folder}/cpuset.cpus.partition": each.kind for each in invalid}),),
         (ByHand(f"give it CPUs that no other group has, then write again: {invalid[0].kind}"),),

@@ -1,4 +1,4 @@
-"""Area `quota`: what a container or a service manager takes away."""
+"""Area `quota`: the CPU limits of containers and service managers."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _uncounted(case: Case) -> list[CgroupLevel]:
 
 
 def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any]) -> Answer:
-    """In the sample, or under the load of the calibration, which are two and not one."""
+    """Return the answer where the quota stopped threads in the sample or in the calibration."""
     worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
     periods = max(each.periods for each in throttles)
     said = f"throttled in {periods} period{'s' if periods != 1 else ''} ({worst.level.described})"
@@ -152,7 +152,7 @@ def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any
 
 
 def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
-    """By the stops of the calibration alone, where the group that has the quota cannot be seen."""
+    """Return the answer by the stops of the calibration alone, or None without stops, where the quota is hidden."""
     culprits = _culprits(case)
     if not culprits:
         return None
@@ -172,7 +172,7 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
 
 
 def _long_stops_said(case: Case) -> list[str]:
-    """Those of the worst CPU, which are too few to look like a quota's."""
+    """Return the long stops of the worst CPU in words, if they are too few for a quota."""
     stops = case.calibrated.attribution.long_stops_by_cpu if case.calibrated is not None else {}
     if not stops:
         return []
@@ -192,7 +192,7 @@ def _culprits(case: Case) -> tuple[Disturbance, ...]:
 
 
 def lift(folder: str | None, limit_text: str | None) -> Fix | None:
-    """Whoever set the quota of the group should lift it; this is the file that it ends up in."""
+    """Return the fix that lifts the quota of the group, by the file that holds it."""
     if folder is None or limit_text is None:
         return None
     is_version_2 = " " in limit_text  # with its period; in version 1 that has a file of its own

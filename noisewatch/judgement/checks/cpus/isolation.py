@@ -205,7 +205,7 @@ def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -
 
 
 class _Seen(NamedTuple):
-    """Whoever ran, with what it takes from a benchmark, and as it was in the look in which it had more."""
+    """A thread or a crowd, with what it takes from a benchmark, and as observed in the look with more of it."""
 
     culprit: Disturbance
     look: Disturbance
@@ -239,7 +239,7 @@ def _crowd(name: str) -> str:
 
 
 def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -> Answer:
-    """Nothing to speak of ran there; whether something may is the lesser question."""
+    """Return the answer where no task took too much: it warns if one took a little, or is allowed to run there."""
     largest = max(found, key=lambda each: each.share or 0.0, default=None)
     share = largest.share or 0.0 if largest is not None else 0.0
     ran = (
@@ -296,7 +296,7 @@ def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
 
 
 def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
-    """By thread: those that taskset moves."""
+    """Return the culprits that taskset can move, by thread."""
     return {tid: task for tid, task in _blamed(case, culprits).items() if not task.has_deadline}
 
 

@@ -94,7 +94,7 @@ def throttled(case: Case) -> Answer:
 
 
 def _events(interval: Interval) -> dict[str, int | None]:
-    """By how much each counter grew; None is unknown."""
+    """Return by how much each counter grew; None is unknown."""
     return {slowed.path: slowed.times for slowed in slowed_between(interval)}
 
 
@@ -103,7 +103,7 @@ def _slowed(interval: Interval) -> list[Slowdown]:
 
 
 def _slowed_words(intervals: Iterable[Interval]) -> str:
-    """Of heat, and of each power limit, the target CPUs that it slowed, and how often."""
+    """Return the target CPUs that heat and each power limit slowed, and how often, in words."""
     slowed = [each for interval in intervals for each in _slowed(interval)]
     told = []
     for by, whats in ((BY_HEAT, ("core", "package")), (BY_POWER, ("core",)), (BY_POWER, ("package",))):
@@ -115,7 +115,7 @@ def _slowed_words(intervals: Iterable[Interval]) -> str:
 
 
 def _fix(case: Case) -> Fix | None:
-    """Of a power limit; nothing but time and cleaning cools."""
+    """Return the fix of a power limit; None of heat, which no command lowers."""
     if all(slowed.by != BY_POWER for interval in case.intervals for slowed in _slowed(interval)):
         return None
     zones = case.snapshot.hardware.power_limits.zones or ()

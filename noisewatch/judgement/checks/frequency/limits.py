@@ -145,7 +145,7 @@ class _Reading:
 def _reading(case: Case, clock: CpuFrequency) -> _Reading:
     """Return the best reading of the CPU's clock.
 
-    What an idle CPU's scaling_cur_freq shows is no clock: from Linux 6.6 on intel_pstate and amd-pstate-epp show the
+    The scaling_cur_freq of an idle CPU is not its clock: from Linux 6.6 on intel_pstate and amd-pstate-epp show the
     lowest allowed one (intel_pstate_set_policy sets policy->cur to policy->min, arch_freq_get_on_cpu falls back to it).
     """
     holds_high = clock.governor in ("performance", None)

@@ -115,7 +115,7 @@ def _effective_path(folder: str) -> str:
 
 
 def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
-    """Why more IRQs may be active than those that the table tells of; None where it tells of all."""
+    """Return why more IRQs may be active than the table lists; None if it lists all."""
     reason = why_untold(case, interrupts, case.running | case.target)
     if reason is not None:
         return reason
@@ -157,7 +157,7 @@ def _fired_on_target(case: Case) -> frozenset[int | None] | None:
 
 
 def _is_sent_away(case: Case, irq: Irq) -> bool:
-    """Whether it was told to go elsewhere: most are moved by their next interrupt."""
+    """Return whether its affinity excludes the target: most IRQs move with their next interrupt."""
     return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
 
 
@@ -176,7 +176,7 @@ def _by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> li
 
 
 def _delivered(irq: Irq) -> CpuSet:
-    """Where it goes; what was asked for, where the kernel does not tell (before Linux 4.15)."""
+    """Return the CPUs that the IRQ is delivered to, or before Linux 4.15 the requested ones."""
     return (irq.allowed if irq.effective is None else irq.effective) or frozenset()
 
 
@@ -190,7 +190,7 @@ def _names(irqs: list[Irq]) -> str:
 
 
 def _unmovable(irqs: list[Irq]) -> str:
-    """Those that only the kernel moves, so that nobody looks for them in the commands."""
+    """Return the IRQs that only the kernel moves, in words: the commands do not contain them."""
     numbers = sorted(irq.irq for irq in irqs if irq.movable is False)
     if not numbers:
         return ""
@@ -199,7 +199,7 @@ def _unmovable(irqs: list[Irq]) -> str:
 
 
 def steer(case: Case, irqs: list[Irq]) -> Fix | None:
-    """Those that user space may move go to the housekeeping CPUs; the kernel's own need a boot option."""
+    """Return the fix that moves IRQs to the housekeeping CPUs; kernel-managed ones need a boot option."""
     if not case.housekeeping:
         return None
     managed = [irq for irq in irqs if irq.movable is False] if case.target else []
@@ -321,7 +321,7 @@ def _known(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> list[Irq
 
 
 def _too_many(culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float], bound: float) -> Iterator[Disturbance]:
-    """Those, the most frequent first, without which each CPU is within the limit; all, where each already is."""
+    """Yield the most frequent culprits until each CPU is within the limit without them; all, if each already is."""
     left = dict(rate_by_cpu)
     allowed = bound if max(left.values(), default=0.0) > bound else 0.0
     for each in culprits:
