@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.grading import why_incomplete
 from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
-from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
-from noisewatch.judgement.noise.work_floors import floors_by_work
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass
 from noisewatch.units import describe_chance
-
-if TYPE_CHECKING:
-    from noisewatch.judgement.noise.drift import Drift
-    from noisewatch.kernel.calibration import CalibrationSamples
 
 KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY)
 
@@ -158,45 +151,3 @@ def judged_by_work(calibrated: Calibrated, by_work: FloorsByWork) -> tuple[Statu
         return Status.FAIL, None
     reason = why_incomplete(calibrated) or calibrated.doubt or by_work.why_open
     return (Status.PASS, None) if reason is None else (Status.UNKNOWN, reason)
-
-
-def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> bool:
-    """Whether more of the calibration would hardly tell more: each of the floors that are judged is known well."""
-    floors = _judged_floors(calibration, budget, drift)
-    return bool(floors) and all(_is_known_well(floor, budget, drift) for floor in floors)
-
-
-def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> list[NoiseFloor]:
-    """Those at the budget's length, as a verdict will have them; none where too little was measured for one of them."""
-    if budget.work is not None:
-        by_cpu = floors_by_cpu([calibration], budget, drift)
-        judged = worst_floors(by_cpu) if all(by_cpu.values()) else []
-    else:
-        cpus = {said.cpu for said in calibration.cpus if said.trouble is None}
-        by_work = floors_by_work(calibration, budget, drift)
-        kinds = [by_work[work] for work in KINDS if work in by_work]
-        is_complete = all(cpus == each.at_budget_by_cpu.keys() for each in kinds)
-        judged = [each.worst for each in kinds if each.worst is not None] if is_complete else []
-    return [floor for floor in judged if floor.sample_ns == budget.at_ns]
-
-
-def _is_known_well(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
-    """The verdict is clear, or the interval is narrow but for the drift, which no calibration makes smaller."""
-    if budget.is_exceeded_by(floor) or budget.is_met_by(floor):
-        return True
-    is_open = floor.extrapolated or (budget.max_inflation is not None and not floor.bounded)
-    widest = _NARROW * _left_open_by(floor.samples) * drift.margin_at(floor.sample_ns) ** 2
-    return not is_open and floor.cv_high <= widest * floor.cv_low
-
-
-_NARROW = 1.25  # times what the benchmark's own samples leave open
-_ENDS = 1.645  # standard deviations, between which nine of ten lie
-
-
-def _left_open_by(samples: int) -> float:
-    """The ratio of the ends of a 90 % interval of the CV of so many samples, however well the machine is known.
-
-    The standard error of a sample's standard deviation is 1 / √(2(n - 1)) of it: Ahn and Fessler, "Standard Errors of
-    Mean, Variance, and Standard Deviation Estimators", 2003.
-    """
-    return math.exp(2 * _ENDS / math.sqrt(2 * (samples - 1)))

@@ -10,7 +10,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from noisewatch.machine.command.plan import signal_bits
 from noisewatch.machine.threads import FOR_MAIN_THREAD
@@ -39,25 +39,23 @@ class TakenSignals:
 
     def __init__(self) -> None:
         self._mask: set[int] = set()
-        self._is_child_ignored = False
+        self._note: Callable[[], None] | None = None
+        self._child_handler: signal._HANDLER = None
         self._descriptor = -1
         self._poll = select.poll()
 
     def begin(self, core: ModuleType) -> None:
-        """From here on they wait to be taken."""
-        self._is_child_ignored = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
-        if self._is_child_ignored:  # nobody could be waited for
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        """Block the signals, which wait to be taken from here on."""
+        self._child_handler = signal.signal(signal.SIGCHLD, self._on_child)  # of an ignored one nobody could wait for
         taken = {each for each in FOR_MAIN_THREAD if signal.getsignal(each) is not signal.SIG_IGN}
         self._descriptor = core.signalfd(signal_bits(taken))
         self._poll.register(self._descriptor, select.POLLIN)
         self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, taken))
 
     def end(self) -> None:
-        """As before `begin`."""
+        """Restore what was before `begin`."""
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
-        if self._is_child_ignored:
-            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, self._child_handler)
         self._poll.unregister(self._descriptor)
         os.close(self._descriptor)
 
@@ -78,13 +76,18 @@ class TakenSignals:
 
         That signal is not among the pending ones then.
         """
-        before = signal.signal(signal.SIGCHLD, lambda number, frame: note())
+        self._note = note
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         try:
             yield
         finally:
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-            signal.signal(signal.SIGCHLD, before)
+            self._note = None
+
+    def _on_child(self, number: int, frame: FrameType | None) -> None:
+        # One handler from `begin` to `end`: CPython reports a signal whose handler is removed while it is delivered.
+        if self._note is not None:
+            self._note()
 
     def pending(self) -> Iterator[TakenSignal]:
         """Those that have come."""

@@ -43,7 +43,7 @@ def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> Ca
     """With `is_auto` it is enough once what will judge it knows the noise floor well."""
     if not options.is_auto:
         return options
-    from noisewatch.judgement.noise.by_work import is_settled
+    from noisewatch.judgement.noise.settled import is_settled
 
     return replace(options, is_enough=lambda so_far: is_settled(so_far, budget, drift_in(past, so_far)))
 

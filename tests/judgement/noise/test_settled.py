@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
-from noisewatch.judgement.noise.by_work import is_settled
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift, Learned
 from noisewatch.judgement.noise.floor import floors_by_cpu
+from noisewatch.judgement.noise.settled import is_settled
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import INTERPRETER, LATENCY, MEMORY, OF_WORK

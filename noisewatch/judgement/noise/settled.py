@@ -1,0 +1,56 @@
+"""Whether a calibration has measured long enough for its budget."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from noisewatch.judgement.noise.by_work import KINDS
+from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
+from noisewatch.judgement.noise.work_floors import floors_by_work
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.noise.budget import Budget, NoiseFloor
+    from noisewatch.judgement.noise.drift import Drift
+    from noisewatch.kernel.calibration import CalibrationSamples
+
+_NARROW = 1.25  # times what the benchmark's own samples leave open
+_ENDS = 1.645  # standard deviations, between which nine of ten lie
+
+
+def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> bool:
+    """Return whether a longer calibration would hardly narrow the floors that are judged."""
+    floors = _judged_floors(calibration, budget, drift)
+    return bool(floors) and all(_is_known_well(floor, budget, drift) for floor in floors)
+
+
+def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> list[NoiseFloor]:
+    """Return the floors at the budget's length that a verdict will judge; none if too little was measured for one."""
+    if budget.work is not None:
+        by_cpu = floors_by_cpu([calibration], budget, drift)
+        judged = worst_floors(by_cpu) if all(by_cpu.values()) else []
+    else:
+        cpus = {said.cpu for said in calibration.cpus if said.trouble is None}
+        by_work = floors_by_work(calibration, budget, drift)
+        kinds = [by_work[work] for work in KINDS if work in by_work]
+        is_complete = all(cpus == each.at_budget_by_cpu.keys() for each in kinds)
+        judged = [each.worst for each in kinds if each.worst is not None] if is_complete else []
+    return [floor for floor in judged if floor.sample_ns == budget.at_ns]
+
+
+def _is_known_well(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
+    """Return whether the verdict is clear, or only the drift keeps the interval wide: no calibration narrows that."""
+    if budget.is_exceeded_by(floor) or budget.is_met_by(floor):
+        return True
+    is_open = floor.extrapolated or (budget.max_inflation is not None and not floor.bounded)
+    widest = _NARROW * _left_open_by(floor.samples) * drift.margin_at(floor.sample_ns) ** 2
+    return not is_open and floor.cv_high <= widest * floor.cv_low
+
+
+def _left_open_by(samples: int) -> float:
+    """Return the ratio of the ends of the 90 % interval of the CV of so many samples on a machine that is known well.
+
+    The standard error of a sample's standard deviation is 1 / √(2(n - 1)) of it: Ahn and Fessler, "Standard Errors of
+    Mean, Variance, and Standard Deviation Estimators", 2003.
+    """
+    return math.exp(2 * _ENDS / math.sqrt(2 * (samples - 1)))
