@@ -6,39 +6,41 @@ import heapq
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import field, replace
+from itertools import cycle, islice
 from pathlib import Path
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.errors import CannotMeasure, UsageError
+from noisewatch.errors import CannotMeasure, Malformed, Unreadable, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.rules import Rules
-from noisewatch.kernel.busy_load import BusyLoad
+from noisewatch.kernel.busy_load import BusyLoad, described, read_busy_load
 from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples, read_calibration
+from noisewatch.kernel.settling import read_settling
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
-from noisewatch.machine import Machine
+from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, read_trace, untraced
+from noisewatch.machine import Json, Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.spinning.calibration.buffer import CalibrationBuffer
 from noisewatch.machine.spinning.calibration.run import Progress, Watch
+from noisewatch.machine.spinning.load.run import BusyProcesses, busy_processes
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPUN_NS
 from noisewatch.model.calibration.attribution import Meanwhile
-from noisewatch.model.calibration.settling import Settling
+from noisewatch.model.calibration.settling import Settling, are_level, settling_of
 from noisewatch.model.calibration.statistics import Histogram, bucket_of
 from noisewatch.model.history.entries import Past
 from noisewatch.model.interval.interval import Interval, interval_between
-from noisewatch.operations.busy_load import LoadBeside
 from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.operations.settle import settled
-from noisewatch.operations.trace_beside import TraceBeside
 from noisewatch.records import dataclass
 
 _NO_CPUS = "there is no target CPU to calibrate"
+_DOING = "settling, until the clocks are level:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,3 +281,105 @@ class LiveGaps:
     def worst(self, most: int) -> list[LiveCpu]:
         """So many CPUs at most, those that lost the most time first."""
         return heapq.nlargest(most, self.by_cpu.values(), key=lambda each: each.stolen_ns)
+
+
+def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: ProgressListener) -> Settling | None:
+    """Run fixed work on the CPUs until their clocks are level, so that no turbo budget ends in the calibration.
+
+    Return how they came to a level within `most_s` seconds; of a recording what was measured then.
+
+    None where nobody asked for it. Raises CannotMeasure where it was asked for, and could not be done.
+    """
+    if most_s is None and machine.is_live:
+        return None
+    at_most_s = most_s or 0.0
+
+    def answer() -> Json:
+        from noisewatch.machine.spinning.settling import settle  # what spins
+
+        return settle(cpus, at_most_s, are_level, lambda done_s, of_s: listener.on_sampling(_DOING, done_s, of_s))
+
+    try:
+        return settling_of(read_settling(machine, answer))
+    except (Unreadable, Malformed) as error:
+        if most_s is None:
+            return None  # nor had anybody when it was recorded
+        raise CannotMeasure(f"--settle: {error.reason}") from error
+    finally:
+        listener.on_done()
+
+
+class TraceBeside:
+    """Watches a calibration, and fetches the trace each time."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._collector: TraceCollector | None = None
+        self._reason = NOT_TRACED
+
+    def begin(self, stack: ExitStack, collector: TraceCollector) -> None:
+        """Where that is not possible the gaps have to do."""
+        try:
+            self._collector = stack.enter_context(collector)
+        except CannotMeasure as error:
+            self._reason = str(error)
+
+    def __call__(self, progress: Progress) -> None:
+        try:
+            if self._collector is not None:
+                self._collector.drain()
+        except CannotMeasure as error:  # the gaps have to do, here as well
+            self._collector, self._reason = None, str(error)
+        self._watch(progress)
+
+    def trace(self, machine: Machine) -> Trace | str:
+        """What was traced now, or when the machine was recorded."""
+        collector = self._collector
+        return read_trace(machine, collector.result if collector is not None else lambda: untraced(self._reason))
+
+
+def cpus_for_load(snapshot: Snapshot) -> CpuSet:
+    """Where ordinary processes may run: all online CPUs but those target CPUs that are isolated."""
+    online = snapshot.online.online or frozenset()
+    return online - (snapshot.target.cpus & (snapshot.isolation.isolated or frozenset()))
+
+
+class LoadBeside:
+    """The load of one calibration, until the stack is left; in a recording what it was."""
+
+    def __init__(
+        self, machine: Machine, stack: ExitStack, snapshot: Snapshot, count: int, listener: ProgressListener
+    ) -> None:
+        """Starts `count` processes, one for each CPU that they may run on where it is 0. Raises CannotMeasure."""
+        self._machine = machine
+        self._busy: BusyProcesses | None = None
+        self._ended: BusyLoad | None = None
+        if not machine.is_live:
+            return
+        cpus = sorted(cpus_for_load(snapshot))
+        if not cpus:
+            raise CannotMeasure("there is no CPU for the load: all of them are isolated target CPUs")
+        wanted = list(islice(cycle(cpus), count or len(cpus)))
+        self._busy = stack.enter_context(busy_processes(wanted))
+        where = name_cpus(frozenset(self._busy.cpus))
+        listener.on_remark(f"calibrating again, beside {_processes(len(self._busy.cpus))} on {where}")
+        if len(self._busy.cpus) < len(wanted):
+            listener.on_remark(f"{_processes(len(wanted) - len(self._busy.cpus))} could not be pinned to their CPUs")
+
+    def end(self) -> BusyLoad:
+        """Ends the load, once; what it was. Raises CannotMeasure where it had ended before, or is not recorded."""
+        if self._ended is None:
+            try:
+                self._ended = read_busy_load(self._machine, self._answer)
+            except (Unreadable, Malformed) as error:
+                raise CannotMeasure(f"a calibration under load: {error.reason}") from error
+        return self._ended
+
+    def _answer(self) -> Json:
+        assert self._busy is not None
+        cpus, share = self._busy.cpus, self._busy.end()
+        return described(BusyLoad(frozenset(cpus), len(cpus), share))
+
+
+def _processes(count: int) -> str:
+    return f"{count} busy process{'' if count == 1 else 'es'}"

@@ -8,7 +8,7 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.busy_load import BusyLoad, described, parse_busy_load
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.machine import Json
-from noisewatch.operations.busy_load import cpus_for_load
+from noisewatch.operations.calibrate import cpus_for_load
 from tests.written import Files, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from noisewatch.judgement.comparison.compared import FindingDifference, KnownAlone, SideComparison
-from noisewatch.judgement.comparison.comparing_figures import SPEEDS, compare_figures, too_noisy
+from noisewatch.judgement.comparison.compared import ComparedFigure, FindingDifference, KnownAlone, SideComparison
 from noisewatch.judgement.comparison.side import (
     ComparedSide,
     Condition,
@@ -15,6 +16,8 @@ from noisewatch.judgement.comparison.side import (
     SideKind,
 )
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.model.distributions import SIGNIFICANCE
+from noisewatch.model.estimate import ratio_of
 from noisewatch.model.history.facts import differences, known_alone
 from noisewatch.model.history.figures import OF_THE_SLOWEST, TRAITS, Figure, Nature
 
@@ -26,7 +29,9 @@ _MACHINE_FIGURES = Condition.ALONE.names_of(figure for figure in Figure if figur
 _SPEEDS = frozenset(
     figure for figure, traits in TRAITS.items() if traits.nature != Nature.NOISE and figure not in OF_THE_SLOWEST
 )
+SPEEDS = "speeds"
 _SORTS = ((SPEEDS, _SPEEDS), (_NOISE_WORD, _NOISE_FLOORS))
+_TOO_NOISY = "too noisy to compare"
 
 
 def compare_sides(before: ComparedSide, after: ComparedSide) -> SideComparison:
@@ -205,3 +210,86 @@ def _undecided_alone(side: ComparedSide, other: ComparedSide) -> Iterator[str]:
         state = side.findings[check_id]
         if state.severity == Severity.BLOCKING and state.status not in unasked:
             yield check_id
+
+
+class FigureComparison(NamedTuple):
+    """All that were compared, at one significance; `by_cpu` of them also CPU by CPU."""
+
+    figures: tuple[ComparedFigure, ...]
+    significance: float
+    by_cpu: int
+
+
+class _Pair(NamedTuple):
+    name: str
+    before: MeasuredFigure
+    after: MeasuredFigure
+
+    @property
+    def cpus(self) -> Sequence[int]:
+        """Those that can be compared one by one."""
+        cpus = self.before.by_cpu.keys()
+        return [*cpus] if cpus == self.after.by_cpu.keys() else []
+
+
+def compare_figures(
+    before: Mapping[str, MeasuredFigure], after: Mapping[str, MeasuredFigure], excluded: frozenset[str]
+) -> FigureComparison:
+    """Return the figures of both sides, tested: the mean of all CPUs, then the CPU whose figure changed differently.
+
+    CPUs are compared one by one if both sides name the same ones. All are tested at once. By Bonferroni each figure has
+    its part of 5 %, and each CPU its part of that, so that of twenty comparisons of equal sides at most one differs.
+    """
+    pairs = [
+        _Pair(name, one, after[name])
+        for name, one in before.items()
+        if name in after and name not in excluded and one.estimate is not None and after[name].estimate is not None
+    ]
+    by_cpu = sum(bool(pair.cpus) for pair in pairs)
+    significance = SIGNIFICANCE / max(len(pairs) + by_cpu, 1)
+    figures = tuple(figure for pair in pairs for figure in _compared(pair, significance))
+    return FigureComparison(figures, significance, by_cpu)
+
+
+def too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
+    """The speeds, where none of them could have shown that it doubled; otherwise those that may have changed much."""
+    for condition in Condition:
+        of_condition = [each for each in figures if each.condition == condition]
+        speeds = [each for each in of_condition if _is_speed(each)]
+        if speeds and all(figure.is_blind for figure in speeds):
+            yield f"{SPEEDS}{condition} ({_TOO_NOISY})"
+        else:
+            yield from (f"{figure.name} ({_TOO_NOISY})" for figure in of_condition if figure.is_suspect)
+
+
+def _is_speed(figure: ComparedFigure) -> bool:
+    """Of all CPUs together. How long it takes to read the clock tells nothing of their speed."""
+    readings = figure.condition.names_of([Figure.CLOCK_READING])
+    return figure.cpu is None and figure.traits.nature != Nature.NOISE and figure.name not in readings
+
+
+def _compared(pair: _Pair, significance: float) -> Iterator[ComparedFigure]:
+    if pair.before.estimate is None or pair.after.estimate is None:
+        return
+    ratio = ratio_of(pair.before.estimate, pair.after.estimate, significance)
+    traits, test, condition = pair.before.traits, pair.before.test, pair.before.condition
+    whole = ComparedFigure(pair.name, pair.before.estimate, pair.after.estimate, traits, test, ratio, condition)
+    yield whole
+    changed = [each for each in _by_cpu(pair, significance) if each.differs or each.is_suspect]
+    apart = [each for each in changed if not _is_of_all(each, whole)]
+    if apart:
+        yield max(apart, key=lambda each: (each.differs, abs(math.log(each.ratio.value))))
+
+
+def _by_cpu(pair: _Pair, significance: float) -> Iterator[ComparedFigure]:
+    traits, test, condition = pair.before.traits, pair.before.test, pair.before.condition
+    for cpu in pair.cpus:
+        before, after = pair.before.by_cpu[cpu], pair.after.by_cpu[cpu]
+        ratio = ratio_of(before, after, significance / len(pair.cpus))
+        yield ComparedFigure(f"{pair.name} on CPU {cpu}", before, after, traits, test, ratio, condition, cpu)
+
+
+def _is_of_all(each: ComparedFigure, whole: ComparedFigure) -> bool:
+    """Whether the CPU changed as all of them together did, which is told already."""
+    is_told = whole.differs or whole.is_suspect
+    return is_told and each.ratio.interval.low <= whole.ratio.value <= each.ratio.interval.high

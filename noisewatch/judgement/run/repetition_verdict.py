@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.clock_speed import clock_reasons, why_clock_unwatched
-from noisewatch.judgement.run.foreign_time import ForeignTime, find_foreign_time
-from noisewatch.judgement.run.hard_events import hard_reasons, why_end_unknown, why_events_unknown
+from noisewatch.judgement.run.foreign_time import UNSEEN, ForeignTime, find_foreign_time, late_ns, waited_for_none_ns
+from noisewatch.judgement.run.hard_events import hard_reasons, unused_ns, why_end_unknown, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
 from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
-from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason, loud
-from noisewatch.judgement.run.siblings import sibling_reasons, why_siblings_unknown
-from noisewatch.judgement.run.steal import steal_reasons, why_steal_unknown
-from noisewatch.judgement.run.unexplained import why_time_unexplained
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, loud
+from noisewatch.judgement.run.threads_seen import foreign_threads, reasons_of, share_out, within_books
+from noisewatch.judgement.run.traced_time import WAKE_NS, find_traced_siblings
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.kernel.system.disks import DISKSTATS
+from noisewatch.kinds import Kind
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.run.books import accounts_for_time, ran_between
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
+from noisewatch.units import describe_ns
 
 _TRIFLE = 0.02
+_NO_TOPOLOGY = "which CPUs share a core with {} is not known"
+_NO_COUNTS = "how busy {}, which shares a core with a target CPU, was is not known"
+
+_UNSETTLED = "{}, which shares a core with a target CPU, was busy for {} during the repetition, or right beside it"
+_HYPERVISOR = "hypervisor (steal time)"
+_UNCOUNTED = "what a hypervisor took of {} is not known: /proc/stat does not count it"
+_STANDS_STILL = "what a hypervisor took of {} is not known: its time in /proc/stat stood still"
+_TOO_COARSE = (
+    "a hypervisor took time of {} around it; that is counted in steps of 10 ms: too coarse for a repetition this short"
+)
+_NS_PER_MS = 1_000_000
+_HELD = (
+    "the command was ready to run for {} in which its CPU was idle: a CPU quota of a control group, or the scheduler, "
+    "held it back"
+)
+_BLOCKED = (
+    "the command waited in the kernel for {}, and {}: whether its control group was frozen, or a debugger held it, is "
+    "not known"
+)
+_NO_DISKS = f"how long disks were busy is not known ({DISKSTATS})"
+_WAITED = (
+    "the command waited for its CPU for {} longer than others can have had it: a CPU quota of a control group, or the "
+    "scheduler, held it back"
+)
+_BLIND = (
+    "for up to {} the command was, or may have been, in a control group that no look had found it in: whether that was "
+    "frozen meanwhile is not known"
+)
 
 
 def judge_repetition(
@@ -90,3 +123,160 @@ def _without_trifles(reasons: Sequence[RunReason]) -> list[RunReason]:
     ordered = sorted(reasons, key=lambda reason: -(reason.ns or 0))
     least_ns = _TRIFLE * max((reason.ns or 0 for reason in ordered), default=0)
     return [reason for reason in ordered if reason.ns is None or reason.ns >= least_ns]
+
+
+def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason]:
+    """Return what kept hardware threads of the target's cores busy for longer than is allowed, noisewatch included."""
+    traced = find_traced_siblings(repetition, siblings, allowance)
+    if traced is not None:
+        return traced
+    return [reason for cpu in sorted(siblings) for reason in _on_sibling(repetition, cpu, allowance)]
+
+
+def why_siblings_unknown(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
+    """Return why the sibling CPUs may have been busy, or None if they are known to have been idle."""
+    topology = repetition.span.after.topology
+    unplaced = [cpu for cpu in repetition.target if cpu not in topology or topology[cpu].siblings is None]
+    if unplaced:
+        return _NO_TOPOLOGY.format(name_cpus(unplaced))
+    if find_traced_siblings(repetition, siblings, allowance) is not None:
+        return None
+    online = repetition.span.after.online.online
+    for cpu in sorted(siblings if online is None else siblings & online):
+        ran = ran_between(repetition.span.before, repetition.span.after, cpu)
+        if ran is None or not ran.is_exact:
+            return _NO_COUNTS.format(name_cpus([cpu]))
+        if ran.ns > allowance.ns(repetition.length_ns):
+            return _UNSETTLED.format(name_cpus([cpu]), describe_ns(ran.ns))
+    return None
+
+
+def _on_sibling(repetition: Repetition, cpu: int, allowance: Allowance) -> list[RunReason]:
+    allowed_ns = allowance.ns(repetition.length_ns)
+    ran = ran_between(repetition.span.before, repetition.span.after, cpu)
+    if ran is None:
+        return []
+    seen = foreign_threads(repetition, frozenset({cpu}), ReasonKind.SIBLING)
+    least_ns = max(ran.ns - ran.doubt_ns - repetition.slack_ns, late_ns(repetition, cpu, seen))
+    if least_ns <= allowed_ns:
+        return []
+    ns = min(max(ran.ns, least_ns), repetition.length_ns)
+    seen = within_books(seen, ns)
+    reasons = reasons_of(share_out(seen, ns - sum(each.certain_ns for each in seen)), repetition)
+    rest_ns = ns - sum(reason.ns or 0 for reason in reasons)
+    if rest_ns > allowed_ns or not reasons:
+        reasons.append(
+            RunReason(
+                kind=ReasonKind.SIBLING,
+                name=UNSEEN,
+                noise=Kind.UNATTRIBUTED,
+                cpu=cpu,
+                ns=rest_ns,
+                share=repetition.share_of(rest_ns),
+            )
+        )
+    return reasons
+
+
+def steal_reasons(repetition: Repetition) -> Iterator[RunReason]:
+    """Yield the steal time of each target CPU that has any.
+
+    The counter of /proc/stat has steps of 10 ms: most of the first step may have been taken before the repetition.
+    """
+    length_ns = repetition.length_ns
+    for cpu in sorted(repetition.target):
+        counted_ns = _stolen_ns(repetition.span, cpu) or 0
+        ns = min(counted_ns, length_ns)
+        if ns > 0:
+            yield RunReason(
+                kind=ReasonKind.STEAL,
+                name=_HYPERVISOR,
+                noise=Kind.OUTSIDE,
+                cpu=cpu,
+                ns=ns,
+                share=repetition.share_of(ns),
+                is_estimate=counted_ns <= TICK_NS,
+            )
+
+
+def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
+    """Why nobody can say that the hypervisor took nothing; None where that is known.
+
+    Of what it takes around a short repetition, the counter does not tell how much was within.
+    """
+    uncounted = [cpu for cpu in sorted(repetition.target) if _stolen_ns(repetition.span, cpu) is None]
+    if uncounted:
+        return _UNCOUNTED.format(name_cpus(uncounted))
+    still = [cpu for cpu in sorted(repetition.target) if any(_stands_still(each, cpu) for each in repetition.windows)]
+    if still:
+        return _STANDS_STILL.format(name_cpus(still))
+    if allowance.ns(repetition.length_ns) >= TICK_NS:
+        return None
+    around = [cpu for cpu in sorted(repetition.target) if _taken_around(repetition, cpu)]
+    return _TOO_COARSE.format(name_cpus(around)) if around else None
+
+
+def _taken_around(repetition: Repetition, cpu: int) -> bool:
+    return any(_stolen_ns(window, cpu) for window in repetition.windows)
+
+
+def _stands_still(window: Interval, cpu: int) -> bool:
+    first, last = ((each.cpu_time or {}).get(cpu) for each in (window.before, window.after))
+    return first is not None and last is not None and not accounts_for_time(first, last, window.length_ns)
+
+
+def _stolen_ns(interval: Interval, cpu: int) -> int | None:
+    before, after = ((each.cpu_time or {}).get(cpu) for each in (interval.before, interval.after))
+    if before is None or after is None or before.steal_ns is None or after.steal_ns is None:
+        return None
+    return after.steal_ns - before.steal_ns if after.steal_ns >= before.steal_ns else None
+
+
+def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | None:
+    """Return why part of the time in which the command did not run is unknown; None where all of it is explained.
+
+    The wall time of a repetition is what the command had of CPUs, what others had while it was ready, its sleep, and
+    the time for which a signal, a frozen group or a quota kept it from running. The rest is unknown.
+
+    A stop, a freeze or a quota that is known explains as much as it lasted.
+    """
+    window, use = repetition.trace, repetition.use
+    known_ns = use.stopped_ns + repetition.freezing.ns + repetition.quota.ns
+    allowed_ns = allowance.ns(repetition.length_ns) + known_ns
+    blind_ns = min(repetition.freezing.blind_ns, unused_ns(repetition)) - use.switches * WAKE_NS
+    blind = _BLIND.format(describe_ns(repetition.freezing.blind_ns)) if blind_ns > allowed_ns else None
+    if isinstance(window, str):
+        waited_ns = waited_for_none_ns(repetition)
+        return _WAITED.format(describe_ns(waited_ns)) if waited_ns > allowed_ns else blind
+    held_ns = window.states.held_ns - use.preemptions * WAKE_NS
+    if held_ns > allowed_ns:
+        return _HELD.format(describe_ns(window.states.held_ns))
+    disks_ns = _disks_busy_ns(repetition) if use.did_disk_io or use.major_faults > 0 else 0
+    allowed_ns += _waited_for_disks_ns(repetition) + (disks_ns or 0)
+    if window.states.blocked_ns - use.switches * WAKE_NS > allowed_ns:
+        disks = f"for disks for {describe_ns(disks_ns)} at most" if disks_ns else "for no disk"
+        return _BLOCKED.format(describe_ns(window.states.blocked_ns), disks if disks_ns is not None else _NO_DISKS)
+    return blind  # in a group of version 2 threads sleep while it is frozen
+
+
+def _disks_busy_ns(repetition: Repetition) -> int | None:
+    """Return for how long requests to disks were in flight, at the most: who waits for a disk waits for one of them.
+
+    None is unknown. The kernel counts in jiffies from the one in which a request begins (update_io_ticks in
+    block/blk-core.c).
+    """
+    windows = repetition.windows
+    before = windows[0].before.background.disks if windows else None
+    after = windows[-1].after.background.disks if windows else None
+    if before is None or after is None:
+        return None
+    ms = sum(max(after[name].busy_ms - before[name].busy_ms, 0) for name in after.keys() & before.keys())
+    return ms * _NS_PER_MS + TICK_NS if ms else 0
+
+
+def _waited_for_disks_ns(repetition: Repetition) -> int:
+    """Return for how long the target CPUs were idle as tasks waited for disks, file servers among them."""
+    before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
+    cpus = repetition.target & before.keys() & after.keys()
+    ns = sum((after[cpu].iowait_ns or 0) - (before[cpu].iowait_ns or 0) for cpu in cpus)
+    return ns + TICK_NS if ns > 0 else 0

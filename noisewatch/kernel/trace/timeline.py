@@ -25,7 +25,6 @@ from noisewatch.kernel.trace.records import (
 )
 from noisewatch.kernel.trace.run_counter import RunCounter
 from noisewatch.kernel.trace.sends import Sends
-from noisewatch.kernel.trace.take_back import take_back
 from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
 
@@ -288,3 +287,34 @@ class CpuTrace:
         self.tid, self._thread, self._thread_ns = 0, None, 0
         self._woken.clear()
         self.last_ns = self._known_since_ns = None
+
+
+def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int | None, since_ns: int) -> int:
+    """Give the `ns` before `end_ns` to source `number`, and return how much of them could be given.
+
+    The osnoise tracer reports an interruption when it ends: its time was counted for the task that it interrupted.
+
+    It comes from idleness, and from the giver. What others had in between has interrupted it in turn, and stays theirs.
+    """
+    later: list[tuple[int, int, int]] = []
+    rest = ns
+    while rest > 0 and end_ns > since_ns:
+        free_from = max(pieces[-2], since_ns) if pieces else since_ns
+        if free_from < end_ns:
+            taken = min(end_ns - free_from, rest)
+        elif pieces[-1] == giver:
+            taken = min(end_ns - max(pieces[-3], since_ns), rest)
+            pieces[-2] -= taken
+            if pieces[-2] == pieces[-3]:
+                del pieces[-3:]
+        else:
+            later.append((pieces[-3], pieces[-2], pieces[-1]))
+            end_ns = pieces[-3]
+            del pieces[-3:]
+            continue
+        later.append((end_ns - taken, end_ns, number))
+        end_ns -= taken
+        rest -= taken
+    for piece in reversed(later):
+        pieces += piece
+    return ns - rest

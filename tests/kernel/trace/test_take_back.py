@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.kernel.trace.take_back import take_back
+from noisewatch.kernel.trace.timeline import take_back
 
 _THREAD, _OTHER, _IRQ, _NMI = 1, 2, 3, 4
 
