@@ -100,7 +100,7 @@ def test_whose_orphans_are_is_not_known_while_one_lives_that_an_earlier_command_
 ) -> None:
     """A daemon starts them, as the command might."""
     busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
-    again = f"while :; do ({busy} &); echo >> {tmp_path}/orphans; sleep 0.02; done"
+    again = f"while :; do (({busy}; echo >> {tmp_path}/orphans) &); sleep 0.02; done"
     first_time = f"setsid sh -c 'echo $$ > {tmp_path}/left; {again}' & until [ -s {tmp_path}/left ]; do :; done"
     more = f"n=$(wc -l < {tmp_path}/orphans); until [ $(wc -l < {tmp_path}/orphans) -gt $((n+5)) ]; do sleep 0.02; done"
     script = f"echo ready; if [ -e {tmp_path}/left ]; then {more}; else {first_time}; fi"
