@@ -5,21 +5,48 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
+from noisewatch.cpus import CpuSet
 from noisewatch.errors import NO_SUCH_FILE
+from noisewatch.grouping import grouped
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
 from noisewatch.kernel.cpus.isolation import Isolation
+from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
+from noisewatch.kernel.frequency.cpufreq import CpuFrequency
+from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
-from noisewatch.surfaces.reports.machine.cpu_tables import clock_table, cpu_table, each_cpu, topology_table
-from noisewatch.surfaces.reports.machine.irq_table import irq_tables
-from noisewatch.surfaces.reports.machine.words import UNKNOWN, cpus, number, yes
+from noisewatch.patterns import regex
+from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.machine.words import (
+    UNKNOWN,
+    between,
+    brief,
+    count,
+    cpus,
+    ghz,
+    number,
+    or_dash,
+    yes,
+)
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
 
 _MOST_REASONS, _MOST_PATHS = 4, 4
+_MOST_ROWS, _MOST_SILENT = 20, 12
+_NUMBER, _LAST_NUMBER = regex(r"\d+"), regex(r"\d+(?=\D*$)")
+_HEAD = ("IRQ", "COUNT", "DELIVERED TO", "ALLOWED", "MOVABLE", "ACTIONS", "DEVICE")
+_MOST_CACHES = 16
+_NAMED_CORES = 2
+_NOWHERE = CpuPlace(
+    cpu=0, core=None, package=None, node=None, siblings=None, last_level_cache=None, kind=None, capacity=None
+)
+_ALL = (
+    "CPU", "NODE", "PKG", "CORE", "SIBLINGS", "CACHE", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "GOVERNOR",
+    "GHZ", "MIN", "MAX", "INTERRUPTS",
+)  # fmt: skip
 
 
 class Topic(StrEnum):
@@ -141,3 +168,306 @@ def _unreadable(reasons: Mapping[str, str], width: int) -> str:
             f"  for {len(shown) - _MOST_REASONS} other reasons: {sum(len(p) for _, p in shown[_MOST_REASONS:])} more"
         )
     return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownIrq:
+    """One IRQ, and how often it came since boot; None is unknown."""
+
+    number: int
+    count: int | None
+    actions: tuple[str, ...]
+    irq: Irq | None
+
+    @property
+    def device(self) -> str | None:
+        return self.irq.device if self.irq is not None else None
+
+    @property
+    def queue(self) -> tuple[str | None, str]:
+        """What the queues of a device have in common: its name, and the driver's without the last number."""
+        return self.device, _LAST_NUMBER.sub("*", self.driver) or self._alone
+
+    @property
+    def make(self) -> tuple[str | None, str]:
+        """What devices of one driver have in common."""
+        return self.device, _NUMBER.sub("*", self.driver) or self._alone
+
+    @property
+    def _alone(self) -> str:
+        """Return the number of an IRQ whose device is unknown: it has nothing in common with others."""
+        return "" if self.device is not None else str(self.number)
+
+    @property
+    def driver(self) -> str:
+        return ", ".join(self.actions)
+
+
+def irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
+    """The IRQs that came since boot, the busiest first, and in a line those that did not."""
+    lines = _lines(snapshot)
+    if lines is None:
+        return "IRQs ?"
+    busy = sorted((line for line in lines if line.count != 0), key=lambda line: -(line.count or 0))
+    silent = [line for line in lines if line.count == 0]
+    if is_whole:
+        return align([_HEAD, *map(_row, [*busy, *silent])])
+    groups = _folded(busy)
+    groups.sort(key=lambda group: -sum(line.count or 0 for line in group))
+    shown, rest = groups[:_MOST_ROWS], groups[_MOST_ROWS:]
+    rows = [_row(group[0]) if len(group) == 1 else _row_of(group) for group in shown]
+    said = [align([_HEAD, *rows])] if rows else []
+    if rest:
+        more = [line for group in rest for line in group]
+        total = count(sum(line.count or 0 for line in more))
+        said.append(f"{len(more)} other IRQ{'s' * (len(more) != 1)} since boot: {total} in all (-v shows each)")
+    return "\n".join(said + ([_silent_words(silent, width)] if silent else []))
+
+
+def _folded(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
+    """Each IRQ by itself, or a device's together, or all devices' of a driver: as few rows as fit a page."""
+    keys: tuple[Callable[[ShownIrq], object], ...] = (lambda line: line.number, lambda line: line.queue)
+    for key in keys:
+        if len(groups := grouped(busy, key)) <= _MOST_ROWS:
+            return groups
+    return grouped(busy, lambda line: line.make)
+
+
+def _lines(snapshot: Snapshot) -> list[ShownIrq] | None:
+    """All IRQs that are known of, by number; None where neither their counts nor their settings are."""
+    if snapshot.interrupts is None and snapshot.irqs is None:
+        return None
+    counted: dict[int, tuple[int | None, tuple[str, ...]]] = {}
+    for row in snapshot.interrupts.rows if snapshot.interrupts is not None else ():
+        if row.irq is not None:  # two rows may have one number
+            before, _ = counted.get(row.irq, (0, ()))
+            times = None if before is None or row.counts is None else before + sum(row.counts)
+            counted[row.irq] = times, parse_actions(row.description)
+    known = snapshot.irqs.by_number if snapshot.irqs is not None else {}
+    is_whole = snapshot.interrupts is not None and not snapshot.interrupts.is_cut_off
+    absent = 0 if is_whole else None  # the kernel leaves out the rows of those that never came
+    lines = []
+    for irq_number in sorted({*counted, *known}):
+        irq = known.get(irq_number)
+        times, actions = counted.get(irq_number, (absent, ()))
+        lines.append(ShownIrq(irq_number, times, irq.actions if irq is not None else actions, irq))
+    return lines
+
+
+def _row(line: ShownIrq) -> tuple[str, ...]:
+    irq = line.irq
+    return (
+        str(line.number),
+        _whole(line.count),
+        cpus_of([irq.effective if irq is not None else None]),
+        cpus_of([irq.allowed if irq is not None else None]),
+        yes(irq.movable if irq is not None else None),
+        line.driver,
+        or_dash(line.device),
+    )
+
+
+def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
+    """Several IRQs: where any of them goes, and may go."""
+    irqs = [line.irq for line in group]
+    movable = {yes(irq.movable if irq is not None else None) for irq in irqs}
+    numbers = [line.number for line in group]
+    return (
+        f"{min(numbers)}…{max(numbers)} ({len(numbers)})",
+        _whole(None if None in {line.count for line in group} else sum(line.count or 0 for line in group)),
+        cpus_of([irq.effective if irq is not None else None for irq in irqs]),
+        cpus_of([irq.allowed if irq is not None else None for irq in irqs]),
+        movable.pop() if len(movable) == 1 else "some",
+        _in_common([line.driver for line in group]),
+        or_dash(group[0].device),
+    )
+
+
+def cpus_of(sets: Sequence[CpuSet | None]) -> str:
+    """The CPUs of all of the sets; unknown where one is."""
+    known = [each for each in sets if each is not None]
+    return brief(frozenset().union(*known)) if len(known) == len(sets) else UNKNOWN
+
+
+def _whole(times: int | None) -> str:
+    return UNKNOWN if times is None else f"{times:,}".replace(",", " ")
+
+
+def _in_common(names: Sequence[str]) -> str:
+    """`iavf-ens*-TxRx-*` of names that differ in numbers alone; a number that all have stays."""
+    by_place = zip(*(_NUMBER.findall(name) for name in names), strict=False)
+    numbers = iter([found[0] if len(set(found)) == 1 else "*" for found in by_place])
+    return _NUMBER.sub(lambda match: next(numbers, match[0]), names[0])
+
+
+def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
+    """`silent since boot: 32 of nvme0q*, i801_smbus, 12 that nothing uses`."""
+    used = [line for line in silent if line.actions]
+    groups = sorted(grouped(used, lambda line: line.device or line.make), key=len, reverse=True)
+    parts = [_owner(group) for group in groups[:_MOST_SILENT]]
+    parts += [f"{more} more (-v)"] if (more := sum(map(len, groups[_MOST_SILENT:]))) else []
+    parts += [f"{unused} that nothing uses"] if (unused := len(silent) - len(used)) else []
+    said = f"silent since boot: {len(silent)} IRQs: {', '.join(parts)}"
+    return "\n".join(textwrap.wrap(printable(said), width, subsequent_indent="  "))
+
+
+def _owner(group: Sequence[ShownIrq]) -> str:
+    """`12 of eth0`: the device, or else the driver."""
+    known = group[0].device
+    name = known if known not in (None, "none") else _in_common([line.driver for line in group])
+    return f"{len(group)} of {name}" if len(group) > 1 else name
+
+
+def all_cpus(snapshot: Snapshot) -> list[int]:
+    """Those that are online, present, or wanted; where nobody tells, those that interrupts are counted of."""
+    told = (snapshot.online.online or frozenset()) | (snapshot.online.present or frozenset())
+    known = told | snapshot.topology.keys() | snapshot.target.cpus
+    counted = snapshot.interrupts.cpus if snapshot.interrupts is not None and not known else ()
+    return sorted({*known, *counted})
+
+
+def each_cpu(snapshot: Snapshot) -> str:
+    """All of each CPU, a row for each."""
+    names = cache_names(snapshot.topology)
+    totals = _totals(snapshot)
+    rows = []
+    for cpu in all_cpus(snapshot):
+        place, clock = _place(snapshot, cpu), _clock_of(snapshot, cpu)
+        rows.append(
+            (
+                str(cpu),
+                number(place.node),
+                number(place.package),
+                number(place.core),
+                cpus(place.siblings),
+                names.get(cpu, UNKNOWN),
+                *_purpose(snapshot, cpu),
+                clock.governor or UNKNOWN,
+                *map(ghz, (clock.current_khz, clock.min_khz, clock.max_khz)),
+                number(totals.get(cpu)),
+            )
+        )
+    return align([_ALL, *rows])
+
+
+def cpu_table(snapshot: Snapshot) -> str:
+    """What the CPUs are there for, and how often they were interrupted since boot."""
+    totals = _totals(snapshot)
+    rows = [
+        (
+            brief(group),
+            str(len(group)),
+            *_purpose(snapshot, group[0]),
+            between((totals.get(cpu) for cpu in group), count),
+        )
+        for group in grouped(all_cpus(snapshot), lambda cpu: _purpose(snapshot, cpu))
+    ]
+    head = ("CPUS", "COUNT", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "INTERRUPTS OF EACH")
+    return align([head, *rows])
+
+
+def topology_table(snapshot: Snapshot, is_whole: bool) -> str:
+    """Which CPUs share a last-level cache, a package and a node; on large machines only the latter.
+
+    Where all of it is wanted, each core has its row.
+    """
+    names = cache_names(snapshot.topology)
+    is_by_cache = is_whole or len(set(names.values())) <= _MOST_CACHES
+
+    def key(cpu: int) -> tuple[object, ...]:
+        place = _place(snapshot, cpu)
+        own = names.get(cpu) if is_by_cache else None
+        core = (place.siblings or cpu) if is_whole else None
+        return place.node, place.package, own, cpu in names, place.kind, core
+
+    rows = []
+    for group in grouped(all_cpus(snapshot), key):
+        place = _place(snapshot, group[0])
+        cores = grouped(group, lambda cpu: _place(snapshot, cpu).siblings or cpu)
+        is_known = all(_place(snapshot, cpu).siblings is not None for cpu in group)
+        rows.append(
+            (
+                number(place.node),
+                number(place.package),
+                _caches(list(dict.fromkeys(names.get(cpu, UNKNOWN) for cpu in group))),
+                brief(group),
+                str(len(group)),
+                str(len(cores)) if is_known else UNKNOWN,
+                _siblings(cores) if is_known else UNKNOWN,
+                or_dash(place.kind),
+            )
+        )
+    return align([("NODE", "PKG", "CACHE", "CPUS", "COUNT", "CORES", "SIBLINGS", "KIND"), *rows])
+
+
+def _caches(names: Sequence[str]) -> str:
+    """`L3#0`, `L3#0-7`, or the first of those that are not numbered one after the other."""
+    level, _, first = names[0].partition("#")
+    if len(names) == 1 or not first:
+        return names[0]
+    wanted = [f"{level}#{int(first) + offset}" for offset in range(len(names))]
+    return f"{names[0]}-{int(first) + len(names) - 1}" if list(names) == wanted else f"{names[0]} and {len(names) - 1}"
+
+
+def _siblings(cores: Sequence[Sequence[int]]) -> str:
+    """`0,48 1,49 …`; a core that has one CPU only has no sibling."""
+    if all(len(core) == 1 for core in cores):
+        return "-"
+    return " ".join(map(brief, cores[:_NAMED_CORES])) + (" …" if len(cores) > _NAMED_CORES else "")
+
+
+def clock_table(snapshot: Snapshot, is_whole: bool) -> str:
+    """Who sets the clocks, and between which limits. The clock now is a range where CPUs share a row."""
+    rows = [
+        (
+            brief(group),
+            *_clock_words(snapshot, group[0]),
+            _ghz(_clock_of(snapshot, cpu).current_khz for cpu in group),
+        )
+        for group in grouped(all_cpus(snapshot), lambda cpu: cpu if is_whole else _clock_words(snapshot, cpu))
+    ]
+    return align([("CPUS", "DRIVER", "GOVERNOR", "PREFERENCE", "LIMITS", "HARDWARE", "BASE", "NOW"), *rows])
+
+
+def _clock_words(snapshot: Snapshot, cpu: int) -> tuple[str, ...]:
+    clock = _clock_of(snapshot, cpu)
+    return (
+        clock.driver or snapshot.frequency.driver or UNKNOWN,
+        clock.governor or UNKNOWN,
+        or_dash(clock.energy_preference),
+        _ghz((clock.min_khz, clock.max_khz)),
+        _ghz((clock.hardware_min_khz, clock.hardware_max_khz)),
+        _ghz((clock.base_khz,)),
+    )
+
+
+def _ghz(khz: Iterable[int | None]) -> str:
+    """`2.893-2.894 GHz`."""
+    words = between(khz, ghz)
+    return words if words == UNKNOWN else f"{words} GHz"
+
+
+def _purpose(snapshot: Snapshot, cpu: int) -> tuple[str, ...]:
+    return (
+        yes(_contains(snapshot.online.online, cpu)),
+        yes(cpu in snapshot.target.cpus),
+        yes(_contains(snapshot.isolation.isolated, cpu)),
+        yes(_contains(snapshot.isolation.nohz_full, cpu)),
+        or_dash(_place(snapshot, cpu).kind),
+    )
+
+
+def _contains(listed: CpuSet | None, cpu: int) -> bool | None:
+    return None if listed is None else cpu in listed
+
+
+def _place(snapshot: Snapshot, cpu: int) -> CpuPlace:
+    return snapshot.topology.get(cpu, _NOWHERE)
+
+
+def _clock_of(snapshot: Snapshot, cpu: int) -> CpuFrequency:
+    return snapshot.frequency.cpus.get(cpu) or CpuFrequency(cpu)
+
+
+def _totals(snapshot: Snapshot) -> dict[int, int]:
+    return snapshot.interrupts.total_by_cpu() if snapshot.interrupts is not None else {}

@@ -9,37 +9,58 @@ import json
 import math
 import os
 import signal
-from collections.abc import Sequence
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from noisewatch import __version__
+from noisewatch.errors import UsageError
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
+from noisewatch.judgement.run.placement_advice import PlacementAdvice
+from noisewatch.judgement.run.placement_reasons import weighty_threads, why_placement_unknown
+from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.mean_difference import MeanDifference
+from noisewatch.model.run.memory_nodes import MemoryElsewhere
+from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
 from noisewatch.model.run.selection import SelectedByCause
+from noisewatch.model.run.spread import SpreadThreads
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.plan import command_plan
-from noisewatch.operations.run.progress import RunBeginning
+from noisewatch.operations.run.progress import RunBeginning, RunListener
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_cgroup, describe_facts, describe_machine
 from noisewatch.surfaces.reports.run.command_words import program_of
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.receipt_placement import describe_advice, describe_placement
-from noisewatch.surfaces.reports.run.receipt_verdicts import describe_culprits, describe_results, describe_verdict
-from noisewatch.text import printable
+from noisewatch.text import clean, printable
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.run.benchmark_runs import MarkedRun
+    from noisewatch.judgement.run.run_culprits import RunCulprit
+    from noisewatch.machine.spinning.calibration.run import Progress
+    from noisewatch.operations.run.results import MarkedResults
 
 COMMANDS = ("a", "b")
+_MOST_CULPRITS, _MOST_PIDS = 20, 8
+MOST_THREADS = 8
+_DIGITS = 4  # of a share: it is an estimate
+_NO_LOOK = "no look at its threads: it was too short"
+_NOT_SEEN = "the looks at its threads saw none of their run time"
+_Key = TypeVar("_Key", bound=int | str | None)
+_PRINTED = (None, "-")
 
 
 def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, Any]:
@@ -281,3 +302,257 @@ def schema_of_run() -> str:
 def render(series: RunSeries, options: SeriesOptions) -> str:
     """All of `run --format json`."""
     return encoded(series_of(series, options), indent=1)
+
+
+def describe_verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
+    """With all that decided it."""
+    return {
+        "verdict": verdict.outcome,
+        "reasons": [_reason(each) for each in verdict.reasons],
+        "own": [_reason(each) for each in verdict.own],
+        "unknowns": [printable(each) for each in verdict.unknowns],
+        "not_watched": [str(each) for each in verdict.unwatched],
+    }
+
+
+def _reason(reason: RunReason) -> dict[str, Any]:
+    return {**asdict(reason), "name": printable(reason.name)}
+
+
+def describe_culprits(culprits: Sequence[RunCulprit]) -> dict[str, Any]:
+    """Those that cost most over the whole series, and how many more there are."""
+    shown = culprits[:_MOST_CULPRITS]
+    return {"culprits": [_culprit(each) for each in shown], "culprits_left_out": len(culprits) - len(shown)}
+
+
+def _culprit(culprit: RunCulprit) -> dict[str, Any]:
+    return {
+        "kind": culprit.kind,
+        "noise": culprit.noise,
+        "name": printable(culprit.name),
+        "irq": culprit.irq,
+        "pids": culprit.pids[:_MOST_PIDS],
+        "cpus": sorted(culprit.cpus),
+        "ns": culprit.ns,
+        "is_estimate": culprit.is_estimate,
+        "repetitions": len(culprit.numbers),
+    }
+
+
+def describe_results(results: MarkedResults, identifies: bool) -> dict[str, Any]:
+    """The runs that have values, in the order of the file; of its path the name alone, unless it `identifies`."""
+    path = results.file.path
+    outcomes = [each.verdict.outcome for each in results.marked]
+    return {
+        "file": printable(path) if identifies else clean(os.path.basename(path)),
+        "counts": {outcome: outcomes.count(outcome) for outcome in RunOutcome},
+        "runs": [_marked_run(each) for each in results.marked],
+    }
+
+
+def _marked_run(marked: MarkedRun) -> dict[str, Any]:
+    """Its place in the file is as there: from 0 on. Its times are on CLOCK_MONOTONIC, as those of repetitions."""
+    run = marked.run
+    return {
+        "benchmark": run.benchmark,
+        "run": run.run,
+        "name": printable(run.name),
+        "began_ns": marked.began_ns,
+        "ended_ns": marked.ended_ns,
+        "wall_ns": run.length_ns,
+        **describe_verdict(marked.verdict),
+    }
+
+
+def describe_placement(placement: Placement) -> dict[str, Any]:
+    """Return where the threads of the command ran, as a part of a repetition's line; at most MOST_THREADS of them.
+
+    Shares are of the run time that was seen. What no look saw is null, with `reason`.
+    """
+    if not placement.looks and not placement.is_traced:
+        why = placement.reason or _NO_LOOK
+        unseen = dict.fromkeys(("seen_share", "cpus", "cores", "nodes", "threads", "stacking"))
+        told = {"memory_elsewhere": _memory(placement.memory), "spread": _spread(placement.spread)}
+        return {"source": "looks", "looks": 0, **unseen, **told, "reason": printable(why)}
+    weighty = weighty_threads(placement)
+    reason = placement.reason or (why_placement_unknown(placement) if placement.seen_ns else _NOT_SEEN)
+    kinds = placement.ns_by_kind()
+    has_kinds = len(placement.kinds | kinds.keys()) > 1
+    return {
+        "source": "trace" if placement.is_traced else "looks",
+        "looks": placement.looks,
+        "seen_share": _rounded(placement.seen_share),
+        "cpus": _shares(placement.ns_by_cpu()),
+        "cores": _shares(placement.ns_by_core()),
+        "nodes": _shares(placement.ns_by_node()),
+        **({"kinds": _shares(kinds)} if has_kinds else {}),
+        "threads": [_thread(each, has_kinds) for each in weighty[:MOST_THREADS]],
+        "threads_left_out": len(placement.threads) - len(weighty[:MOST_THREADS]),
+        "stacking": "none" if placement.stacking is None else _stacking(placement.stacking),
+        "spread": _spread(placement.spread),
+        "memory_elsewhere": _memory(placement.memory),
+        "reason": None if reason is None else printable(reason),
+    }
+
+
+def _thread(thread: ThreadPlacement, has_kinds: bool) -> dict[str, Any]:
+    """`migrations` is the kernel's count, null where a trace tells; `moves` are those that two looks, or it, saw."""
+    return {
+        "tid": thread.tid,
+        "name": printable(thread.name),
+        "ran_ns": thread.ran_ns,
+        "waited_ns": thread.waited_ns,
+        "cpus": _shares(thread.ns_by_cpu),
+        "cores": _shares(thread.ns_by_core),
+        "nodes": _shares(thread.ns_by_node),
+        **({"kinds": _shares(thread.ns_by_kind)} if has_kinds else {}),
+        "migrations": thread.migrations,
+        "moves": thread.moves,
+        "node_moves": thread.node_moves,
+        "kind_moves": thread.kind_moves,
+    }
+
+
+def _shares(ns_by_place: Mapping[_Key, float]) -> list[tuple[_Key, float]] | None:
+    """Place and share, the largest first; null is a place that is not known. None where no look saw it run."""
+    total = sum(ns_by_place.values())
+    ordered = sorted(ns_by_place.items(), key=lambda item: (-item[1], str(item[0])))
+    return [(place, round(ns / total, _DIGITS)) for place, ns in ordered if ns] if total else None
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, _DIGITS)
+
+
+def _stacking(stacking: Stacking) -> dict[str, Any]:
+    return {
+        "share": round(stacking.share, _DIGITS),
+        "most_threads": stacking.most_ready,
+        "cpus": sorted(stacking.stacked),
+        "free_cpus": sorted(stacking.free),
+    }
+
+
+def _spread(spread: SpreadThreads | None) -> str | dict[str, Any]:
+    if spread is None:
+        return "none"
+    left = [{"reason": printable(reason), "threads": count} for reason, count in spread.left_by_reason.items()]
+    return {"pinned": spread.pinned, "left": left}
+
+
+def _memory(memory: MemoryElsewhere) -> dict[str, Any]:
+    """Null with the reason where it is not known."""
+    told = {"share": _rounded(memory.share), "bytes": memory.size_bytes}
+    if memory.reason is not None:
+        return {**told, "reason": printable(memory.reason)}
+    return {**told, "is_bound": True} if memory.is_bound else told
+
+
+def describe_advice(advice: PlacementAdvice) -> dict[str, Any]:
+    """The fault, and what to put before the command."""
+    return {"fault": advice.fault, "before": list(advice.before)}
+
+
+class _ReceiptFile:
+    """A file that is given whole lines, so that it can be read however the series or noisewatch ends.
+
+    After the first line that cannot be written, no more are.
+    """
+
+    def __init__(self, descriptor: int, name: str, is_printed: bool = False) -> None:
+        self._descriptor, self._name, self._is_printed = descriptor, name, is_printed
+        self._length = 0
+        self.is_incomplete = False
+
+    def write(self, line: str) -> str | None:
+        """Why the line, and all that follow, are missing; said once, None after that, as where all is well."""
+        if self.is_incomplete:
+            return None
+        content = line.encode("utf-8", "replace")
+        try:
+            self._write_all(content)
+        except OSError as error:
+            self.is_incomplete = True
+            self._cut()
+            return f"{self._name}: {(error.strerror or str(error)).lower()}: the receipt ends there, the run goes on"
+        self._length += len(content)
+        return None
+
+    def _write_all(self, content: bytes) -> None:
+        while content:
+            content = content[os.write(self._descriptor, content) :]
+
+    def _cut(self) -> None:
+        """Takes half a line away; what others write to as well, or is no regular file, has what it has."""
+        with suppress(OSError):
+            if not self._is_printed and stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                os.ftruncate(self._descriptor, self._length)
+
+
+class ReceiptKeeper(RunListener):
+    """Hands on what it is told, and keeps the receipt meanwhile."""
+
+    def __init__(self, shown: RunListener, receipt: _ReceiptFile, identifies: bool) -> None:
+        self._shown, self._receipt, self._identifies = shown, receipt, identifies
+
+    @property
+    def is_incomplete(self) -> bool:
+        return self._receipt.is_incomplete
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        self._shown.on_begin(beginning)
+        self._write(encoded(header_of(beginning, self._identifies)))
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        self._shown.on_repetition(judged)
+        self._write(encoded(repetition_of(judged)))
+
+    def on_end(self, series: RunSeries, options: SeriesOptions) -> None:
+        """The last line."""
+        self._write(encoded(footer_of(series, options)))
+
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
+        self._shown.on_sampling(doing, done_s, total_s)
+
+    def on_calibrating(self, progress: Progress) -> None:
+        self._shown.on_calibrating(progress)
+
+    def on_waiting(self, reasons: str, left_s: float) -> None:
+        self._shown.on_waiting(reasons, left_s)
+
+    def on_remark(self, text: str) -> None:
+        self._shown.on_remark(text)
+
+    def on_done(self) -> None:
+        self._shown.on_done()
+
+    def _write(self, line: str) -> None:
+        trouble = self._receipt.write(line)
+        if trouble is not None:
+            self._shown.on_remark(trouble)
+
+
+@contextmanager
+def kept_receipt(path: str | None, shown: RunListener, identifies: bool) -> Iterator[ReceiptKeeper]:
+    """The keeper of a receipt in a file that is open. Raises UsageError."""
+    with _opened(path) as file:
+        yield ReceiptKeeper(shown, file, identifies)
+
+
+@contextmanager
+def _opened(path: str | None) -> Iterator[_ReceiptFile]:
+    """The file at `path`, or standard output, to write to before a command runs. Raises UsageError where it is none."""
+    if path in _PRINTED:
+        if sys.stdout is None:
+            raise UsageError("standard output is closed")
+        sys.stdout.flush()
+        yield _ReceiptFile(sys.stdout.fileno(), "standard output", is_printed=True)
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {(getattr(error, 'strerror', None) or str(error)).lower()}") from error
+    try:
+        yield _ReceiptFile(descriptor, path)
+    finally:
+        os.close(descriptor)

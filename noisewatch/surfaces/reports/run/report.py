@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from noisewatch.operations.run.progress import RunListener
     from noisewatch.operations.run.results import MarkedResults
     from noisewatch.operations.run.series import RunSeries
-    from noisewatch.surfaces.reports.run.receipt_file import ReceiptKeeper
+    from noisewatch.surfaces.reports.run.receipt import ReceiptKeeper
 
 _LINES_ENDING = ".jsonl"
 _PRINTED = (None, "-")
@@ -116,7 +116,7 @@ def opened_report(wish: ReportWish, shown: RunListener) -> Iterator[RunReport]:
     with ExitStack() as stack:
         summary = stack.enter_context(opened_output(None)) if wish.wants_summary else None
         if form == LINES:
-            from noisewatch.surfaces.reports.run.receipt_file import kept_receipt  # most runs keep none
+            from noisewatch.surfaces.reports.run.receipt import kept_receipt  # most runs keep none
 
             keeper = stack.enter_context(kept_receipt(wish.output, shown, wish.identifies))
             yield RunReport(wish, shown, keeper, None, summary)

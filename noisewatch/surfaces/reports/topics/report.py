@@ -5,8 +5,10 @@ The page on the verdict ends with the checks that can block, by ground, as they 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from noisewatch.judgement.catalogue import CATALOGUE
@@ -14,13 +16,16 @@ from noisewatch.judgement.check import Check
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Severity
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
+from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import cell, code, table
 from noisewatch.surfaces.reports.topics.names import VERDICT
 from noisewatch.surfaces.reports.topics.pages import read_page
-from noisewatch.surfaces.reports.topics.parsed import parse_page
-from noisewatch.surfaces.reports.topics.text import items_of, section_of, text_of_page
+from noisewatch.surfaces.reports.topics.parsed import BlockKind, TopicBlock, TopicPage, TopicSource, parse_page
 
 _OF_AREA, _BY_GROUND = "Checks of this area", "What can block, and why"
+_NARROWEST = 20
+_INDENT = "  "
+_GLUE = "\N{NO-BREAK SPACE}"  # which no line is broken at
 
 
 def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: bool) -> str:
@@ -92,3 +97,72 @@ def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
         if topic == VERDICT
         else None,
     }
+
+
+def text_of_page(page: TopicPage, width: int, in_colour: bool) -> str:
+    """Its title, its sections and its sources; code as it stands in the page."""
+    width = max(width, _NARROWEST)
+    parts = [
+        _heading(page.title, width, in_colour),
+        _body(page.summary.blocks, width),
+        *(section_of(each.heading, _body(each.blocks, width), width, in_colour) for each in page.sections),
+        section_of("Sources", "\n".join(_sources(page.sources, width)), width, in_colour),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def section_of(heading: str, body: str, width: int, in_colour: bool) -> str:
+    """The heading above the body."""
+    return f"{_heading(heading, width, in_colour)}\n{body}"
+
+
+def items_of(texts: Iterable[str], width: int) -> str:
+    """A list, each item wrapped."""
+    return "\n".join(_wrapped_with_code(text, width, f"{_INDENT}- ") for text in texts)
+
+
+def _heading(text: str, width: int, in_colour: bool) -> str:
+    lines = textwrap.wrap(text, max(width, _NARROWEST), break_on_hyphens=False, break_long_words=False)
+    return "\n".join(painted(line, "title") if in_colour else line for line in lines)
+
+
+def _body(blocks: Iterable[TopicBlock], width: int) -> str:
+    return "\n\n".join(_groups(blocks, width))
+
+
+def _groups(blocks: Iterable[TopicBlock], width: int) -> Iterator[str]:
+    """Paragraphs, pieces of code and whole lists."""
+    for kind, group in groupby(blocks, lambda block: block.kind):
+        texts = [block.text for block in group]
+        if kind == BlockKind.ITEM:
+            yield items_of(texts, width)
+        elif kind == BlockKind.CODE:
+            yield from (textwrap.indent(text, 2 * _INDENT) for text in texts)
+        else:
+            yield from (_wrapped_with_code(text, width, _INDENT) for text in texts)
+
+
+def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
+    for number, source in enumerate(sources, 1):
+        first = f"{_INDENT}[{number}] "
+        yield _wrapped_with_code(source.text, width, first)
+        yield " " * len(first) + source.url
+
+
+def _wrapped_with_code(text: str, width: int, first: str) -> str:
+    """Short code, and a number with the word before it, stay in one line."""
+    glued = re.sub(r"`[^`]*`", lambda code: _glued(code[0], width), text)
+    glued = re.sub(r" (\[\d+\])", f"{_GLUE}\\1", glued)
+    lines = textwrap.wrap(
+        glued,
+        max(width, _NARROWEST),
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return "\n".join(lines).replace(_GLUE, " ")
+
+
+def _glued(code: str, width: int) -> str:
+    return code.replace(" ", _GLUE) if len(code) <= width // 2 else code

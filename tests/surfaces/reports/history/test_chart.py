@@ -10,7 +10,7 @@ from noisewatch.judgement.history.development import development_of
 from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.figures import Figure
-from noisewatch.surfaces.reports.history.chart import chart_lines
+from noisewatch.surfaces.reports.history.text import chart_lines
 from noisewatch.units import describe_minute
 
 _LATENCY = Figure.LATENCY

@@ -13,7 +13,7 @@ from noisewatch.judgement.run.placement_advice import PlacementAdvice, Placement
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.spread import SpreadThreads
-from noisewatch.surfaces.reports.run.receipt_placement import MOST_THREADS, describe_advice, describe_placement
+from noisewatch.surfaces.reports.run.receipt import MOST_THREADS, describe_advice, describe_placement
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, TWO_KINDS, UNKNOWN_NODES, place

@@ -7,12 +7,11 @@ plotext neither the signs nor narrow terminals would do.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from noisewatch.judgement.run.reasons import RunStanding
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.run.drawing.histogram import histogram_rows
-from noisewatch.surfaces.reports.run.drawing.lanes import lane_rows
 from noisewatch.surfaces.reports.run.drawing.time_scale import TimeScale
 from noisewatch.surfaces.reports.run.drawing.timeline import (
     STYLES,
@@ -25,7 +24,8 @@ from noisewatch.surfaces.reports.run.drawing.timeline import (
 )
 from noisewatch.surfaces.reports.run.sentences import letter_of
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, in_ascii, length
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, first_that_fits, fitted, in_ascii, length, text_width
+from noisewatch.text import printable
 
 _ROWS, _ROWS_OF_TWO = 8, 6
 _LEAST_BESIDE = 60  # columns, with room for both beside each other
@@ -35,6 +35,8 @@ _FEWEST = 2
 _LEAST_COLUMNS = 4
 _HOW_MANY = "how many"
 _RUN, _AFTER = "run", "after"
+_MOST_LANES = 4
+_MOST_NAME = 30  # columns
 
 
 def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, glyphs: Glyphs) -> list[Row]:
@@ -120,3 +122,64 @@ def _shared_row(places: PlaceScale, width: int) -> Row:
     most = -(-places.count // places.columns)
     short = f"{most} runs a column"
     return [(first_that_fits([f"up to {short}: of signs in one place the gravest shows", short], width), "faint")]
+
+
+def histogram_rows(shown: Iterable[RunShown], scale: TimeScale, width: int, glyphs: Glyphs) -> list[Row]:
+    """From the longest times down to the shortest, none wider than `width`; behind each bar, how many it is of.
+
+    A bar is as long as the number of its runs; of any standing at all there is one cell, as long as there are as many.
+    """
+    counts: list[Counter[RunStanding]] = [Counter() for _ in range(scale.rows)]
+    for run in shown:
+        counts[scale.row_of(run.seconds)][run.standing] += 1
+    most = max((each.total() for each in counts), default=0)
+    room = max(width - len(f" {most}"), len(STYLES))
+    return [_bar(each, most, room, glyphs) for each in reversed(counts)]
+
+
+def _bar(counts: Counter[RunStanding], most: int, room: int, glyphs: Glyphs) -> Row:
+    row: Row = []
+    for standing in STYLES:
+        if counts[standing]:
+            cells = (
+                max(round(counts[standing] * (room - len(STYLES) + 1) / most), 1) if most > room else counts[standing]
+            )
+            row.append(_piece(standing, cells, glyphs))
+    return [*row, (f" {counts.total()}", "faint")] if row else []
+
+
+def _piece(standing: RunStanding, cells: int, glyphs: Glyphs) -> Piece:
+    """Its sign as often, or of undisturbed runs, of which there ought to be most, a bar."""
+    sign, style = mark_of_run(standing, glyphs)
+    return (glyphs.bar if standing == RunStanding.UNDISTURBED else sign) * cells, style
+
+
+def lane_rows(
+    culprits: Iterable[RunCulprit], shown: Sequence[RunShown], places: PlaceScale, width: int, glyphs: Glyphs
+) -> list[Row]:
+    """No row wider than `width`. The name is behind the last sign or before the first; else in a row of its own."""
+    column_by_number = {run.number: places.column_of(run.place) for run in shown}
+    rows: list[Row] = []
+    for culprit in list(culprits)[:_MOST_LANES]:
+        columns = {column_by_number[number] for number in culprit.numbers if number in column_by_number}
+        if columns:
+            rows += _lane(columns, _named(culprit, min(_MOST_NAME, width), glyphs), width, glyphs)
+    return rows
+
+
+def _lane(columns: Collection[int], name: str, width: int, glyphs: Glyphs) -> list[Row]:
+    first, last = min(columns), max(columns)
+    signs = "".join(glyphs.cursor if column in columns else " " for column in range(first, last + 1))
+    taken = text_width(name)
+    if last + 1 + _GAP + taken <= width:
+        return [[(" " * first, "plain"), (signs, "grave"), (" " * _GAP + name, "strong")]]
+    if taken + _GAP <= first:
+        begin = first - taken - _GAP
+        return [[(" " * begin + name + " " * _GAP, "strong"), (signs, "grave")]]
+    return [[(" " * first, "plain"), (signs, "grave")], [(name, "strong")]]
+
+
+def _named(culprit: RunCulprit, most: int, glyphs: Glyphs) -> str:
+    name = printable(culprit.name)
+    name = name if text_width(name) <= most else fitted(name, most - 1).rstrip() + "…"
+    return name if glyphs.has_braille else in_ascii(name)
