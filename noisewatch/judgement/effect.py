@@ -20,6 +20,7 @@ from noisewatch.model.interval.disturbance import Disturbance, threads_of
 BLOCKS_AT, WARNS_AT = 0.5, 0.2  # of the budget
 _VISIBLE = 0.0005  # what is printed as 0.1 %
 _YIELDS = 0.25  # of the time that it wants: a thread that gets less cannot compete with the loops
+_ABOUT = 1.05  # pauses of the loops, and waits that begin or end beside a snapshot, are known so well
 
 
 class TakenShares(NamedTuple):
@@ -99,12 +100,16 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
 
 
 def _claim(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
-    """Return what the thread can take of the CPU from a benchmark, of what it has taken."""
-    won = _part_won(case, cpu, tid)
-    if won is None or won > _YIELDS:
+    """Return what the thread can take of the CPU from a benchmark, of what it has taken.
+
+    Of what it took in the sample, no more is discounted than it wanted while the loops ran.
+    """
+    contest = _contest(case, cpu, tid)
+    if contest is None or contest.won > _YIELDS:
         return taken
-    later = min(taken.later, _lost_share_by_cpu(case).get(cpu, taken.later))  # the rest it had while the loops paused
-    return TakenShares(taken.sampled * won * (later / taken.later if taken.later else 1.0), later)
+    later = min(taken.later, contest.won * contest.wanted)
+    tested = min(taken.sampled, contest.wanted * _ABOUT)
+    return TakenShares(taken.sampled - tested + tested * contest.won, later)
 
 
 def _is_loss_known(case: Case, cpu: int) -> bool:
@@ -125,10 +130,18 @@ def _lost_share_by_cpu(case: Case) -> Mapping[int, float]:
     return case.calibrated.calibration.samples.lost_share_by_cpu if case.calibrated is not None else {}
 
 
-def _part_won(case: Case, cpu: int, tid: int | None) -> float | None:
-    """Return how much of the time that it wanted the thread got beside the loops; None where that is unknown.
+class _Contest(NamedTuple):
+    """The share of the loops' time that a thread wanted, and the part of that which it got."""
 
-    What it waited for on another CPU, it did not lose to them.
+    wanted: float
+    won: float
+
+
+def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
+    """Return how the thread fared while the loops ran; None where that is unknown.
+
+    What it waited for on another CPU, it did not lose to them. What it had beside them is at least what the loops lost
+    when they looked for gaps, as far as it ran at all, and all that it had in no pause of theirs.
     """
     load = case.under_load
     if tid is None or load is None or load.before.tasks is None or load.after.tasks is None:
@@ -142,4 +155,14 @@ def _part_won(case: Case, cpu: int, tid: int | None) -> float | None:
     if before.waited_ns is None or after.waited_ns is None:
         return None
     ran_ns, waited_ns = after.ran_ns - before.ran_ns, after.waited_ns - before.waited_ns
-    return ran_ns / (ran_ns + waited_ns) if ran_ns > 0 and waited_ns > 0 else None
+    looped_ns = _looped_share(case, cpu) * load.length_ns
+    if ran_ns <= 0 or waited_ns <= 0 or not looped_ns:
+        return None
+    lost_ns = _lost_share_by_cpu(case).get(cpu, 1.0) * looped_ns
+    had_ns = min(ran_ns, max(lost_ns, ran_ns - (load.length_ns - looped_ns)))
+    return _Contest(min((had_ns + waited_ns) / looped_ns, 1.0), had_ns / (had_ns + waited_ns))
+
+
+def _looped_share(case: Case, cpu: int) -> float:
+    calibrated = case.calibrated
+    return calibrated.calibration.samples.looped_share_by_cpu.get(cpu, 0.0) if calibrated is not None else 0.0

@@ -14,6 +14,7 @@ from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.machine.spinning.calibration.buffer import Slot, plan_slots
 from noisewatch.model.calibration.attribution import Meanwhile
 from tests.judgement.checks.calibration.meanwhile import SPINNER, intervals_until
 from tests.judgement.judging import finding
@@ -39,6 +40,7 @@ def _case(
     lost: float = 0.0,
     max_cv: float = 0.01,
     changes: Mapping[str, object] | None = None,
+    slots: list[Slot] | None = None,
 ) -> Case:
     """Return CPU 2 beside a hog that ran so long in a sample of 3 s, and then in a calibration of 3 s.
 
@@ -49,7 +51,9 @@ def _case(
     before, at_begin, after = (_hog(ran, waits) for ran, waits in zip(ran_ms, waited, strict=True))
     length = round(lost * 10 * _MS)
     gaps = tuple((at, length, 2, length) for at in range(0, 5 * _S, 10 * _MS)) if length else ()
-    written = written_calibration(gaps=gaps, changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1, "gaps": []}})
+    written = written_calibration(
+        gaps=gaps, slots=slots, changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1, "gaps": []}}
+    )
     samples = parse_calibration({**written, **(changes or {})})
     at_begin |= {"/proc/stat": stat_file({2: sampled_ms // 10}, 300)}
     after |= {"/proc/stat": stat_file({2: sampled_ms // 10 + 295, 3: 295}, 600)}
@@ -126,8 +130,38 @@ def test_a_hog_that_got_next_to_nothing_beside_the_loops_counts_with_what_it_got
 
 
 def test_the_time_that_such_a_hog_had_while_the_loops_paused_does_not_count() -> None:
-    """Between the kinds of work: the loops lost 1 % to it, and it ran for a tenth of the time."""
-    assert _found(_case(2_990, 300, 2_700, lost=0.01)).answer.measured == pytest.approx(0.01, abs=1e-3)
+    """Between the kinds of work: the loops lost 1 % to it, and it ran for a twelfth of the time."""
+    assert _found(_case(2_990, 250, 2_700, lost=0.01)).answer.measured == pytest.approx(0.01, abs=1e-3)
+
+
+def test_nor_does_what_it_had_while_the_loops_of_another_cpu_ran() -> None:
+    """CPUs of one cache take turns: the loops run for 59 % of the time."""
+    slots = plan_slots((2, 3), {}, dict.fromkeys((2, 3), frozenset({2, 3})), 5 * _S)[2]
+    found = _found(_case(2_990, 1_230, 1_770, lost=0.003, max_cv=0.2, slots=slots))
+    assert found.answer.measured == pytest.approx(0.003, abs=1e-3)
+    assert found.status == "warn"
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+@pytest.mark.parametrize(
+    ("sampled_ms", "later_ms", "waited_ms", "lost", "least"),
+    [(2_700, 1, 4, 0.0, 0.44), (1_200, 30, 120, 0.01, 0.18), (2_700, 300, 1_200, 0.0, 0.2)],
+    ids=["a short wake-up", "a twentieth of the time", "half of the time"],
+)
+def test_a_hog_that_hardly_competed_with_the_loops_may_compete_later(
+    check_id: str, sampled_ms: int, later_ms: int, waited_ms: int, lost: float, least: float
+) -> None:
+    """What it did not want beside them, it has not yielded."""
+    found = _found(_case(sampled_ms, later_ms, waited_ms, lost=lost), check_id)
+    assert (found.answer.measured or 0) > least
+    assert found.status == "fail"
+
+
+def test_a_thread_that_no_gap_has_met_ran_beside_the_other_loops() -> None:
+    """It ran for a tenth of the time, of which the loops paused for a thirteenth."""
+    found = _found(_case(0, 300, 1_200))
+    assert (found.answer.measured or 0) > 0.02
+    assert found.status == "fail"
 
 
 @pytest.mark.parametrize("check_id", _CHECKS)
