@@ -103,6 +103,14 @@ class Calibrated:
         """Why the others were not."""
         return {figures.cpu: figures.trouble for figures in self.calibration.cpus if figures.trouble is not None}
 
+    def chance_of(self, floor: NoiseFloor) -> float | None:
+        """Return the floor's chance (0 to 1) of staying within the budget.
+
+        It is None where a CPU was not measured, or not as a benchmark runs, unless it is low enough to fail.
+        """
+        is_doubtful = bool(self.troubles or self.unpredicted) or self.doubt is not None
+        return None if is_doubtful and not self.budget.is_unlikely(floor.chance) else floor.chance
+
     def _at_budget(self, floors: Sequence[NoiseFloor]) -> NoiseFloor | None:
         return next((floor for floor in floors if floor.sample_ns == self.budget.at_ns), None)
 
@@ -204,9 +212,8 @@ class Case:
 
     @property
     def is_guest(self) -> bool:
-        """Whether this is known to be a virtual machine or a container."""
-        platform = self.snapshot.platform
-        return any(kind not in (None, NONE) for kind in (platform.virtual, platform.container))
+        """Whether this is known to be a virtual machine, or a container that hides the machine's settings."""
+        return kind_of_guest(self.snapshot) is not None
 
     @property
     def guest_words(self) -> str:
@@ -304,3 +311,18 @@ def _first_above(paths: Sequence[str], reasons: Mapping[str, str]) -> str | None
         if known is not None:
             return known
     return None
+
+
+def kind_of_guest(snapshot: Snapshot) -> str | None:
+    """Return `a virtual machine` or `a container` where that hides the machine's settings, else None.
+
+    A container on bare metal that sees the governors of its CPUs sees the machine.
+    """
+    platform = snapshot.platform
+    if platform.virtual not in (None, NONE):
+        return "a virtual machine"
+    if platform.container in (None, NONE):
+        return None
+    clocks = snapshot.frequency.cpus
+    are_seen = all(cpu in clocks and clocks[cpu].governor is not None for cpu in snapshot.target.cpus)
+    return None if platform.virtual == NONE and are_seen else "a container"

@@ -43,7 +43,7 @@ class Limit:
         value = self.value_in.get(profile, self.value)
         if self.of_budget is None or max_cv == DEFAULT_MAX_CV:
             return value
-        return min(value * max_cv / DEFAULT_MAX_CV, max(value, self.of_budget * max_cv))
+        return min(value * max_cv / DEFAULT_MAX_CV, max(value, self.of_budget * min(max_cv, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.case import kind_of_guest
 from noisewatch.judgement.rules import CONFIDENCE_IN, SHARED, Rules
-from noisewatch.kernel.system.platform import NONE
 
 if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -17,20 +17,9 @@ def rules_for(rules: Rules, snapshot: Snapshot) -> Rules:
 
     A container on bare metal sees the machine's settings and is judged by them; one that hides them is a guest.
     """
-    kind = _kind_of_guest(snapshot) if not rules.is_profile_given else None
+    kind = kind_of_guest(snapshot) if not rules.is_profile_given else None
     if kind is not None:
         rules = replace(rules, profile=SHARED, profile_reason=kind)
     if rules.budget.confidence is None and rules.profile in CONFIDENCE_IN:
         rules = replace(rules, budget=replace(rules.budget, confidence=CONFIDENCE_IN[rules.profile]))
     return rules
-
-
-def _kind_of_guest(snapshot: Snapshot) -> str | None:
-    platform = snapshot.platform
-    if platform.virtual not in (None, NONE):
-        return "a virtual machine"
-    if platform.container in (None, NONE):
-        return None
-    clocks = snapshot.frequency.cpus
-    are_seen = all(cpu in clocks and clocks[cpu].governor is not None for cpu in snapshot.target.cpus)
-    return None if platform.virtual == NONE and are_seen else "a container"

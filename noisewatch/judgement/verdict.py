@@ -189,7 +189,7 @@ def _is_fault(finding: Finding) -> bool:
 def _answer(each: Check, case: Case) -> Answer:
     why_not = _why_not_asked(each, case)
     if why_not is not None:
-        return Answer(Status.IGNORED, "not asked", reason=why_not)
+        return _failed_unsampled(each, case) or Answer(Status.IGNORED, "not asked", reason=why_not)
     if case.rules.profile in each.not_asked_in:
         return not_applicable(each.not_asked_in[case.rules.profile])
     if each.asks_rates and not each.tells_unsampled and not _is_seen(each, case):
@@ -200,6 +200,14 @@ def _answer(each: Check, case: Case) -> Answer:
     if each.asks_starter and not case.starts_benchmark:
         return _without_starter(each, asked)
     return contained(lambda: each.answer(asked), partial(_failed, each))
+
+
+def _failed_unsampled(each: Check, case: Case) -> Answer | None:
+    """Return the failure that a calibration shows where no sample was requested, if there is one."""
+    if not each.tells_unsampled or case.under_load is None or case.rules.why_ignored(each.id, each.area) is not None:
+        return None
+    answer = contained(lambda: each.answer(case), partial(_failed, each))
+    return answer if answer.status == Status.FAIL else None
 
 
 def _over_calibration(each: Check, case: Case) -> Answer:
@@ -265,7 +273,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     if floor is None or calibrated is None or not case.is_guest or case.rules.profile == STRICT:
         return findings
     predicted = calibrated.floor
-    is_measured = predicted is not None and predicted.chance is not None and calibrated.doubt is None
+    is_measured = predicted is not None and calibrated.chance_of(predicted) is not None and calibrated.doubt is None
     is_blocking = floor.is_blocking_failure or floor.is_blocking_unknown
     if not is_measured or not (floor.status == Status.PASS or is_blocking):
         return findings

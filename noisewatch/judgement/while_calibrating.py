@@ -61,9 +61,9 @@ def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
 
 
 def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> Answer:
-    """What the check says of the sample, or of the calibration where that was worse."""
+    """Return the check's answer for the sample, or for the calibration where that is worse or there is no sample."""
     sampled = answer(case)
-    if case.interval is None or case.under_load is None:
+    if case.under_load is None:
         return sampled
     later = answer(replace(case, interval=case.under_load))
     is_worse = _GRAVITY.get(later.status, 0) > _GRAVITY.get(sampled.status, 0)

@@ -130,16 +130,13 @@ def chance_within_budget(calibrated: Calibrated) -> Chance:
     """
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:
-        chance = Chance(by_work.floor_by_work[by_work.least_likely].chance, f"{by_work.least_likely} work")
-        is_partial = bool(by_work.too_little_on)
-    elif calibrated.floor is not None and not calibrated.is_of_any_work:
-        chance, is_partial = Chance(calibrated.floor.chance, calibrated.floors_of), bool(calibrated.unpredicted)
-    else:
-        return Chance(None, _ALL_KINDS if calibrated.is_of_any_work else calibrated.floors_of)
-    is_doubtful = is_partial or why_incomplete(calibrated) is not None or calibrated.doubt is not None
-    if chance.value is None or (is_doubtful and not calibrated.budget.is_unlikely(chance.value)):
-        return Chance(None, chance.of_what if by_work is None else _ALL_KINDS)
-    return chance
+        chance = calibrated.chance_of(by_work.floor_by_work[by_work.least_likely])
+        if chance is None or (by_work.too_little_on and not calibrated.budget.is_unlikely(chance)):
+            return Chance(None, _ALL_KINDS)
+        return Chance(chance, f"{by_work.least_likely} work")
+    if calibrated.is_of_any_work:
+        return Chance(None, _ALL_KINDS)
+    return Chance(None if calibrated.floor is None else calibrated.chance_of(calibrated.floor), calibrated.floors_of)
 
 
 _ALL_KINDS = "all kinds of work"

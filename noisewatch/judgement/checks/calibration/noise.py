@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.effect import BLOCKS_AT
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
-from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, Budget, NoiseFloor
+from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.noise.chance_words import chance_line
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
 from noisewatch.units import describe_chance, describe_ns
 
@@ -67,7 +69,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
         f"{floor.cv_low:.1%} to {floor.cv_high:.1%}) on CPU {floor.cpu}, worst up to {floor.max_inflation:.2f}×"
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
-    evidence = _evidence(floor, budget)
+    evidence = _evidence(calibrated, floor)
     above = calibrated.cpus_above_budget
     if above:
         cause = dominating_cause(calibrated, floor, budget.work)
@@ -95,12 +97,13 @@ def noise_floor_above_budget(case: Case) -> Answer:
     return Answer(Status.PASS, said, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
 
 
-def _evidence(floor: NoiseFloor, budget: Budget) -> dict[str, Any]:
+def _evidence(calibrated: Calibrated, floor: NoiseFloor) -> dict[str, Any]:
+    budget = calibrated.budget
     return {
         "cv_low": floor.cv_low,
         "cv_expected": floor.cv_expected,
         "cv_high": floor.cv_high,
-        "chance": floor.chance,
+        "chance": calibrated.chance_of(floor),
         "max_inflation": floor.max_inflation,
         "max_inflation_limit": budget.max_inflation,
         "work": None if budget.work is None else str(budget.work),
@@ -124,13 +127,13 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
         said += f"; worst of {worst.samples} samples up to {longest:.2f}×"
     answer = partial(Answer, measured=worst.cv_expected, limit=budget.max_cv, unit="share")
     named = [(ALONE, by_work.alone), *floors.items()]
-    evidence = _evidence(worst, budget) | {
+    evidence = _evidence(calibrated, worst) | {
         "by_work": {
             str(name): {
                 "cv_low": floor.cv_low,
                 "cv_expected": floor.cv_expected,
                 "cv_high": floor.cv_high,
-                "chance": floor.chance,
+                "chance": calibrated.chance_of(floor),
             }
             for name, floor in named
             if floor is not None
@@ -185,6 +188,22 @@ _STOLEN_PASSES = Limit(
 _STOLEN_FAILS = Limit(
     key="fails", name="stolen share that fails", value=LOSES_TOO_MUCH, unit="share", reason="half of a change of 1 %"
 )
+_STOLEN_BLOCKS = Limit(
+    key="blocks",
+    name="stolen share that blocks",
+    value=LOSES_TOO_MUCH,
+    unit="share",
+    reason="half of the budget: two sessions, with what takes it and without, would differ by so much",
+    of_budget=BLOCKS_AT,
+)
+_STOLEN_BLOCKS_IN_GUESTS = Limit(
+    key="blocks-in-guests",
+    name="stolen share that blocks in a virtual machine",
+    value=0.05,
+    unit="share",
+    reason="hypervisors were seen to take up to a twenty-fifth at all times, in each session alike",
+    of_budget=BLOCKS_AT,
+)
 _GAP_PASSES = Limit(
     key="gap-passes", name="longest gap that passes", value=100_000, unit="ns", reason="an interrupt with its softirq"
 )
@@ -203,7 +222,7 @@ _WHO = "noisewatch trace names who it was, as root with tracefs mounted"
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: gaps",),
-    limits=(_STOLEN_PASSES, _STOLEN_FAILS, _GAP_PASSES, _GAP_FAILS),
+    limits=(_STOLEN_PASSES, _STOLEN_FAILS, _STOLEN_BLOCKS, _STOLEN_BLOCKS_IN_GUESTS, _GAP_PASSES, _GAP_FAILS),
     why=(
         "A loop that only reads the clock sees everything that takes the CPU away, including the hypervisor and the "
         "firmware, which no kernel counter shows."
@@ -249,16 +268,19 @@ def target_cpus_interrupted(case: Case) -> Answer:
         is_explained = rest <= case.bound(_STOLEN_FAILS) or any(each.kind == Kind.QUOTA for each in culprits)
         said += "" if is_explained else f"; {rest:.2%} unexplained: {_WHO}"
         fix = remedy_of(culprits[0], case).fix if culprits and is_explained else None
+        is_guest = case.snapshot.platform.virtual not in (None, NONE)
+        blocks = case.bound(_STOLEN_BLOCKS_IN_GUESTS if is_guest else _STOLEN_BLOCKS)
         return Answer(
             Status.FAIL,
             said,
             measured=stolen,
-            limit=case.bound(_STOLEN_FAILS),
+            limit=blocks if stolen > blocks else case.bound(_STOLEN_FAILS),
             unit="share",
             cpus=cpus,
             evidence=evidence,
             culprits=culprits,
             fix=fix,
+            severity=Severity.BLOCKING if stolen > blocks else None,
         )
     if len(known) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = why_incomplete(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
@@ -17,6 +18,7 @@ from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.while_calibrating import graver_while_calibrating
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
@@ -51,7 +53,11 @@ CANNOT_SEE = "cannot see which CPUs of its host share a core"
     question="Is the other hardware thread of each target core idle?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
-    reads=(f"{CPUS}/cpuN/topology/thread_siblings_list", f"{CPUS}/smt/active", "/proc/stat over the sample"),
+    reads=(
+        f"{CPUS}/cpuN/topology/thread_siblings_list",
+        f"{CPUS}/smt/active",
+        "/proc/stat over the sample, and over the calibration",
+    ),
     limits=(_SIBLING_QUIET, _SIBLING_BUSY),
     why=(
         "Two hardware threads share execution units, L1 and L2 caches and the power budget. Work on the sibling slows "
@@ -59,6 +65,7 @@ CANNOT_SEE = "cannot see which CPUs of its host share a core"
     ),
     remedy="Take the sibling offline during the benchmark, boot with nosmt, or isolate it together with the target.",
     sources=("https://llvm.org/docs/Benchmarking.html", _CPU_LIST_DOC),
+    covers_calibration=True,
 )
 def busy_sibling(case: Case) -> Answer:
     unplaced = [
@@ -70,7 +77,7 @@ def busy_sibling(case: Case) -> Answer:
     foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
     if foreign:
         return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
-    answer = _with_siblings(case) if case.siblings else _without_siblings(case)
+    answer = _graver(case, case.siblings, _with_siblings) if case.siblings else _without_siblings(case)
     if answer.status != Status.FAIL and case.doubtful_siblings:
         doubtful = f"{name_cpus(case.doubtful_siblings)}, on a core of the target: not known whether online or offline"
         return unknown(f"{doubtful} ({CPUS}/online, {CPUS}/offline)")
@@ -101,7 +108,7 @@ def _with_siblings(case: Case) -> Answer:
             fix=fix,
         )
     busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
-    known = {cpu: share for cpu, share in busy.items() if share is not None}
+    known = {cpu: _busy_on_core(case, cpu, busy) for cpu, share in busy.items() if share is not None}
     worst = max(known.values(), default=0.0)
     unread = case.why_unknown("/proc/stat") if len(known) < len(busy) else None
     answer = grade_cpus(
@@ -117,6 +124,19 @@ def _with_siblings(case: Case) -> Answer:
         fix=fix,
     )
     return _once_calm(case, worst, answer, fix) if answer.status == Status.PASS else answer
+
+
+def _graver(case: Case, neighbours: CpuSet, answer: Callable[[Case], Answer]) -> Answer:
+    """Return the answer for the worse of sample and calibration; our own loops on neighbours say nothing."""
+    calibrated = case.calibrated.calibration.samples.cpus if case.calibrated is not None else ()
+    has_own_loops = any(each.cpu in neighbours for each in calibrated)
+    return answer(case) if has_own_loops else graver_while_calibrating(case, answer)
+
+
+def _busy_on_core(case: Case, cpu: int, busy_by_sibling: Mapping[int, float | None]) -> float:
+    """Return how busy all siblings together are that share the core with this one."""
+    core = case.snapshot.topology[cpu].siblings if cpu in case.snapshot.topology else None
+    return sum(busy_by_sibling.get(sibling) or 0.0 for sibling in (core or frozenset()) | {cpu})
 
 
 def _once_calm(case: Case, worst: float, answer: Answer, fix: Fix) -> Answer:
@@ -174,7 +194,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     question="Are the other CPUs of the target's last-level cache idle?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
-    reads=(f"{CPUS}/cpuN/cache/indexN/shared_cpu_list", "/proc/stat over the sample"),
+    reads=(f"{CPUS}/cpuN/cache/indexN/shared_cpu_list", "/proc/stat over the sample, and over the calibration"),
     limits=(_CACHE_QUIET, _CACHE_BUSY),
     why=(
         "Isolation does not separate what CPUs share: the last-level cache, the memory bus, the power budget. Work on "
@@ -186,26 +206,31 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     answered_by="memory-unsteady",
     severity_in={MEMORY: Severity.BLOCKING},
     is_hidden_from_guests=True,
+    covers_calibration=True,
 )
 def busy_cache_neighbour(case: Case) -> Answer:
-    interval = case.sample
     if case.snapshot.online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     caches = set(cache_neighbourhoods(case).values())
     if None in caches or not caches:
         return unknown(why_no_cache(case, case.target))
     neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
+    what = (
+        "last-level cache"
+        if all(_has_read(case, cache) for cache in caches)
+        else "package (the kernel shows no shared cache)"
+    )
+    return _graver(case, frozenset().union(*neighbours), partial(_of_neighbours, neighbours=neighbours, what=what))
+
+
+def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answer:
+    interval = case.sample
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(frozenset().union(*neighbours))}
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(neighbours, key=lambda cpus: _sum_of(known, cpus))
     load = _sum_of(known, worst)
     evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
     working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
-    what = (
-        "last-level cache"
-        if all(_has_read(case, cache) for cache in caches)
-        else "package (the kernel shows no shared cache)"
-    )
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
     told = f"{told_apart(load, judging)} CPUs busy"
     said = f"{name_cpus(working)}, in one {what} with the target: {told}" if worst else "none"

@@ -6,7 +6,7 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.system.clock import QUESTION as CORRECTION
 from noisewatch.kernel.system.reference_clock import PTP, RTC, ClockComparison, ClockRatio
 
@@ -31,11 +31,13 @@ _CORRECTION = Limit(
     area="clock",
     question="Does CLOCK_MONOTONIC run at the rate of another clock?",
     severity=Severity.WARNING,
+    ground=Ground.INVALIDATES,
     reads=(f"{PTP}/ptpN, else {RTC}/rtcN/since_epoch, at the begin and at the end", CORRECTION),
     limits=(WRONG, _CORRECTION),
     why=(
         "Where the kernel, or a hypervisor, took the rate of the processor's counter wrong, each duration is wrong by "
-        "as much: virtual machines were seen to run 7 % fast. Results then differ between machines that are alike."
+        "as much: virtual machines were seen to run 7 % fast. Results then differ between machines that are alike. A "
+        "failure blocks."
     ),
     remedy=(
         "Reboot, so that the counter is measured again; update the hypervisor; or choose another clock source. In a "
@@ -90,7 +92,15 @@ def _compared(case: Case, comparison: ClockComparison) -> Answer:
         return _undecided(f"{known}, and not so a moment later: it may have been set", evidence)
     way = "fast" if first.deviation > 0 else "slow"
     said = f"{measured:.1%} too {way} against {comparison.reference}"
-    return Answer(Status.FAIL, said, measured=measured, limit=limit, unit="share", evidence=evidence)
+    return Answer(
+        Status.FAIL,
+        said,
+        measured=measured,
+        limit=limit,
+        unit="share",
+        evidence=evidence,
+        severity=Severity.BLOCKING,
+    )
 
 
 def _undecided(why: str, evidence: dict[str, Any]) -> Answer:

@@ -232,7 +232,7 @@ _STEAL_FAILS = Limit(
     covers_calibration=True,
 )
 def hypervisor_steal(case: Case) -> Answer:
-    interval = case.interval
+    interval = case.interval or case.under_load
     if interval is None and case.snapshot.platform.virtual == NONE:
         return not_applicable("not a virtual machine")
     if interval is None:

@@ -92,9 +92,9 @@ def _histogram(histogram: Histogram) -> dict[str, list[int]]:
     return {"edges_ns": edges, "counts": counts}
 
 
-def describe_floors(floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
-    """`noise_floor` of the verdict: the worst CPU, for each length of samples."""
-    return [{**_finite(asdict(floor)), "test": TEST} for floor in floors]
+def describe_floors(calibrated: Calibrated, floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
+    """Return `noise_floor` of the verdict: the worst CPU, for each length of samples."""
+    return [{**_finite(asdict(floor)), "chance": calibrated.chance_of(floor), "test": TEST} for floor in floors]
 
 
 def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
@@ -106,10 +106,12 @@ def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
     drift = calibrated.drift
     margins = {str(floor.sample_ns): drift.margin_at(floor.sample_ns) for floor in calibrated.floors}
     return {
-        "noise_floor": describe_floors(calibrated.floors),
+        "noise_floor": describe_floors(calibrated, calibrated.floors),
         "noise_floor_of": calibrated.floors_of,
         "noise_floor_chance": chance_within_budget(calibrated).value,
-        "noise_floor_by_work": {name: describe_floors(each.floors) for name, each in calibrated.floors_by_work.items()},
+        "noise_floor_by_work": {
+            name: describe_floors(calibrated, each.floors) for name, each in calibrated.floors_by_work.items()
+        },
         "noise_floor_drift": {"changes_seen": drift.changes, "margin_by_sample_ns": margins},
     }
 
@@ -171,7 +173,9 @@ def _difference(first: Calibrated, second: Calibrated, names: tuple[str, str]) -
         "noise_ratio": found.ratio,
         "noise_floors_apart": found.are_floors_apart,
         "noise_share": dict(zip(names, map(noise_share_of, (first, second)), strict=True)),
-        "noise_floor": {name: describe_floors(side.floors) for name, side in zip(names, (first, second), strict=True)},
+        "noise_floor": {
+            name: describe_floors(side, side.floors) for name, side in zip(names, (first, second), strict=True)
+        },
     }
 
 

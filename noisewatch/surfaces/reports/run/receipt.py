@@ -136,8 +136,8 @@ def _calibration(calibrated: Calibrated) -> dict[str, Any]:
         "core": samples.core,
         "scheduler": "fifo" if samples.is_realtime else "other",
         "cpus": [_figures(figures) for figures in calibrated.calibration.cpus],
-        "noise_floor": describe_floors(calibrated.floors),
-        "noise_floor_of_interruptions": None if alone is None else describe_floors(alone.floors),
+        "noise_floor": describe_floors(calibrated, calibrated.floors),
+        "noise_floor_of_interruptions": None if alone is None else describe_floors(calibrated, alone.floors),
     }
 
 

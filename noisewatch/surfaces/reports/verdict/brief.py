@@ -33,6 +33,7 @@ from noisewatch.surfaces.reports.topics.names import VERDICT
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.wrapping import NARROWEST, wrapped, wrapped_around_commands
 from noisewatch.text import printable
+from noisewatch.units import describe_count
 
 _ROWS, _WIDTH = 24, 80
 _MOST_CAUSES = 3  # of which more than the title is shown
@@ -146,7 +147,20 @@ def _basis(verdict: Verdict) -> str:
     reason = f" ({rules.profile_reason.removeprefix('a ')})" if rules.profile_reason is not None else ""
     words = [name_cpus(case.target), f"profile {verdict.profile}{reason}", seconds_measured(verdict)]
     words += [] if snapshot.is_live else [snapshot.machine_name]
+    words += _changed_rules(verdict)
     return printable(" · ".join(words))
+
+
+def _changed_rules(verdict: Verdict) -> Iterator[str]:
+    """Yield what options left out of the verdict, or weigh otherwise: `17 checks not asked`, `1 limit changed`."""
+    rules = verdict.case.rules
+    left_out = sum(rules.why_ignored(each.check.id, each.check.area) is not None for each in verdict.findings)
+    if left_out:
+        yield f"{describe_count(left_out, 'check')} not asked"
+    if rules.severity_by_id:
+        yield f"severity of {describe_count(len(rules.severity_by_id), 'check')} changed"
+    if rules.value_by_limit:
+        yield f"{describe_count(len(rules.value_by_limit), 'limit')} changed"
 
 
 def _joined(start: str, items: Sequence[str], width: int) -> list[str]:

@@ -76,7 +76,7 @@ def _floor(verdict: Verdict) -> str:
         return "not measured"
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     floors = {calibrated.floors_of: calibrated.floor} if by_work is None else by_work.floor_by_work
-    known = [f"{name} {_cv(floor)}" for name, floor in floors.items() if floor is not None]
+    known = [f"{name} {_cv(floor, calibrated.chance_of(floor))}" for name, floor in floors.items() if floor is not None]
     return f"CV of samples of {describe_ns(calibrated.budget.at_ns)}: {', '.join(known)}" if known else "not measured"
 
 
@@ -86,9 +86,10 @@ def _detection(verdict: Verdict) -> list[str]:
     return [fenced("text", lines)] if lines else []
 
 
-def _cv(floor: NoiseFloor) -> str:
+def _cv(floor: NoiseFloor, chance: float | None) -> str:
     spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
-    return f"{describe_share(floor.cv_expected, 1)} ({spread}; chance {describe_chance(floor.chance)})"
+    known = "unknown" if chance is None else describe_chance(chance)
+    return f"{describe_share(floor.cv_expected, 1)} ({spread}; chance {known})"
 
 
 def _findings(verdict: Verdict) -> list[str]:

@@ -156,7 +156,7 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
             told = "Relative standard deviation that samples of this length will show of the machine alone."
             yield from _if_known("noise_floor_cv_ratio", told, share, {**length, "bound": bound})
         told = "Chance that samples of this length stay within the budget."
-        yield from _if_known("noise_floor_length_chance_ratio", told, floor.chance, length)
+        yield from _if_known("noise_floor_length_chance_ratio", told, calibrated.chance_of(floor), length)
         told = "The worst sample of this length, in medians."
         yield from _if_known("noise_floor_max_inflation_ratio", told, floor.max_inflation, length)
         told = "Minimum detectable effect: the smallest change that samples of this length can show."
@@ -170,7 +170,7 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
         for floor in each.floors:
             labels = {"work": work, "sample_seconds": f"{floor.sample_ns / 1e9:g}"}
             told = f"Chance that samples of this length stay within the budget, {of_each}"
-            yield from _if_known("noise_floor_by_work_chance_ratio", told, floor.chance, labels)
+            yield from _if_known("noise_floor_by_work_chance_ratio", told, calibrated.chance_of(floor), labels)
             told = f"The same {of_each}"
             for bound, share in _bounds(floor).items():
                 yield from _if_known("noise_floor_by_work_cv_ratio", told, share, {**labels, "bound": bound})
