@@ -9,10 +9,14 @@ import pytest
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer
+from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, compose, link_measurements
-from tests.judgement.judging import judged_by_settings
+from noisewatch.kernel.system.reference_clock import QUESTION as COMPARISON
+from tests.judgement.example import Example
+from tests.judgement.judging import finding, judged_by_settings
 from tests.written import WrittenMachine
+from tests.written.quiet.system import compared
 from tests.written.quiet_machine import CPUS
 
 
@@ -88,3 +92,13 @@ def test_a_machine_of_more_cpus_than_a_kernel_has_is_refused() -> None:
     verdict = judged_by_settings(WrittenMachine({f"{CPUS}/online": "0-65535\n"}, is_copy=True))
     assert "CPU numbers below 8192" in verdict.case.snapshot.reason_by_path[f"{CPUS}/online"]
     assert verdict.case.target == frozenset()
+
+
+@pytest.mark.parametrize("profile", ["micro", "shared"])
+def test_a_clock_that_is_confirmed_to_run_at_a_wrong_rate_blocks(profile: str) -> None:
+    """One that another clock does not confirm is a warning's worth of unknown."""
+    for deviations, blocks in (((0.07, 0.07), True), ((0.07, 0.0001), False)):
+        example = Example("clock-rate-wrong", "", answers={COMPARISON: compared(*deviations)}, rules=Rules(profile))
+        verdict = example.judged()
+        assert finding(verdict, example.id).is_blocking_failure is blocks
+        assert (verdict.verdict == "unstable") is blocks

@@ -225,7 +225,8 @@ _WHO = "noisewatch trace names who it was, as root with tracefs mounted"
     limits=(_STOLEN_PASSES, _STOLEN_FAILS, _STOLEN_BLOCKS, _STOLEN_BLOCKS_IN_GUESTS, _GAP_PASSES, _GAP_FAILS),
     why=(
         "A loop that only reads the clock sees everything that takes the CPU away, including the hypervisor and the "
-        "firmware, which no kernel counter shows."
+        "firmware, which no kernel counter shows. What takes a steady share moves the mean of samples and not their "
+        "CV: above half of the budget it blocks."
     ),
     remedy=(
         "Move what tasks-on-target and device-interrupts-on-target name to other CPUs; what then remains comes from "

@@ -19,7 +19,7 @@ from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from tests.judgement.checks.calibration.calibrating import NO_CPUFREQ, every_third_slow, guest, verdict_of
 from tests.judgement.judging import finding
 from tests.written import without
-from tests.written.calibration import CHAIN_NS
+from tests.written.calibration import CHAIN_NS, WORK_NS
 from tests.written.quiet_machine import quiet_files
 
 _FLOOR, _GOVERNOR = "noise-floor-above-budget", "governor-not-performance"
@@ -128,6 +128,17 @@ def test_a_floor_that_was_not_measured_answers_nothing(budget: Budget | None, wr
 def test_bare_metal_that_hides_its_settings_is_not_answered() -> None:
     verdict = verdict_of(without(quiet_files(), *NO_CPUFREQ), chain=_clock_that_moves)
     assert _statuses(verdict) == ("unknown", "pass", None)
+
+
+def test_a_container_that_sees_its_machines_settings_is_bare_metal() -> None:
+    """What it cannot read, the machine does not export either; one that hides the settings is a guest."""
+    unread = {path: "rubbish\n" for path in quiet_files() if "throttle" in path} | {"/.dockerenv": ""}
+    budget = Budget(max_cv=0.2)
+    rules = Rules("micro", budget=budget)
+    for hidden, is_answered in (((), False), (NO_CPUFREQ, True)):
+        files = without(quiet_files() | unread, *hidden)
+        verdict = verdict_of(files, budget, rules, work=lambda at_ns: round(WORK_NS * (1 + at_ns / (100 * _S))))
+        assert (finding(verdict, "throttled").answered_by == _FLOOR) is is_answered
 
 
 def test_a_check_that_raised_is_never_answered(monkeypatch: pytest.MonkeyPatch) -> None:

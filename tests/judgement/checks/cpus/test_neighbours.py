@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import pairwise
+
 import pytest
 
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.verdict import Verdict, judge
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import VIRTUAL
 from tests.judgement.judging import answered, finding, judged
 from tests.written import WrittenMachine, without
+from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import (
     ANSWERS,
     CPUS,
@@ -26,6 +36,39 @@ def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
     (culprit,) = found.answer.culprits
     assert (found.status, set(found.answer.cpus)) == ("fail", {1})
     assert (culprit.kind, culprit.name, culprit.pid) == ("sibling", "neighbour", 901)
+
+
+def _calibrated_beside(siblings: tuple[int, ...], sampled: Mapping[int, int], later: Mapping[int, int]) -> Verdict:
+    """Return the verdict on CPU 2, whose siblings are busy for so many ticks in the sample and in the calibration."""
+    core = ",".join(map(str, sorted((2, *siblings))))
+    topology = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{core}\n" for cpu in (2, *siblings)}
+    ticks = {cpu: sampled.get(cpu, 0) + later.get(cpu, 0) for cpu in range(4)} | {2: 295}
+    moments = [
+        quiet_files() | topology,
+        quiet_files(3.0) | topology | {"/proc/stat": stat_file(sampled, 300)},
+        loaded_files() | topology | {"/proc/stat": stat_file(ticks, 600)},
+    ]
+    machine, options = WrittenMachine(*moments, answers=ANSWERS), SnapshotOptions(frozenset({2}))
+    looks = [read_snapshot(machine, options)]
+    for _ in moments[1:]:
+        machine.advance()
+        looks.append(read_snapshot(machine, options, None, looks[-1]))
+    calibrated = calibrated_with(parse_calibration(written_calibration(cpus=(2,))), Budget())
+    sample, loaded = (interval_between(*pair) for pair in pairwise(looks))
+    return judge(Case(looks[1], sample, calibrated=calibrated, under_load=loaded))
+
+
+@pytest.mark.parametrize("check_id", ["busy-sibling", "busy-cache-neighbour"])
+def test_a_neighbour_that_is_busy_only_while_the_loops_run_fails(check_id: str) -> None:
+    found = finding(_calibrated_beside((3,) if check_id == "busy-sibling" else (), {}, {3: 297}), check_id)
+    assert (found.status, set(found.answer.cpus)) == ("fail", {3})
+    assert found.answer.said.endswith("during the calibration")
+
+
+def test_siblings_of_one_core_slow_it_together() -> None:
+    each = {0: 14, 1: 14, 3: 14}
+    assert finding(_calibrated_beside((0, 1, 3), each, {}), "busy-sibling").status == "fail"
+    assert finding(_calibrated_beside((0, 1, 3), {0: 14}, {}), "busy-sibling").status == "warn"
 
 
 def test_a_virtual_machine_cannot_see_who_shares_its_cache() -> None:

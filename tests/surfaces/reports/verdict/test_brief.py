@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.rules import Rules
-from noisewatch.judgement.terms import Gravity, Outcome, Status
+from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.operations.machines import MachineOptions, open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
@@ -235,3 +236,15 @@ def test_no_report_advises_another_profile_or_uses_two_names_for_a_thing(path: P
     text = _text(verdict_of_recording(path), is_verbose=True)
     assert "--profile shared" not in text
     assert [word for word in (" settles ", " keep  ", " by hand ", " about  ", "passes up to") if word in text] == []
+
+
+def test_what_the_options_left_out_or_weigh_otherwise_is_stated() -> None:
+    rules = Rules(
+        ignored=frozenset({"load"}),
+        severity_by_id={"noise-floor-above-budget": Severity.INFORMATION},
+        value_by_limit={("busy-sibling", "fails"): 1.0, ("swapping", "fails"): 9.0},
+    )
+    text = " ".join(_text(verdict_of(None, rules=rules)).split())
+    left_out = sum(check.area == "load" for check in CATALOGUE)
+    assert f"{left_out} checks not asked · severity of 1 check changed · 2 limits changed" in text
+    assert not re.search(r"not asked|checks? changed|limits? changed", _text(verdict_of()))

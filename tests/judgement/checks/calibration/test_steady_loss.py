@@ -1,0 +1,84 @@
+"""Time that is taken all along: it raises no CV, and moves the mean between two sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.rules import Rules
+from noisewatch.judgement.verdict import Verdict, judge
+from tests.judgement.checks.calibration.calibrating import NO_CPUFREQ, guest, verdict_of
+from tests.judgement.checks.calibration.meanwhile import intervals_until
+from tests.judgement.judging import finding
+from tests.written.calibration import WORK_NS
+from tests.written.quiet_machine import process
+
+_MS = 1_000_000
+_PERIOD_NS = 2 * _MS
+_GAPS = "target-cpus-interrupted"
+
+
+def _stopped(taken_ns: int) -> Callable[[int], int]:
+    """Return the length of a piece of work that begins at a time, where each period begins with so long a stop."""
+
+    def length_at(begin_ns: int) -> int:
+        at_ns, left_ns = begin_ns, WORK_NS
+        while left_ns > 0:
+            at_ns += max(taken_ns - at_ns % _PERIOD_NS, 0)
+            worked_ns = min(left_ns, _PERIOD_NS - at_ns % _PERIOD_NS)
+            at_ns, left_ns = at_ns + worked_ns, left_ns - worked_ns
+        return at_ns - begin_ns
+
+    return length_at
+
+
+def _losing(share: float, max_cv: float, is_guest: bool = False, switches: int = 0) -> Verdict:
+    """Return the verdict on a machine whose CPUs lose that share of their time, in every two milliseconds alike."""
+    taken_ns = round(share * _PERIOD_NS)
+    gaps = tuple((at, taken_ns, switches, 0) for at in range(0, 5_000 * _MS, _PERIOD_NS))
+    budget = Budget(max_cv=max_cv, confidence=0.7)
+    rules = Rules("shared" if is_guest else "micro", budget=budget)
+    return verdict_of(
+        guest(*NO_CPUFREQ) if is_guest else None, budget, rules, gaps=gaps if taken_ns else (), work=_stopped(taken_ns)
+    )
+
+
+@pytest.mark.parametrize("is_guest", [False, True])
+@pytest.mark.parametrize("max_cv", [0.01, 0.02, 0.05, 0.1, 0.2])
+def test_a_fifth_that_is_lost_all_along_blocks_though_the_floor_passes(max_cv: float, is_guest: bool) -> None:
+    verdict = _losing(0.2, max_cv, is_guest)
+    found = finding(verdict, _GAPS)
+    assert (verdict.verdict, found.is_blocking_failure) == ("unstable", True)
+    assert found.answer.measured == pytest.approx(0.2, abs=1e-3)
+    assert max_cv < 0.02 or finding(verdict, "noise-floor-above-budget").status == "pass"
+
+
+def test_a_loss_below_half_of_the_budget_does_not_block() -> None:
+    verdict = _losing(0.02, 0.05)
+    assert (verdict.verdict, finding(verdict, _GAPS).is_blocking_failure) == ("stable", False)
+
+
+@pytest.mark.parametrize(
+    ("share", "is_guest", "blocks"), [(0.03, False, True), (0.03, True, False), (0.06, True, True)]
+)
+def test_what_a_hypervisor_takes_at_all_times_is_no_shift(share: float, is_guest: bool, blocks: bool) -> None:
+    assert finding(_losing(share, 0.02, is_guest), _GAPS).is_blocking_failure is blocks
+
+
+def test_without_a_sample_a_task_that_the_calibration_met_fails_and_nothing_else_is_asked() -> None:
+    """As `preflight --sample 0` has it."""
+    case = _losing(0.2, 0.1, switches=1).case
+    samples = case.calibrated.calibration.samples if case.calibrated is not None else None
+    assert samples is not None
+    hog = [process(901, "hog", 2, ran_ms * _MS, allowed="2") for ran_ms in (0, 600)]
+    sample, loaded = intervals_until(hog[1], hog[0], samples.lost_share_by_cpu, hog[0])
+    case = replace(case, snapshot=sample.after, interval=None, under_load=loaded)
+    verdict = judge(case)
+    assert finding(verdict, "tasks-on-target").status == "fail"
+    assert "hog" in finding(verdict, "tasks-on-target").answer.said
+    assert finding(verdict, "target-cpu-busy").status == "ignored"
+    calm = judge(replace(case, under_load=intervals_until({})[1]))
+    assert finding(calm, "tasks-on-target").status == "ignored"
