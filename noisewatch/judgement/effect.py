@@ -16,6 +16,7 @@ from noisewatch.judgement.check import Limit
 from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
 from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
 from noisewatch.model.interval.disturbance import Disturbance, threads_of
+from noisewatch.model.interval.interval import Interval
 
 BLOCKS_AT, WARNS_AT = 0.5, 0.2  # of the budget
 _VISIBLE = 0.0005  # what is printed as 0.1 %
@@ -155,7 +156,7 @@ def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
     if before.waited_ns is None or after.waited_ns is None:
         return None
     ran_ns, waited_ns = after.ran_ns - before.ran_ns, after.waited_ns - before.waited_ns
-    looped_ns = _looped_share(case, cpu) * load.length_ns
+    looped_ns = _looped_ns(case, cpu, load)
     if ran_ns <= 0 or waited_ns <= 0 or not looped_ns:
         return None
     lost_ns = _lost_share_by_cpu(case).get(cpu, 1.0) * looped_ns
@@ -163,6 +164,9 @@ def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
     return _Contest(min((had_ns + waited_ns) / looped_ns, 1.0), had_ns / (had_ns + waited_ns))
 
 
-def _looped_share(case: Case, cpu: int) -> float:
-    calibrated = case.calibrated
-    return calibrated.calibration.samples.looped_share_by_cpu.get(cpu, 0.0) if calibrated is not None else 0.0
+def _looped_ns(case: Case, cpu: int, load: Interval) -> float:
+    """Return for how long the CPU's loops ran; the interval begins before the calibration and ends after it."""
+    if case.calibrated is None:
+        return 0.0
+    samples = case.calibrated.calibration.samples
+    return samples.looped_ns_by_cpu.get(cpu, 0) * min(load.length_ns / samples.length_ns, 1.0)

@@ -134,13 +134,9 @@ class CalibrationSamples:
         return {said.cpu: said.gaps.lost_to_threads_ns / said.spun_ns for said in self.cpus if said.spun_ns}
 
     @property
-    def looped_share_by_cpu(self) -> Mapping[int, float]:
-        """The share of the time in which the loops of a CPU ran, and did not pause for those of another CPU."""
-        return {
-            said.cpu: min(sum(end_ns - begin_ns for _, begin_ns, end_ns in said.slots) / self.length_ns, 1.0)
-            for said in self.cpus
-            if said.slots and self.length_ns
-        }
+    def looped_ns_by_cpu(self) -> Mapping[int, int]:
+        """The time in which the loops of a CPU ran, and did not pause for those of another CPU."""
+        return {said.cpu: sum(end_ns - begin_ns for _, begin_ns, end_ns in said.slots) for said in self.cpus}
 
     @property
     def is_native(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 import pytest
@@ -38,7 +37,7 @@ def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
     assert (culprit.kind, culprit.name, culprit.pid) == ("sibling", "neighbour", 901)
 
 
-def _calibrated_beside(siblings: tuple[int, ...], sampled: Mapping[int, int], later: Mapping[int, int]) -> Verdict:
+def _calibrated_beside(siblings: tuple[int, ...], sampled: dict[int, int], later: dict[int, int]) -> Verdict:
     """Return the verdict on CPU 2, whose siblings are busy for so many ticks in the sample and in the calibration."""
     core = ",".join(map(str, sorted((2, *siblings))))
     topology = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{core}\n" for cpu in (2, *siblings)}
