@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, CgroupLevel
-from noisewatch.model.interval.command_runs import CommandsSeen, commands_seen, marked
+from noisewatch.kernel.tasks.run_status import cpus_by_watcher
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
-from noisewatch.model.interval.ended import ended_runs
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
-from noisewatch.model.interval.task_runs import TaskRun, own_loops, run_tasks, unexplained_ns, within_interval
+from noisewatch.model.interval.task_runs import (
+    TaskRun,
+    ended_runs,
+    own_loops,
+    run_tasks,
+    unexplained_ns,
+    within_interval,
+)
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.kernel.system.pressure import Stall
     from noisewatch.kernel.tasks.task import Tasks
+    from noisewatch.model.interval.task_runs import TaskRun
 
 _FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
 
@@ -241,3 +249,36 @@ def _grown(before: int | None, after: int | None) -> int | None:
     if before is None or after is None or after < before:
         return None
     return after - before
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsSeen:
+    """The CPUs of each process of a command, and of each process that starts commands and waits for them, by pid."""
+
+    cpus_by_pid: Mapping[int, CpuSet]
+    cpus_by_watcher: Mapping[int, CpuSet]
+
+    def of(self, run: TaskRun) -> CpuSet:
+        """Where the run would be that of a command; empty where it is of anybody else."""
+        known = self.cpus_by_watcher if run.are_children and run.pid in self.cpus_by_watcher else self.cpus_by_pid
+        return known.get(run.pid, frozenset())
+
+
+NO_COMMANDS = CommandsSeen({}, {})
+
+
+def commands_seen(snapshots: Iterable[Snapshot]) -> CommandsSeen:
+    """By all of them together: a process may have ended before the last, or shared a CPU with another command."""
+    cpus_by_pid: dict[int, CpuSet] = {}
+    watchers: dict[int, CpuSet] = {}
+    for snapshot in snapshots:
+        for known, cpus_now in ((cpus_by_pid, snapshot.commands), (watchers, cpus_by_watcher(snapshot.runs))):
+            known.update({pid: known.get(pid, cpus) & cpus for pid, cpus in cpus_now.items()})
+    return CommandsSeen(cpus_by_pid, watchers) if cpus_by_pid or watchers else NO_COMMANDS
+
+
+def marked(runs: Iterable[TaskRun], commands: CommandsSeen) -> list[TaskRun]:
+    """The runs; those of a command on its CPUs are known as such. Elsewhere it disturbs like anybody."""
+    if commands is NO_COMMANDS:
+        return list(runs)
+    return [replace(run, is_command=True) if run.cpu in commands.of(run) else run for run in runs]

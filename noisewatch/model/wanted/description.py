@@ -22,7 +22,6 @@ from noisewatch.model.history.fact_names import PATHS, paths_of
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.wanted.machine import WantedFact, WantedMachine
 from noisewatch.model.wanted.scales import scale_of
-from noisewatch.model.wanted.statements import line_of
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
@@ -35,6 +34,7 @@ _TOO_DEEP = "wanted facts in tables, found tables or lists nested too deeply"
 _AT_LINE = regex(r" \(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _FORMS = f'a text, a whole number, a list of these, {{ {AT_LEAST} = … }} or "{ANY}"'
+_CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # what a statement of several lines ends with
 
 
 def parse_description(content: bytes, file: str) -> WantedMachine:
@@ -172,3 +172,47 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return clean(f"{{ {', '.join(f'{key} = …' for key in value)} }}")
     return quoted(value) if isinstance(value, str) else clean(str(value))
+
+
+def line_of(text: str, *keys: str) -> int | None:
+    """Return the line of a valid TOML text, from 1 on, that sets the key in the table, or a part of it.
+
+    The parser of the standard library does not report lines. A statement ends with a line, so that it is the fewest
+    lines that the parser accepts by themselves.
+    """
+    wanted = ".".join(keys)
+    return next((line for line, path in _statements(text) if path == wanted or path.startswith(f"{wanted}.")), None)
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """The line where each begins, and the dotted path of what it sets."""
+    table, pending, first = "", "", 0
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+        first = first if pending else number
+        pending = f"{pending}\n{line}" if pending else line
+        said = _parsed_statement(pending) if first == number or _CLOSES.search(line) else None
+        if said is None:
+            continue
+        path, is_table, pending = _path(said), pending.lstrip().startswith("["), ""
+        if not path:
+            continue
+        yield first, path if is_table or not table else f"{table}.{path}"
+        table = path if is_table else table
+
+
+def _parsed_statement(text: str) -> dict[str, Any] | None:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except ValueError:
+        return None
+
+
+def _path(said: Any) -> str:
+    """Of the one thing that is set; an inline table of several ends it."""
+    keys = []
+    while isinstance(said, dict) and len(said) == 1:
+        ((key, said),) = said.items()
+        keys.append(key)
+    return ".".join(keys)

@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.cause_words import steps_against, title_of
+from noisewatch.judgement.causes import Cause, causes_of
+from noisewatch.judgement.effect_words import effect_title
+from noisewatch.judgement.finding_words import left_to_people, sentence
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.programs import named_by
 from noisewatch.judgement.remembered import Remembered
-from noisewatch.judgement.verdict import Verdict
+from noisewatch.judgement.terms import Gravity
+from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.kinds import Role
+from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.slowed import slowed_between
+from noisewatch.model.interval.taken import Taken, taken_by_cpu
+from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import (
+    KINDS,
+    MOST_CULPRITS,
     ClockLimits,
     Conditions,
     CoolingLine,
+    CpuLine,
+    CulpritLine,
+    FindingLine,
     Frame,
     Temperature,
     Throttled,
 )
 from noisewatch.operations.frame.making_clock import clock_figures
-from noisewatch.operations.frame.making_cpus import cpu_lines_and_culprits
-from noisewatch.operations.frame.making_findings import told_of
 from noisewatch.operations.frame.making_irqs import irq_lines
+from noisewatch.text import printable
+
+_ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
+_NOTHING = Taken({}, 0)
+_NOTHING_BY_KIND = (0,) * len(KINDS)
+_PLACES = {kind: place for place, kind in enumerate(KINDS)}
+_TELLING = frozenset(Gravity) - {Gravity.PASSED, Gravity.LEFT_OUT}
+_LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
+_GRAVITIES = list(Gravity)
+_PLACE_OF_GRAVITY = {gravity: str(place) for place, gravity in enumerate(_GRAVITIES)}
 
 
 def frame_of(
@@ -127,3 +153,163 @@ def _temperatures(snapshot: Snapshot) -> Iterator[Temperature]:
         if sensor.path in celsius_by_path and sensor.critical_celsius is not None:
             name = f"{sensor.chip} {sensor.label}" if sensor.label else sensor.chip
             yield Temperature(name, celsius_by_path[sensor.path], sensor.critical_celsius)
+
+
+def cpu_lines_and_culprits(
+    snapshot: Snapshot, interval: Interval | None, roles: Mapping[int, Role]
+) -> tuple[tuple[CpuLine, ...], tuple[CulpritLine, ...]]:
+    """A line for each CPU of `roles`, and the costliest culprits, those on housekeeping CPUs last."""
+    if interval is None:
+        return tuple([_line_without_rates(snapshot, cpu, role) for cpu, role in roles.items()]), ()
+    taken = taken_by_cpu(interval, [cpu for cpu, role in roles.items() if role != Role.OFFLINE])
+    return tuple(_lines(snapshot, interval, roles, taken)), _culprits(interval, roles, taken)
+
+
+def _line_without_rates(snapshot: Snapshot, cpu: int, role: Role) -> CpuLine:
+    clock = snapshot.frequency.cpus.get(cpu)
+    if clock is None:
+        return CpuLine(cpu, role)
+    return CpuLine(cpu, role, current_khz=clock.current_khz, governor=clock.governor)
+
+
+def _lines(
+    snapshot: Snapshot, interval: Interval, roles: Mapping[int, Role], taken_by_cpu: Mapping[int, Taken]
+) -> Iterator[CpuLine]:
+    """What is the same for all of them is asked once: there may be hundreds."""
+    clocks = snapshot.frequency.cpus
+    interrupts, softirqs = interval.interrupts.by_cpu(), interval.softirqs.by_cpu()
+    seconds, length_ns = interval.seconds, interval.length_ns
+    for cpu, role in roles.items():
+        if role == Role.OFFLINE:
+            yield _line_without_rates(snapshot, cpu, role)
+            continue
+        clock = clocks.get(cpu)
+        taken = taken_by_cpu.get(cpu, _NOTHING).ns_by_kind
+        stolen_ns = min(sum(taken.values()), length_ns)  # a quota's beside others' time
+        is_known = cpu in interval.load_by_cpu and cpu in interrupts and cpu in softirqs
+        yield CpuLine(
+            cpu=cpu,
+            role=role,
+            stolen_ns_per_s=stolen_ns / seconds if is_known else None,
+            is_estimate=sum([ns for kind, ns in taken.items() if kind in _ESTIMATED]) * 2 > stolen_ns,
+            interrupts_per_s=interrupts[cpu] / seconds if cpu in interrupts else None,
+            softirqs_per_s=softirqs[cpu] / seconds if cpu in softirqs else None,
+            busy_share=interval.busy_share(cpu),
+            current_khz=clock.current_khz if clock is not None else None,
+            governor=clock.governor if clock is not None else None,
+            taken_ns_per_s=_by_kind(taken, seconds) if is_known and role == Role.TARGET else None,
+        )
+
+
+def _by_kind(taken: Mapping[Kind, int], seconds: float) -> tuple[int, ...]:
+    """In the order of KINDS."""
+    if not taken:
+        return _NOTHING_BY_KIND
+    per_s = [0] * len(KINDS)
+    for kind, ns in taken.items():
+        per_s[_PLACES[kind]] = round(ns / seconds)
+    return tuple(per_s)
+
+
+def _culprits(interval: Interval, roles: Mapping[int, Role], taken: Mapping[int, Taken]) -> tuple[CulpritLine, ...]:
+    """They are looked for on as many CPUs as there may be culprits: those of any other CPU cost less than these."""
+    by_cost = sorted(taken, key=lambda cpu: (roles[cpu] == Role.HOUSEKEEPING, -taken[cpu].most_ns))
+    culprits = [each for cpu in sorted(by_cost[:MOST_CULPRITS]) for each in disturbances_of(interval, cpu)]
+    culprits.sort(key=lambda each: (roles[each.cpu] == Role.HOUSEKEEPING, -(each.stolen_ns or 0)))
+    return tuple([_culprit_line(each, roles[each.cpu], interval.seconds) for each in culprits[:MOST_CULPRITS]])
+
+
+def _culprit_line(each: Disturbance, role: Role, seconds: float) -> CulpritLine:
+    return CulpritLine(
+        cpu=each.cpu,
+        role=role,
+        kind=each.kind,
+        name=each.name,
+        pid=each.pid,
+        tid=each.tid,
+        rate_per_s=each.rate_per_s,
+        stolen_ns_per_s=(each.stolen_ns or 0) / seconds,
+        is_estimate=each.is_inferred,
+        irq=each.irq,
+    )
+
+
+def told_of(verdict: Verdict | None, tells_all: bool = False, remembered: Remembered | None = None) -> dict[str, Any]:
+    """The fields of a frame, by their names; nothing without a verdict. `tells_all`: of what passes, too.
+
+    `remembered` is that with which the verdict was judged: of findings that are still the same ones it knows the words.
+    """
+    if verdict is None:
+        return {}
+    if remembered is None:
+        remembered = Remembered()
+        remembered.turn_to(verdict.case)
+    judged = [(each, each.gravity(verdict.is_strict)) for each in verdict.findings]
+    telling = tuple([each for each in judged if each[1] in _TELLING])
+    said = remembered.get(
+        "telling",
+        lambda case: _telling(replace(verdict, case=case), telling),
+        tuple([each for each, _ in telling]),
+    )
+    answers = {
+        each.check.id: _short(sentence(each))
+        for each, gravity in (judged if tells_all else ())
+        if gravity not in _TELLING
+    }
+    gravities = _gravities({each.check.id: gravity for each, gravity in judged})
+    return {**said, "answers": answers or None, "gravities": gravities}
+
+
+def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]]) -> dict[str, Any]:
+    """Those that did not pass, and what is behind them."""
+    causes = causes_of(verdict)
+    number_by_id = {each.check.id: number for number, cause in enumerate(causes, 1) for each in cause.findings}
+    placed = [(_PLACE_OF_GRAVITY[gravity], number_by_id.get(each.check.id), each) for each, gravity in telling]
+    placed.sort(key=lambda each: (each[0], each[1] or len(causes) + 1))
+    return {
+        "findings": tuple([_finding_line(each, _GRAVITIES[int(place)], number) for place, number, each in placed]),
+        "causes": tuple(_cause_line(cause, verdict.case) for cause in causes),
+    }
+
+
+def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
+    """A digit for each check of the catalogue; what a monitor does not ask is left out."""
+    return "".join(_PLACE_OF_GRAVITY[gravity_by_id.get(each.id, Gravity.LEFT_OUT)] for each in CATALOGUE)
+
+
+def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> FindingLine:
+    fix = None if finding.answer.fix is None else _first_command(finding.answer.fix)
+    return FindingLine(
+        id=finding.check.id,
+        status=finding.status,
+        weight=finding.weight,
+        gravity=gravity,
+        said=_short(sentence(finding)),
+        fix=fix,
+        is_command=fix is not None and fix != left_to_people(finding.answer.fix),
+        cause=cause,
+    )
+
+
+@lru_cache(maxsize=64)  # the same ones every second
+def _first_command(fix: Fix) -> str | None:
+    """Return the first command that there is; the others are not rendered, as nobody asks for them here."""
+    command = fix.now or fix.undo or fix.persist or fix.undo_persist
+    return printable(command) if command else None
+
+
+def _short(said: str) -> str:
+    return said if len(said) <= _LONGEST_SENTENCE else said[: _LONGEST_SENTENCE - 1] + "…"
+
+
+def _cause_line(cause: Cause, case: Case) -> CauseLine:
+    """Return what to do, and the title by effect; without one the lines of the findings say what is wrong."""
+    title = effect_title(cause, case)
+    said = title.text if title is not None else title_of(cause, case) if cause.way is not None else None
+    return CauseLine(
+        steps=tuple(steps_against(cause)),
+        settles=tuple(each.check.id for each in cause.settles),
+        said=None if said is None else _short(said),
+        is_open=cause.way is not None,
+        names=named_by(cause.fix, case),
+    )

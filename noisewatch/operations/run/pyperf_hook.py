@@ -8,10 +8,19 @@ pyperf makes one for the warm-ups and another one for the values.
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping
+from collections.abc import Collection, Iterable, MutableMapping
 from typing import TYPE_CHECKING
 
-from noisewatch.machine.own_thread import OwnThread, ThreadReading, read_cpu_files, read_siblings
+from noisewatch.cpus import parse_nonempty_cpu_list
+from noisewatch.errors import Malformed
+from noisewatch.kernel.cpus.cpu_time import TICK_NS, parse_cpu_time
+from noisewatch.kernel.interrupts.table import Interrupts, parse_bytes
+from noisewatch.kernel.tasks.files import parse_schedstat
+from noisewatch.kinds import INTERRUPT_KINDS, Kind
+from noisewatch.machine.own_thread import CpuReading, OwnThread, ThreadReading, read_cpu_files, read_siblings
+from noisewatch.model.interval.disturbance import TYPICAL_COST_NS, kind_of_row
+from noisewatch.model.run.measured_value import MeasuredValue, ValuesAround
+from noisewatch.units import NS_PER_S
 
 if TYPE_CHECKING:
     from noisewatch.judgement.run.measured_values import ValuesVerdict
@@ -48,7 +57,6 @@ class PyperfHook:
         cpu_files = read_cpu_files()
         from noisewatch import __version__
         from noisewatch.judgement.run.measured_values import judge_values
-        from noisewatch.operations.run.measured_values import around_from, values_from
 
         values = values_from(self._readings)
         verdict = judge_values(values, around_from(self._cpu_files, cpu_files, self._cpus, self._siblings))
@@ -77,3 +85,101 @@ def _told(verdict: ValuesVerdict) -> dict[str, object]:
     if verdict.reasons:
         told[REASONS] = "; ".join(verdict.reasons[:_MOST_REASONS])
     return told
+
+
+def values_from(readings: Iterable[tuple[ThreadReading, ThreadReading]]) -> list[MeasuredValue]:
+    """A value between the readings of each pair."""
+    return [_value(number, before, after) for number, (before, after) in enumerate(readings, start=1)]
+
+
+def _value(number: int, before: ThreadReading, after: ThreadReading) -> MeasuredValue:
+    waited = [_waited_ns(reading.schedstat) for reading in (before, after)]
+    ran_ns = after.ran_ns - before.ran_ns
+    children_ns = round((after.children_s - before.children_s) * NS_PER_S)
+    return MeasuredValue(
+        number=number,
+        began_ns=before.at_ns,
+        length_ns=after.at_ns - before.at_ns,
+        ran_ns=ran_ns,
+        waited_ns=None if waited[0] is None or waited[1] is None else waited[1] - waited[0],
+        others_ns=max(after.process_ns - before.process_ns - ran_ns, 0) + children_ns,
+        preemptions=after.usage.ru_nivcsw - before.usage.ru_nivcsw,
+        sleeps=after.usage.ru_nvcsw - before.usage.ru_nvcsw,
+    )
+
+
+def _waited_ns(text: bytes | None) -> int | None:
+    try:
+        return None if text is None else parse_schedstat(text.decode("ascii", "replace"))[1]
+    except Malformed:
+        return None
+
+
+def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], siblings: bytes | None) -> ValuesAround:
+    """Of one CPU: of a thread that may run on several, what they met is unknown."""
+    length_ns = after.at_ns - before.at_ns
+    if len(cpus) != 1:
+        why = f"not pinned: what the {len(cpus)} CPUs that it may run on met is unknown"
+        return ValuesAround(
+            length_ns=length_ns, interrupted_ns=None, steal_ns=None, busy_ns_by_sibling=None, unknowns=(why,)
+        )
+    cpu = min(cpus)
+    unknowns = []
+    interrupted_ns = _interrupted_ns(before.interrupts, after.interrupts, cpu)
+    if interrupted_ns is None:
+        unknowns.append("the interrupts of its CPU could not be read")
+    steal_ns, busy = _times(before.stat, after.stat, cpu, siblings)
+    if steal_ns is None:
+        unknowns.append("what the hypervisor took of its CPU could not be read")
+    if busy is None:
+        unknowns.append("the other threads of its core could not be read")
+    return ValuesAround(
+        length_ns=length_ns,
+        interrupted_ns=interrupted_ns,
+        steal_ns=steal_ns,
+        busy_ns_by_sibling=busy,
+        unknowns=tuple(unknowns),
+    )
+
+
+def _interrupted_ns(before: bytes | None, after: bytes | None, cpu: int) -> int | None:
+    try:
+        costs = [_cost_ns(parse_bytes(text), cpu) for text in (before, after) if text is not None]
+    except Malformed:
+        return None
+    if len(costs) < 2 or costs[0] is None or costs[1] is None or costs[1] < costs[0]:
+        return None
+    return costs[1] - costs[0]
+
+
+def _cost_ns(table: Interrupts, cpu: int) -> int | None:
+    """Of all interrupts since boot but for the tick."""
+    if cpu not in table.cpus or table.is_cut_off or table.uncounted:
+        return None
+    place = table.cpus.index(cpu)
+    kinds = ((kind_of_row(row), row.counts[place]) for row in table.rows if row.counts is not None)
+    return sum(count * TYPICAL_COST_NS[kind] for kind, count in kinds if kind in INTERRUPT_KINDS and kind != Kind.TICK)
+
+
+def _times(
+    before: bytes | None, after: bytes | None, cpu: int, siblings: bytes | None
+) -> tuple[int | None, dict[int, int] | None]:
+    """What the hypervisor had, and how long each of the core's other threads was busy."""
+    try:
+        first, last = (parse_cpu_time((text or b"").decode("ascii", "replace")) for text in (before, after))
+    except Malformed:
+        return None, None
+    if cpu not in first or cpu not in last:
+        return None, None
+    steals = first[cpu].steal_ns, last[cpu].steal_ns
+    steal_ns = None if steals[0] is None or steals[1] is None else max(steals[1] - steals[0], 0)
+    try:
+        others = parse_nonempty_cpu_list((siblings or b"").decode("ascii", "replace")) - {cpu}
+    except Malformed:
+        return steal_ns, None
+    busy = {
+        other: sum(last[other].ticks[place] - first[other].ticks[place] for place in range(3)) * TICK_NS
+        for other in others
+        if other in first and other in last
+    }
+    return steal_ns, busy

@@ -1,22 +1,51 @@
-"""The file that a benchmark tool wrote while it was watched: each of its runs marked by what the machine did then."""
+"""The JSON file of pyperf (version 1.0) that a benchmark wrote while it was watched, its runs marked by what they met.
+
+It is read to see when each run ran, and written with runs left out:
+
+    {"version": "1.0", "metadata": {…}, "benchmarks": [{"metadata": {…}, "runs": [
+        {"values": [6.7e-09, …], "warmups": [[16777216, 1.05e-08]], "metadata": {"date": "2026-11-23 19:17:13.842931",
+         "duration": 0.419, "uptime": 4315.8, …}}, …]}, …]}
+
+https://pyperf.readthedocs.io/en/latest/api.html. Metadata of a file holds for all of its benchmarks, that of a
+benchmark for all of its runs. `date` is the local time of the worker when its last value was known, without a zone
+(pyperf drops TZ from its workers' environment); `uptime` is from the second of boot until then; `duration` is from
+before its first value until some milliseconds later. A run without values finds the number of loops or warm-ups.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
+import math
 import os
+import stat
 import time
+import zlib
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
-from typing import BinaryIO
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
 
 from noisewatch import __version__
-from noisewatch.errors import UsageError
+from noisewatch.errors import NO_SUCH_FILE, Malformed, NoisewatchError, Unreadable, UsageError
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.run.benchmark_runs import MarkedRun, WatchedCommand, mark_run
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
+from noisewatch.operations.run import pyperf_hook
 from noisewatch.operations.run.judging import floors_of
-from noisewatch.operations.run.pyperf_file import PyperfFile, read_pyperf_file, write_filtered
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.records import dataclass
+from noisewatch.units import NS_PER_S, describe_count
+
+_LARGEST = 64 << 20  # bytes of JSON; a run of 100 benchmarks has 2 MB
+_VERSION = "1.0"
+_ZONE_S = 900  # all time zones are whole quarters of an hour apart
+_MOST_APART_S = 5  # between the two ways of a run to tell when it ended
+_FEWEST_RUNS = 2  # of which there is a standard deviation
+_NAMED = 100  # characters
+_UNDISTURBED = "noisewatch_undisturbed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +82,158 @@ def mark_results(path: str, series: RunSeries) -> MarkedResults:
         khz_by_cpu=calibrated_khz(series.opening),
     )
     return MarkedResults(file, tuple(mark_run(run, watched) for run in file.runs if run.value_count))
+
+
+@dataclass(frozen=True, slots=True)
+class PyperfFile:
+    """What was read: the JSON as it is, and its runs in order."""
+
+    path: str
+    content: Mapping[str, Any]
+    runs: tuple[BenchmarkRun, ...]
+
+
+class TooFewUndisturbed(NoisewatchError):
+    """What is left of a file would be no benchmark."""
+
+
+def read_pyperf_file(path: str, booted_wall_ns: int) -> PyperfFile:
+    """The file; `booted_wall_ns` is the time of day at boot. Raises Unreadable and Malformed."""
+    try:
+        content = json.loads(_bytes_of(path), parse_constant=_refused)
+    except RecursionError:
+        raise Malformed("pyperf's JSON", "brackets within brackets", path=path) from None
+    except ValueError as error:
+        raise Malformed("pyperf's JSON", str(error), path=path) from error
+    try:
+        return PyperfFile(path, content, tuple(_runs_of(content, booted_wall_ns)))
+    except Malformed as error:
+        raise error.at(path) from error
+
+
+def write_filtered(file: PyperfFile, kept: Collection[BenchmarkRun], version: str, output: BinaryIO) -> None:
+    """Writes the file with the `kept` runs alone, and those without values. Raises TooFewUndisturbed."""
+    places = {(run.benchmark, run.run) for run in file.runs if run in kept or not run.value_count}
+    benchmarks = []
+    for number, benchmark in enumerate(file.content["benchmarks"]):
+        measured = [run for run in file.runs if run.benchmark == number and run.value_count]
+        left = sum((number, run.run) in places for run in measured)
+        if left < _FEWEST_RUNS:
+            runs_of = f"{describe_count(len(measured), 'run')} of {measured[0].name if measured else 'a benchmark'}"
+            raise TooFewUndisturbed(f"nothing written: {left} of {runs_of} undisturbed (minimum {_FEWEST_RUNS})")
+        metadata = {**(benchmark.get("metadata") or {}), _UNDISTURBED: f"{left} of {len(measured)} runs"}
+        runs = [run for place, run in enumerate(benchmark["runs"]) if (number, place) in places]
+        benchmarks.append({**benchmark, "metadata": metadata, "runs": runs})
+    metadata = {**(file.content.get("metadata") or {}), pyperf_hook.VERSION: version}
+    text = json.dumps({**file.content, "metadata": metadata, "benchmarks": benchmarks}, separators=(",", ":"))
+    output.write(text.encode() + b"\n")
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:  # a pipe would wait
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Unreadable(path, "not a regular file")
+            with gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file as reader:  # as pyperf does
+                content = reader.read(_LARGEST + 1)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise Unreadable(path, f"{NO_SUCH_FILE}: the command did not write it (see what it said)") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Unreadable(path, reason) from error
+    if len(content) > _LARGEST:
+        raise Unreadable(path, f"larger than {_LARGEST >> 20} MiB")
+    return content
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _runs_of(content: Any, booted_wall_ns: int) -> Iterator[BenchmarkRun]:
+    version = _mapping(content, "an object").get("version")
+    if version != _VERSION:
+        raise Malformed(f"version {_VERSION} of pyperf's format", json.dumps(version))
+    common = _metadata(content)
+    for number, benchmark in enumerate(_sequence(content.get("benchmarks"), "benchmarks")):
+        metadata = common | _metadata(_mapping(benchmark, "a benchmark"))
+        for place, run in enumerate(_sequence(benchmark.get("runs"), "runs")):
+            known = metadata | _metadata(_mapping(run, "a run"))
+            values = run.get("values", [])
+            if not isinstance(values, list) or not all(_is_positive(value) for value in values):
+                raise Malformed("values above 0", json.dumps(values))
+            if not values and not run.get("warmups"):
+                raise Malformed("values or warmups", json.dumps(run))
+            yield BenchmarkRun(
+                benchmark=number,
+                run=place,
+                name=_name(known),
+                value_count=len(values),
+                ended_wall_ns=_ended_wall_ns(known, booted_wall_ns),
+                length_ns=_length_ns(known),
+                hooked=_hooked(known),
+            )
+
+
+def _mapping(found: Any, wanted: str) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise Malformed(wanted, json.dumps(found))
+    return found
+
+
+def _sequence(found: Any, wanted: str) -> list[Any]:
+    if not isinstance(found, list) or not found:
+        raise Malformed(f"a list of {wanted}", json.dumps(found))
+    return found
+
+
+def _metadata(owner: Mapping[str, Any]) -> dict[str, Any]:
+    found = owner.get("metadata")
+    return dict(_mapping({} if found is None else found, "metadata"))
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0 and math.isfinite(value)
+
+
+def _name(metadata: Mapping[str, Any]) -> str:
+    name = metadata.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise Malformed("a name of each benchmark", json.dumps(name))
+    return name.strip()[:_NAMED]
+
+
+def _length_ns(metadata: Mapping[str, Any]) -> int | None:
+    duration_s: Any = metadata.get("duration")
+    return round(duration_s * NS_PER_S) if _is_positive(duration_s) else None
+
+
+def _ended_wall_ns(metadata: Mapping[str, Any], booted_wall_ns: int) -> tuple[int, ...]:
+    """In the zone that agrees with the uptime; without one in that of this process, twice if an hour came twice."""
+    try:
+        date = datetime.fromisoformat(metadata.get("date", ""))
+        if date.tzinfo is not None:
+            return (_since_1970_ns(date),)
+        in_utc_ns = _since_1970_ns(date.replace(tzinfo=UTC))
+        ahead_s = (in_utc_ns - booted_wall_ns) / NS_PER_S - metadata.get("uptime", math.inf)
+        zone_s = round(ahead_s / _ZONE_S) * _ZONE_S if math.isfinite(ahead_s) else 0
+        if abs(ahead_s - zone_s) <= _MOST_APART_S:
+            return (in_utc_ns - zone_s * NS_PER_S,)
+        return tuple(dict.fromkeys(_since_1970_ns(date.replace(fold=fold).astimezone(UTC)) for fold in (0, 1)))
+    except (TypeError, ValueError, OverflowError):
+        return ()
+
+
+def _since_1970_ns(date: datetime) -> int:
+    since = date - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
+
+
+def _hooked(metadata: Mapping[str, Any]) -> HookedRun | None:
+    began_ns, ended_ns = metadata.get(pyperf_hook.BEGAN), metadata.get(pyperf_hook.ENDED)
+    verdict, reasons = metadata.get(pyperf_hook.VERDICT), metadata.get(pyperf_hook.REASONS, "")
+    if not (isinstance(began_ns, int) and isinstance(ended_ns, int)):
+        return None
+    if not (isinstance(verdict, str) and isinstance(reasons, str)):
+        return None
+    return HookedRun(began_ns, ended_ns, verdict, reasons)

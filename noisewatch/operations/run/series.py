@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 
 from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError
-from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.case import Calibrated, Case, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.cgroup.freezing import quotas_of
@@ -22,7 +23,9 @@ from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.plan import InheritedState, inherited_state
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.status_files import StatusFile
+from noisewatch.model.interval.disturbance import LOUD_SHARE, name_loud, threads_of
 from noisewatch.model.interval.interval import Interval
+from noisewatch.model.run.mean_difference import drawn_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
@@ -39,15 +42,16 @@ from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EV
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.plan import command_plan
 from noisewatch.operations.run.progress import RunBeginning, RunListener, WatchingCost
-from noisewatch.operations.run.quiet import wait_for_quiet
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
-from noisewatch.operations.run.turns import turns
 from noisewatch.operations.run.wakeups import WakeUps
 from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
+from noisewatch.units import NS_PER_S
 
 _KEPT = 50  # repetitions with all that was seen of them
+_LOOK_NS = NS_PER_S // 4
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,3 +312,49 @@ class _Series:
             judged = self._judged[self._let_go_count]
             self._judged[self._let_go_count] = without_looks(judged, self._judged[0].repetition.span)
             self._let_go_count += 1
+
+
+def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener: RunListener) -> None:
+    """Returns when target CPUs and their siblings are quiet, after that time, or when somebody asks to end."""
+    until_ns = time.monotonic_ns() + round(wait_s * NS_PER_S)
+    watch.look()
+    while commands.pause(watch.last.taken_at_ns + _LOOK_NS):
+        loud = list(_loud(watch.look()))
+        left_ns = until_ns - time.monotonic_ns()
+        if not loud:
+            return
+        who = ", ".join(loud[:_MOST_NAMED])
+        if left_ns <= 0:
+            listener.on_remark(f"not quiet after {wait_s:g} s: {who}")
+            return
+        listener.on_waiting(who, left_ns / NS_PER_S)
+
+
+def _loud(window: Interval) -> Iterator[str]:
+    """Yield the threads that used a CPU which has to be quiet, the largest first."""
+    case = Case(window.after)
+    for cpu in sorted(case.target | case.siblings):
+        share = window.busy_share(cpu)
+        if share is None or share > LOUD_SHARE:
+            yield from name_loud(threads_of(window, cpu)) or [f"an unknown task on CPU {cpu}"]
+
+
+def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:
+    """The number of the command, turn after turn: the same of one, of two in pairs, whose order the seed gives.
+
+    Then again for those that were not undisturbed, as often as that is wanted; of two commands as pairs. `judged` gives
+    all repetitions that are over.
+    """
+    count = len(options.commands)
+    for is_first in drawn_order(options.runs, seed):
+        yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
+    for is_first in drawn_order(options.most_retries, seed + 1):
+        if _undisturbed_count(judged(), count) >= options.runs:
+            return
+        yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
+
+
+def _undisturbed_count(judged: Sequence[JudgedRepetition], count: int) -> int:
+    """Of the repetitions, or of the pairs of two."""
+    are_undisturbed = [each.is_undisturbed for each in judged]
+    return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))

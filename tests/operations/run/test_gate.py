@@ -12,8 +12,7 @@ from noisewatch.judgement.run.benchmark_runs import MarkedRun
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
 from noisewatch.model.run.benchmark_run import BenchmarkRun
 from noisewatch.operations.run.gate import gate_of_results, gate_of_run, gate_of_series
-from noisewatch.operations.run.pyperf_file import PyperfFile
-from noisewatch.operations.run.results import MarkedResults
+from noisewatch.operations.run.results import MarkedResults, PyperfFile
 from noisewatch.operations.run.series import RunSeries
 from tests.judgement.noise.test_steadiness import calibration
 from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, disturbed_by, written_series

@@ -18,8 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import NoisewatchError
-from noisewatch.operations.run.pyperf_file import PyperfFile, TooFewUndisturbed, read_pyperf_file, write_filtered
-from noisewatch.operations.run.results import refuse_same_file
+from noisewatch.operations.run.results import (
+    PyperfFile,
+    TooFewUndisturbed,
+    read_pyperf_file,
+    refuse_same_file,
+    write_filtered,
+)
 
 _BOOTED_S = 1_763_900_000
 _CALIBRATION = {"warmups": [[1, 4.8e-07]], "metadata": {"calibrate_loops": 1}}

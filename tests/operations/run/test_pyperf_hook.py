@@ -14,8 +14,7 @@ import pytest
 
 from noisewatch import __version__
 from noisewatch.machine.own_thread import CpuReading, OwnThread
-from noisewatch.operations.run.measured_values import around_from, values_from
-from noisewatch.operations.run.pyperf_hook import PyperfHook
+from noisewatch.operations.run.pyperf_hook import PyperfHook, around_from, values_from
 from tests.live.noise import CPU, LOOP, noise
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.grouping import grouped
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
@@ -20,17 +20,6 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
-from noisewatch.surfaces.reports.machine.words import (
-    UNKNOWN,
-    between,
-    brief,
-    count,
-    cpus,
-    ghz,
-    number,
-    or_dash,
-    yes,
-)
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
 
@@ -47,6 +36,9 @@ _ALL = (
     "CPU", "NODE", "PKG", "CORE", "SIBLINGS", "CACHE", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "GOVERNOR",
     "GHZ", "MIN", "MAX", "INTERRUPTS",
 )  # fmt: skip
+UNKNOWN, NOT_THERE = "?", "-"
+_WIDEST_LIST = 20
+_LEAST_STEPS = 4
 
 
 class Topic(StrEnum):
@@ -471,3 +463,57 @@ def _clock_of(snapshot: Snapshot, cpu: int) -> CpuFrequency:
 
 def _totals(snapshot: Snapshot) -> dict[int, int]:
     return snapshot.interrupts.total_by_cpu() if snapshot.interrupts is not None else {}
+
+
+def cpus(listed: Iterable[int] | None) -> str:
+    """A CPU list for people: `none` and `?` instead of nothing."""
+    return UNKNOWN if listed is None else format_cpu_list(listed) or "none"
+
+
+def brief(listed: Collection[int] | None) -> str:
+    """The same for a column, as interleaved numbers make long lists: `0,2…102` has equal steps, `0…95 (40)` has not."""
+    text = cpus(listed)
+    if not listed or len(text) <= _WIDEST_LIST:
+        return text
+    ordered = sorted(listed)
+    step = ordered[1] - ordered[0]
+    if len(ordered) >= _LEAST_STEPS and ordered == list(range(ordered[0], ordered[-1] + 1, step)):
+        return f"{ordered[0]},{ordered[1]}…{ordered[-1]}"
+    return f"{ordered[0]}…{ordered[-1]} ({len(ordered)})"
+
+
+def number(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)
+
+
+def count(value: int | None) -> str:
+    """How many, in at most six columns: `99 999`, `482M`, `1.04G`."""
+    if value is None:
+        return UNKNOWN
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= max(99_999.5, size):
+            return f"{value / size:.3g}{letter}" if value < 999.5 * size else f"{value / size:.0f}{letter}"
+    return f"{value:,}".replace(",", " ")
+
+
+def between(values: Iterable[int | None], word: Callable[[int | None], str]) -> str:
+    """The least and the most of them: `2.893-2.894`; unknown where one is."""
+    known = list(values)
+    if not known or None in known:
+        return UNKNOWN
+    words = [word(min(value for value in known if value is not None))]
+    words.append(word(max(value for value in known if value is not None)))
+    return "-".join(dict.fromkeys(words))
+
+
+def or_dash(word: str | None) -> str:
+    return UNKNOWN if word is None else (NOT_THERE if word == "none" else word)
+
+
+def yes(value: bool | None) -> str:
+    return UNKNOWN if value is None else ("yes" if value else "no")
+
+
+def ghz(khz: int | None) -> str:
+    """`2.3`, without the unit, which the heading has."""
+    return UNKNOWN if khz is None else f"{khz / 1e6:.4g}"

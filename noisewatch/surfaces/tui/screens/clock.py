@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CpuLine
+from noisewatch.operations.frame.clock import ClockGroup
+from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, TALL_LINE, chart_rows, lane_count, slowed_marks
 from noisewatch.surfaces.tui.draw.clock_facts import (
+    fact,
+    group_of_target,
     has_clock,
+    mark_of,
     package_rows,
     packages_in_order,
     reason_rows,
@@ -19,13 +24,13 @@ from noisewatch.surfaces.tui.draw.clock_help import help_rows, helpful
 from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
-from noisewatch.surfaces.tui.draw.text_row import Row, cut
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut
 from noisewatch.surfaces.tui.draw.timeline import in_sight
-from noisewatch.surfaces.tui.screens.clock_settings import settings_rows
 from noisewatch.surfaces.tui.screens.headlines import clock_headline
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import describe_clock, describe_clocks
 
 _KEYS = (
     ("q", "quit"),
@@ -51,6 +56,10 @@ _TITLES = {
 _LONG_NAME = 14  # characters of several CPUs: more are counted
 _LOW = 9  # rows of a body without frames that has no room for a chart
 _READ_HERE = "read only while this screen is open: idle states; heat and power every 5 s, by a housekeeping CPU"
+_MOST_VALUES = 3  # of a setting that have a row each
+_STEADY = ("performance", "fixed")  # in a value that no check is about
+
+_ByCpu = Mapping[int, str | None]
 
 
 def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -241,3 +250,88 @@ def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
     cpus = [cpu for cpu in target if model.clocks.clocks(cpu, [number]) == [khz]]
     named = name_cpus(cpus)
     return "" if len(cpus) in (0, len(target)) else f" on {named if len(named) < _LONG_NAME else f'{len(cpus)} CPUs'}"
+
+
+def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
+    """Of the first target CPU, and below it of those that are set in another way.
+
+    A mark stands before what a check does not let pass.
+    """
+    frame = model.frame
+    if frame is None:
+        return []
+    group, groups = group_of_target(model), _groups_by_cpu(frame)
+    why: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
+    missing = why_no_figures(model)
+    targets = [line for line in frame.cpus if line.role == Role.TARGET]
+    governors: _ByCpu = {
+        line.cpu: line.governor or (groups[line.cpu].governor if line.cpu in groups else None) for line in targets
+    }
+    windows = _windows(frame, groups)
+    preferences: _ByCpu = {cpu: groups[cpu].preference if cpu in groups else None for cpu in governors}
+    names = frame.clock.idle_names if frame.clock is not None else ()
+    driver = group.driver if group is not None else None
+
+    def setting(name: str, said_by_cpu: _ByCpu, figure: str, *checks: str, suffix: str | None = None) -> list[Row]:
+        mark = mark_of(frame, glyphs, *checks)
+        return _setting(name, said_by_cpu, width, mark, why.get(figure, missing), suffix)
+
+    return [
+        *setting("governor", governors, "governor", "governor-not-performance", suffix=driver),
+        *fact("turbo", frame.turbo, width, mark_of(frame, glyphs, "turbo-enabled"), why.get("turbo", missing)),
+        *setting(
+            "window",
+            {cpu: windows.get(cpu) for cpu in governors},
+            "window",
+            "frequency-window-open",
+            "clock-capped",
+        ),
+        *setting("EPP", preferences, "preference", "energy-preference-not-performance"),
+        *fact(
+            "idle",
+            " ".join(names),
+            width,
+            mark_of(frame, glyphs, "deep-idle-states", "idle-cpus-spin"),
+            why.get("idle_shares", missing),
+        ),
+    ]
+
+
+def _setting(
+    name: str, said_by_cpu: _ByCpu, width: int, mark: Piece | None, why: str | None, suffix: str | None
+) -> list[Row]:
+    """A row for each value; the mark stands before those that a check may be about."""
+    cpus_by_said: dict[str | None, list[int]] = {}
+    for cpu, said in said_by_cpu.items():
+        cpus_by_said.setdefault(said, []).append(cpu)
+    first, *others = cpus_by_said or [None]
+    moving = [said for said in cpus_by_said if said is not None and not said.endswith(_STEADY)]
+    marked = moving or cpus_by_said
+    told = f"{first}, {suffix}" if first and suffix else first
+    rows = fact(name, told, width, mark if first in marked else None, why)
+    if len(others) >= _MOST_VALUES:
+        many = format_cpu_list(cpu for said in others for cpu in cpus_by_said[said])
+        return [*rows, *fact("", f"{len(others)} other values on {many}", width, mark)]
+    for said in others:
+        where = f"on {format_cpu_list(cpus_by_said[said])}"
+        rows += fact("", f"{said} {where}", width, mark if said in marked else None) if said else []
+        rows += [] if said else fact("", None, width, why=where)
+    return rows
+
+
+def _groups_by_cpu(frame: Frame) -> dict[int, ClockGroup]:
+    groups = frame.clock.groups if frame.clock is not None else ()
+    return {cpu: group for group in groups for cpu in parse_cpu_list(group.cpus)}
+
+
+def _windows(frame: Frame, groups: Mapping[int, ClockGroup]) -> _ByCpu:
+    """As far as the conditions tell, which are read whatever screen is open; and the groups."""
+    limits = frame.conditions.clock_limits
+    windows = {cpu: _window(each.min_khz, each.max_khz) for each in limits for cpu in parse_cpu_list(each.cpus)}
+    return windows | {cpu: _window(group.min_khz, group.max_khz) for cpu, group in groups.items()}
+
+
+def _window(low: int | None, high: int | None) -> str | None:
+    if low is None or high is None:
+        return None
+    return f"{describe_clock(high)}, fixed" if low == high else describe_clocks(low, high)

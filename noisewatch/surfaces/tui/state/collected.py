@@ -2,26 +2,233 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+import struct
+import time
+from bisect import bisect_left, bisect_right
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.cpus import CpuSet
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.records import dataclass
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.events.irq_moves import told
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.runs.history import RunHistory
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory
-from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
 from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
-from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
-from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
+from noisewatch.surfaces.tui.state.history import CAPACITY, History
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
-from noisewatch.surfaces.tui.state.wall_times import WallTimes, wall_clock_of
 
+_ENTRY = struct.Struct("<qiif")  # the hash of what it is, CPU, thread, ns/s
+_NO_THREAD = 0
+_MOST_UNPACKED = 256  # intervals
+
+_MOST_LANES = 256  # of culprits
+
+_Entry = tuple[int, int, float]  # CPU, thread, ns/s
+_Entries = Mapping[int, list[_Entry]]
+_Asked = tuple[int, int | None, CpuSet | None, bool]  # what it is, its thread, on which CPUs, and if they keep house
+_NS_PER_S = 1_000_000_000
+_STEPPED_NS = _NS_PER_S // 2  # by more: the clock was set, or the machine was suspended
+_MOST_STEPS = 1000
+_Key = tuple[float, ...]
 _MISSED, _LEAST_SILENCE_S = 3, 3.0
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The noise of a culprit from an interval on."""
+
+    begin: int
+    noise: list[float | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The culprits of an interval, and of which CPUs it may not tell all."""
+
+    packed: bytes
+    unknown: CpuSet
+    misses_target: bool
+    misses_housekeeping: bool
+
+    def noise(self, line: CulpritLine, noise_by_cpu: Mapping[int, float], ever_on: CpuSet) -> float | None:
+        """Of what is told of the culprit the most; `ever_on` are all CPUs on which it is known to have been."""
+        most = max(noise_by_cpu.values(), default=None)
+        if self.unknown and (most or 0.0) < GRAVE_NS and not self.unknown.isdisjoint(ever_on):
+            return None
+        if most is not None:
+            return most
+        misses = self.misses_housekeeping if line.role == Role.HOUSEKEEPING else self.misses_target
+        return NOT_FOLLOWED_NS if misses else 0.0
+
+
+def _by_cpu(entries: Iterable[_Entry], tid: int | None, cpus: CpuSet | None) -> Mapping[int, float]:
+    """What the thread, or all of them, took of each of these CPUs on which it was."""
+    noise_by_cpu: dict[int, float] = {}
+    for cpu, thread, noise in entries:
+        if (cpus is None or cpu in cpus) and (tid is None or tid == thread):
+            noise_by_cpu[cpu] = noise_by_cpu.get(cpu, 0.0) + noise
+    return noise_by_cpu
+
+
+class CulpritHistory:
+    """How much noise each culprit made, by the numbers of History's intervals: 5 MB in an hour."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.count = 0
+        self._told: deque[_Told] = deque(maxlen=capacity)
+        self._unpacked: dict[int, _Entries] = {}
+        self._last_unknown = -1  # the interval in which a CPU could not be read
+        self._lanes: dict[_Asked, _Lane] = {}  # what was asked for last
+
+    def add(self, frame: Frame) -> None:
+        """Takes in the next interval of the history."""
+        self.count += 1
+        packed = b"".join(
+            _ENTRY.pack(hash(what_is_same(line)), line.cpu, line.tid or _NO_THREAD, line.stolen_ns_per_s)
+            for line in frame.culprits
+        )
+        unknown = frozenset(
+            line.cpu for line in frame.cpus if line.stolen_ns_per_s is None and line.role != Role.OFFLINE
+        )
+        if unknown:
+            self._last_unknown = self.count - 1
+        misses_target = frame.is_cut and frame.culprits[-1].role != Role.HOUSEKEEPING
+        self._told.append(_Told(packed, unknown, misses_target, frame.is_cut))
+
+    def noise(self, line: CulpritLine, numbers: Iterable[int], cpus: CpuSet | None = None) -> list[float | None]:
+        """The culprit's noise in ns/s, by interval, all its threads together: where it was on several of the CPUs, the
+        most; NOT_FOLLOWED_NS where it was not among the costliest, None where one of its CPUs could not be read and
+        the noise on the others is not grave.
+        """
+        what = hash(what_is_same(line))
+        tid = None if isinstance(line, FoldedLine) else line.tid
+        first = self.count - len(self._told)
+        if (
+            isinstance(numbers, range)
+            and max(first, self._last_unknown + 1) <= numbers.start < numbers.stop <= self.count
+        ):
+            return self._known(line, (what, tid, cpus, line.role == Role.HOUSEKEEPING), numbers, first)
+        asked = list(numbers)
+        found = [
+            _by_cpu(self._entries(number, first).get(what, ()), tid, cpus) if first <= number < self.count else None
+            for number in asked
+        ]
+        ever_on = frozenset(cpus_of(line)).union(*(each for each in found if each))
+        return [
+            None if each is None else self._told[number - first].noise(line, each, ever_on)
+            for number, each in zip(asked, found, strict=True)
+        ]
+
+    def _known(self, line: CulpritLine, asked: _Asked, numbers: range, first: int) -> list[float | None]:
+        """The same of intervals in which all CPUs could be read: each is looked into once, while pictures follow."""
+        what, tid, cpus, _ = asked
+        lane = self._lanes.pop(asked, None)
+        if lane is None or not lane.begin <= numbers.start <= lane.begin + len(lane.noise):
+            lane = _Lane(numbers.start)
+        for number in range(lane.begin + len(lane.noise), numbers.stop):
+            noise_by_cpu = _by_cpu(self._entries(number, first).get(what, ()), tid, cpus)
+            lane.noise.append(self._told[number - first].noise(line, noise_by_cpu, frozenset()))
+        del lane.noise[: numbers.start - lane.begin]
+        lane.begin = numbers.start
+        self._lanes[asked] = lane
+        if len(self._lanes) > _MOST_LANES:
+            del self._lanes[next(iter(self._lanes))]
+        return lane.noise[: len(numbers)]
+
+    def _entries(self, number: int, first: int) -> _Entries:
+        """By the hash of what it is; the last ones that were asked for are kept."""
+        if number not in self._unpacked:
+            entries: dict[int, list[_Entry]] = defaultdict(list)
+            for what, cpu, tid, noise in _ENTRY.iter_unpack(self._told[number - first].packed):
+                entries[what].append((cpu, tid, noise))
+            self._unpacked[number] = dict(entries)
+            if len(self._unpacked) > _MOST_UNPACKED:
+                del self._unpacked[next(iter(self._unpacked))]
+        return self._unpacked[number]
+
+
+class WallTimes:
+    """How far local time was from the machine's CLOCK_MONOTONIC, and since when: it moves when the clock is set."""
+
+    def __init__(self) -> None:
+        self._since_ns: deque[int] = deque(maxlen=_MOST_STEPS)
+        self._ahead_ns: deque[int] = deque(maxlen=_MOST_STEPS)
+
+    def add(self, frame: Frame) -> None:
+        """Takes in what the frame tells; frames come in their order."""
+        if frame.wall_ns is None:
+            return
+        ahead_ns = frame.wall_ns + (frame.ahead_s or 0) * _NS_PER_S - frame.taken_at_ns
+        if not self._ahead_ns or abs(ahead_ns - self._ahead_ns[-1]) > _STEPPED_NS:
+            self._since_ns.append(
+                frame.taken_at_ns - round(frame.seconds * _NS_PER_S) + 1
+            )  # the frame before had its own
+            self._ahead_ns.append(ahead_ns)
+
+    def at(self, at_ns: int) -> str | None:
+        """The machine's local time at that CLOCK_MONOTONIC: `14:02:31`; None where no frame told."""
+        if not self._ahead_ns:
+            return None
+        step = max(bisect_right(self._since_ns, at_ns) - 1, 0)
+        return _clock_face(at_ns + self._ahead_ns[step])
+
+
+def wall_clock_of(frame: Frame | None) -> str | None:
+    """The machine's local time at the end of the frame's interval; None where it does not tell, or there is none."""
+    return (
+        None
+        if frame is None or frame.wall_ns is None
+        else _clock_face(frame.wall_ns + (frame.ahead_s or 0) * _NS_PER_S)
+    )
+
+
+def _clock_face(local_ns: int) -> str:
+    return time.strftime("%H:%M:%S", time.gmtime(local_ns // _NS_PER_S % 86_400))
+
+
+class CpuPlaces:
+    """The last place that is known of each CPU: one that went offline keeps its own."""
+
+    def __init__(self) -> None:
+        self.by_cpu: Mapping[int, PlaceLine] | None = None
+        self._keys: dict[int, _Key] = {}
+
+    def add(self, places: Sequence[PlaceLine] | None) -> None:
+        """Takes in what a frame tells."""
+        if places is None:
+            return
+        self.by_cpu = {**(self.by_cpu or {}), **{place.cpu: place for place in places}}
+        self._keys = _keys(self.by_cpu)
+
+    def ordered(self, cpus: Iterable[int]) -> list[int]:
+        """The CPUs by node, cache, core and sibling; those of which no place is known last, by number."""
+        return sorted(cpus, key=lambda cpu: (cpu not in self._keys, self._keys.get(cpu, ()), cpu))
+
+
+def _keys(place_by_cpu: Mapping[int, PlaceLine]) -> dict[int, _Key]:
+    """What is unknown of a CPU comes last. Caches and cores are known by their first CPU: numbers may have gaps."""
+    first_by_cache: dict[str, int] = {}
+    for cpu, place in sorted(place_by_cpu.items()):
+        if place.cache is not None:
+            first_by_cache.setdefault(place.cache, cpu)
+    last = float("inf")
+    return {
+        cpu: (
+            last if place.node is None else place.node,
+            last if place.package is None else place.package,
+            last if place.cache is None else first_by_cache[place.cache],
+            min(place.siblings or (cpu,)),
+        )
+        for cpu, place in place_by_cpu.items()
+    }
 
 
 @dataclass(slots=True)

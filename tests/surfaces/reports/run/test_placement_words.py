@@ -9,7 +9,7 @@ from noisewatch.judgement.run.placement_reasons import placement_reasons
 from noisewatch.judgement.run.reason_words import describe_reason
 from noisewatch.model.run.memory_nodes import MemoryElsewhere
 from noisewatch.model.run.spread import SpreadThreads
-from noisewatch.surfaces.reports.run.placement_words import advice_parts, placement_lines
+from noisewatch.surfaces.reports.run.sentences import advice_parts, placement_lines
 from tests.judgement.run.test_placement_reasons import SECOND_NS, placed
 from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, TWO_NODES

@@ -12,7 +12,7 @@ from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockPacka
 from noisewatch.operations.frame.frame import ClockLimits, Conditions, Temperature, Throttled
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
-from noisewatch.surfaces.tui.screens.clock_settings import settings_rows
+from noisewatch.surfaces.tui.screens.clock import settings_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
 

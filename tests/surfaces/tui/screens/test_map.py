@@ -18,8 +18,8 @@ from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
 from noisewatch.surfaces.themes import THEMES
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_legend, pair_row
 from noisewatch.surfaces.tui.screens.map.scales import scale_of
+from noisewatch.surfaces.tui.screens.map.screen import lane_rows, pair_legend, pair_row
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
 from noisewatch.surfaces.tui.state.map_view import MapView, Quantity

@@ -7,21 +7,24 @@ from functools import partial, reduce
 
 from noisewatch.cpus import fitting_cpu_list
 from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.panel import joined, panel
-from noisewatch.surfaces.tui.draw.places import brackets
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits
+from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, length, runs
 from noisewatch.surfaces.tui.draw.timeline import in_sight
 from noisewatch.surfaces.tui.screens.event_list import latest_events, most_latest, title_of_latest, with_latest
 from noisewatch.surfaces.tui.screens.headlines import map_headline
-from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_legend, pair_row, style_of_label
-from noisewatch.surfaces.tui.screens.map.layout import Lane, Layout, MapPart, layout_of
-from noisewatch.surfaces.tui.screens.map.pointed import pointed_height, pointed_line, pointed_rows, pointed_title
 from noisewatch.surfaces.tui.screens.map.scales import Scale, Values, scale_of
 from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.state.cpu_readings import celsius_by_cpu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.surfaces.tui.state.time_axis import axis_of
+from noisewatch.units import short_noise, short_rate, short_share
 
 _KEYS = (
     ("q", "quit"),
@@ -39,6 +42,12 @@ _KEYS = (
 )
 _MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
+_EIGHTHS = 8
+Lane = Sequence[CpuLine]  # the CPUs whose worst it shows
+_MOST_RULES = 6  # a rule for as many rows, where CPUs have to share some
+_HIGH, _HIGHEST = 6, 16  # lines of a row before others have theirs, and at most
+_LEAST_PANEL = 5  # rows for the CPU that is pointed at, with the rule above them
+_MOST_ROWS = 14
 
 
 def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -212,3 +221,298 @@ def _right(model: ScreenModel, scale: Scale, found: Layout, glyphs: Glyphs) -> s
             *opened,
         ]
     )
+
+
+def lane_rows(values: Values, scale: Scale, lines: int, cursor: int | None, glyphs: Glyphs) -> list[Row]:
+    """So many lines, from above; the column of the cursor has a line down, of the same style."""
+    heights = [_eighths(value, scale, lines) for value in values]
+    rows = []
+    for line in range(lines):
+        below = _EIGHTHS * (lines - 1 - line)
+        cells = (
+            _cell(value, height - below, scale, line == lines - 1, at == cursor, glyphs)
+            for at, (value, height) in enumerate(zip(values, heights, strict=True))
+        )
+        rows.append(runs(cells))
+    return rows
+
+
+def _eighths(value: float | None, scale: Scale, lines: int) -> int:
+    """Of the lines together; one line shows the level itself."""
+    if value is None or value == OFFLINE_NS:
+        return 0
+    if lines == 1:
+        return scale.level(value)
+    return max(round(scale.height(value) * lines), min(scale.level(value), 1))
+
+
+def _cell(value: float | None, eighths: int, scale: Scale, is_lowest: bool, is_cursor: bool, glyphs: Glyphs) -> Piece:
+    """What is unknown, or offline, is said below, and not hidden by the cursor."""
+    if value is None or value == OFFLINE_NS:
+        if not is_lowest:
+            return (glyphs.line, "strong") if is_cursor else (" ", "plain")
+        sign, style = (glyphs.unknown, "unknown") if value is None else (OFFLINE_MARK, "faint")
+        return sign, "selected" if is_cursor else style  # type: ignore[return-value]
+    style = scale.style(value)
+    if is_cursor:
+        return glyphs.line, "strong" if style == "calm" else style
+    return glyphs.ramp[max(min(eighths, _EIGHTHS), 0)], style
+
+
+def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | None, glyphs: Glyphs) -> Row:
+    """Two lanes in one line, or a single one that has a line to itself."""
+    pairs: Sequence[tuple[float | None, float | None]] = [
+        (one, two) for one, two in zip(upper, lower if lower is not None else [OFFLINE_NS] * len(upper), strict=True)
+    ]
+    return runs(_halves(one, two, scale, at == cursor, glyphs) for at, (one, two) in enumerate(pairs))
+
+
+def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs) -> Piece:
+    """What is over the limit fills the cell, and its sign says which of the two it is; then comes what is unknown."""
+    over = scale.is_over(upper), scale.is_over(lower)
+    if is_cursor and (any(over) or None not in (upper, lower)):
+        return glyphs.line, "grave" if any(over) else "strong"
+    if any(over):
+        level = max(scale.level(value) for value in (upper, lower) if value is not None and scale.is_over(value))
+        return glyphs.over[2 if all(over) else over.index(True)], halves_style(0, level)
+    if None in (upper, lower):
+        return glyphs.unknown, "selected" if is_cursor else "unknown"
+    if upper == lower == OFFLINE_NS:
+        return OFFLINE_MARK, "faint"
+    levels = [None if value == OFFLINE_NS else scale.level(value or 0) for value in (upper, lower)]
+    if levels[0] is None:
+        return glyphs.halves[1], halves_style(levels[1], None)
+    return glyphs.halves[0], halves_style(levels[0], levels[1])
+
+
+def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
+    """What the halves, tones and signs mean; the last ones go first where there is no room."""
+    parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
+    quiet = scale.quiet or f"<{scale.in_words(scale.levels[1])}"
+    for level in _first_levels() if scale.has_levels else ():
+        said = quiet if level == 1 else scale.in_words(scale.levels[level - 1])
+        parts.append([("  ", halves_style(level, level)), (f" {said} ", "plain")])
+    signs = zip(glyphs.over, ("upper", "lower", "both"), strict=True)
+    parts += [[(f" {' '.join(map(' '.join, signs))} {scale.marked} ", "plain")]] if scale.has_levels else []
+    parts.append([(f" {glyphs.unknown} unknown ", "plain")])
+    while len(parts) > 1 and sum(map(length, parts)) > width:
+        parts.pop()
+    return [piece for part in parts for piece in part]
+
+
+def _first_levels() -> list[int]:
+    """The level at which each tone but that of nothing begins."""
+    return [level for level in range(1, _EIGHTHS + 1) if tone_of(level) != tone_of(level - 1)]
+
+
+def style_of_label(is_target: bool, is_pointed: bool) -> Style:
+    """Of the CPU that a key is about, of a target CPU, and of others."""
+    return "selected" if is_pointed else "strong" if is_target else "faint"
+
+
+@dataclass(frozen=True, slots=True)
+class MapPart:
+    """CPUs of one place, and their rows from above, each of a lane or of two."""
+
+    title: str
+    rows: Sequence[Sequence[Lane]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A row is so many `lines` high; below all parts are `panel` rows, with their rule, or one without."""
+
+    parts: Sequence[MapPart]
+    lines: int
+    panel: int
+
+    @property
+    def lanes(self) -> list[Lane]:
+        return [lane for part in self.parts for row in part.rows for lane in row]
+
+    @property
+    def is_paired(self) -> bool:
+        return any(len(row) > 1 for part in self.parts for row in part.rows)
+
+
+def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, most_below: int) -> Layout:
+    """Return which CPUs share a row of the map, by their place: each alone while there is room, then two, then more.
+
+    CPUs of different roles share no row: a loud housekeeping CPU would hide a target CPU. `panel_rows` is what the
+    panel needs, `most_below` what all below the map could use.
+    """
+    lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else []
+    if model.map.opens_part:
+        lines = _alone(model, lines)
+    parts = _parts(model, lines, room)
+    found = _shared(parts, room - (len(parts) - 1), glyphs)
+    count = sum(len(part.rows) for part in found)
+    left = room - count - (len(found) - 1)
+    if left < _LEAST_PANEL and left < count:
+        return Layout(found, 1, max(left, 0))
+    panel = min(max(panel_rows, _LEAST_PANEL), left) if left >= _LEAST_PANEL else 0
+    most = _HIGHEST if model.history.count else 1
+    high = min(1 + (left - panel) // count, _HIGH, most)
+    if panel:
+        panel = max(min(most_below, left - (high - 1) * count), panel)
+        high = min(1 + (left - panel) // count, most)
+        panel = left - (high - 1) * count
+    return Layout(found, high, panel)
+
+
+def _alone(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
+    """Those of the cache, or else of the node, of the CPU that is pointed at."""
+    pointed = model.map.pointed(model)
+    for by_cache in (True, False):
+        place = next((_place(model, line, by_cache) for line in lines if line.cpu == pointed), None)
+        found = [line for line in lines if _place(model, line, by_cache) == place]
+        if place is not None and len(found) < len(lines):
+            return found
+    return list(lines)
+
+
+def _place(model: ScreenModel, line: CpuLine, by_cache: bool) -> str | None:
+    """`node 1 · L3#2`, or `node 1`; None where that is unknown."""
+    place = (model.places or {}).get(line.cpu)
+    if place is None:
+        return None
+    node = f"node {place.node}" if place.node is not None else None
+    if not by_cache:
+        return node
+    return f"{node} · {place.cache}" if node and place.cache else place.cache
+
+
+def _parts(model: ScreenModel, lines: Sequence[CpuLine], room: int) -> list[tuple[str, list[CpuLine]]]:
+    """By cache, by node, or all in one: the finest whose rules do not cost too many rows."""
+    for by_cache in (True, False):
+        lines_by_place: dict[str, list[CpuLine]] = {}
+        for line in lines:
+            place = _place(model, line, by_cache)
+            if place is None and line.role == Role.OFFLINE and lines_by_place:  # it has none now, and comes last
+                place = list(lines_by_place)[-1]
+            lines_by_place.setdefault(place or "", []).append(line)
+        if "" in lines_by_place:
+            continue
+        if len(lines) + len(lines_by_place) - 1 <= room or len(lines_by_place) - 1 <= room // _MOST_RULES:
+            return list(lines_by_place.items())
+    return [("", list(lines))]
+
+
+def _shared(parts: Sequence[tuple[str, list[CpuLine]]], room: int, glyphs: Glyphs) -> list[MapPart]:
+    """Each CPU alone, if all find room; else as many together as have to be."""
+    room, count = max(room, 1), sum(len(lines) for _, lines in parts)
+    across = 1 if count <= room or not glyphs.has_tones else 2
+    for by_role in (True, False):
+        for each in range(max(count // (room * across), 1), count + 1):
+            found = [MapPart(title, _rows(lines, each, across, by_role)) for title, lines in parts]
+            if sum(len(part.rows) for part in found) <= room:
+                return found
+            if all(
+                len(part.rows) <= len({line.role for line in lines})
+                for part, (_, lines) in zip(found, parts, strict=True)
+            ):
+                break
+    return [MapPart("", _rows([line for _, lines in parts for line in lines], count, 1, by_role=False))]
+
+
+def _rows(lines: Sequence[CpuLine], each: int, across: int, by_role: bool) -> list[Sequence[Lane]]:
+    """In the order of their first CPUs."""
+    roles = dict.fromkeys(line.role for line in lines) if by_role else (None,)
+    rows: list[Sequence[Lane]] = []
+    for role in roles:
+        of_role = [line for line in lines if role is None or line.role == role]
+        lanes = [of_role[first : first + each] for first in range(0, len(of_role), each)]
+        rows += [lanes[first : first + across] for first in range(0, len(lanes), across)]
+    order = {line.cpu: at for at, line in enumerate(lines)}
+    return sorted(rows, key=lambda row: order[row[0][0].cpu])
+
+
+def pointed_height(model: ScreenModel) -> int:
+    """Rows that it could use, its rule or heading among them."""
+    return min(3 + max(len(_culprits(model)), 1), _MOST_ROWS)
+
+
+def pointed_title(model: ScreenModel) -> str:
+    """`CPU 5, target, at 14:01:01`"""
+    line = _line(model)
+    if line is None:
+        return "no CPU"
+    at = model.wall_clock()
+    when = f"at {at}" if at is not None else f"at {model.into_s():.0f} s" if model.is_recorded else None
+    if when is None:
+        when = f"{model.behind_s():.0f} s ago" if model.cursor is not None else "now"
+    place = (model.places or {}).get(line.cpu)
+    where = place.cache if place is not None else None
+    return f"CPU {line.cpu}, {line.role}{f', {where}' if where else ''}, {when}"
+
+
+def pointed_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Its figures, then its culprits, the costliest first."""
+    line = _line(model)
+    if line is None or height < 1:
+        return []
+    rows = [cut(_figures(model, line, glyphs), width)]
+    culprits, has_heading = _culprits(model), height > 2
+    if height < 2:
+        return rows
+    if not culprits:
+        return [*rows, [(f" {_why_none(line)}", "faint")]]
+    shown = tuple(culprits[: height - 1 - has_heading])
+    table = culprit_table(Listing(shown, len(shown), is_chosen=False), "who", width, len(shown) + 1, glyphs)
+    return [*rows, *(table if has_heading else table[1:])]
+
+
+def pointed_line(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
+    """The figures alone, with the CPU before them, and who made it noisy."""
+    line = _line(model)
+    if line is None:
+        return []
+    noise, figures = _figures(model, line, glyphs)[:1], _figures(model, line, glyphs)[1:]
+    return cut([(f" CPU {line.cpu}:", "strong"), *noise, *_costliest(model, glyphs), *figures], width)
+
+
+def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:
+    """The culprit that took the most; what one look tells comes before the figures."""
+    culprits = _culprits(model)
+    if not culprits:
+        return []
+    name = culprits[0].name.partition(" (")[0] if culprits[0].irq is not None else culprits[0].name
+    return [
+        (f"  {glyphs.cause} ", "faint"),
+        (f"{culprits[0].kind.with_name(name)}{culprits[0].process_mark}", "strong"),
+    ]
+
+
+def _line(model: ScreenModel) -> CpuLine | None:
+    pointed = model.map.pointed(model)
+    return next((line for line in (model.frame.cpus if model.frame is not None else ()) if line.cpu == pointed), None)
+
+
+def _culprits(model: ScreenModel) -> list[CulpritLine]:
+    pointed = model.map.pointed(model)
+    found = [line for line in (model.frame.culprits if model.frame is not None else ()) if line.cpu == pointed]
+    return sorted(found, key=lambda line: -line.stolen_ns_per_s)
+
+
+def _why_none(line: CpuLine) -> str:
+    if line.role == Role.OFFLINE:
+        return "it is offline"
+    return "who it was is not known" if line.stolen_ns_per_s is None or line.stolen_ns_per_s > 0 else "nobody"
+
+
+def _figures(model: ScreenModel, line: CpuLine, glyphs: Glyphs) -> Row:
+    """What is unknown has a sign, as everywhere."""
+    if line.role == Role.OFFLINE:
+        return [(" offline", "faint")]
+    mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
+    celsius = celsius_by_cpu(model.frame).get(line.cpu) if model.frame is not None else None
+    said = [
+        f"{short_rate(line.interrupts_per_s)} irq/s",
+        f"{short_rate(line.softirqs_per_s)} sirq/s",
+        f"load {short_share(line.busy_share)}",
+        f"clock {line.current_khz / 1e6:.2f} GHz" if line.current_khz is not None else "",
+        line.governor or "",
+        f"{celsius:.0f} °C" if celsius is not None else "",
+    ]
+    noise = f" noise {mark}{short_noise(line.stolen_ns_per_s)}"
+    return [(noise, style_of(line.stolen_ns_per_s)), ("".join(f"   {each}" for each in said if each), "plain")]
