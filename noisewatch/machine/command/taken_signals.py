@@ -54,8 +54,9 @@ class TakenSignals:
 
     def end(self) -> None:
         """Restore what was before `begin`."""
+        default = self._child_handler == signal.SIG_DFL
+        signal.signal(signal.SIGCHLD, _ignore if default else self._child_handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
-        signal.signal(signal.SIGCHLD, self._child_handler)
         self._poll.unregister(self._descriptor)
         os.close(self._descriptor)
 
@@ -85,7 +86,6 @@ class TakenSignals:
             self._note = None
 
     def _on_child(self, number: int, frame: FrameType | None) -> None:
-        # One handler from `begin` to `end`: CPython reports a signal whose handler is removed while it is delivered.
         if self._note is not None:
             self._note()
 
@@ -95,6 +95,13 @@ class TakenSignals:
             while True:
                 number, _, code, pid = _HEAD.unpack_from(os.read(self._descriptor, _SIZE))
                 yield TakenSignal(signal.Signals(number), code, pid)
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Do nothing, as the default for SIGCHLD does: CPython reports an error for a signal that finds no handler.
+
+    That happens where the handler is removed between the arrival of the signal, in any thread, and its delivery.
+    """
 
 
 def stop_as_by_terminal() -> None:
