@@ -1,1 +1,1 @@
-"""What happened: pure functions of snapshots. Nothing here reads anything."""
+"""Models of what happened on a machine: pure functions of snapshots that read nothing."""

@@ -1,4 +1,4 @@
-"""Quantiles of the distributions that intervals of means and of standard deviations come from."""
+"""Quantiles of the distributions behind the intervals of means and of standard deviations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SIGNIFICANCE, POWER = 0.05, 0.80
 
 
 def detection_factor(freedom: int) -> float:
-    """The smallest difference that a two-sided t-test shows, in standard errors of that difference.
+    """Return the smallest difference that a two-sided t-test detects, in standard errors of the difference.
 
     t(1 - α/2) + t(power): Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, ch. 2.
     """
@@ -19,7 +19,7 @@ def detection_factor(freedom: int) -> float:
 
 @cache
 def t_quantile(share: float, freedom: int) -> float:
-    """The value below which `share` (0.5 to 1) of Student's t distribution lies, to 1e-6.
+    """Return the value below which `share` (0.5 to 1) of Student's t distribution lies, to 1e-6.
 
     The density integrated by Simpson's rule and inverted by bisection: https://dlmf.nist.gov/3.5.
     """
@@ -27,7 +27,7 @@ def t_quantile(share: float, freedom: int) -> float:
 
 
 def t_outside(value: float, freedom: int) -> float:
-    """The share of Student's t distribution that is as far from 0 as `value`, or farther; to 1e-14.
+    """Return the share of Student's t distribution at least as far from 0 as `value`; to 1e-14.
 
     The finite series for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4.
     """
@@ -44,15 +44,15 @@ def t_outside(value: float, freedom: int) -> float:
 
 @cache
 def chi_square_quantile(share: float, freedom: float) -> float:
-    """The value below which `share` (0 to 1, neither included) of the χ² distribution lies, to 1e-6 of it.
+    """Return the value below which `share` of the χ² distribution lies, to 1e-6 of it.
 
-    `freedom` is above 0, and need not be whole.
+    `share` is between 0 and 1, exclusive. `freedom` is above 0, and need not be whole.
     """
     return _inverted(lambda value: _chi_square_share(value, freedom), share)
 
 
 def _inverted(share_below: Callable[[float], float], share: float) -> float:
-    """By bisection, of a distribution that starts at 0."""
+    """Invert a cumulative distribution that starts at 0, by bisection."""
     low, high = 0.0, 1.0
     while share_below(high) < share:
         low, high = high, 2 * high
@@ -74,9 +74,10 @@ _PANELS = 400
 
 
 def _chi_square_share(value: float, freedom: float) -> float:
-    """The regularized incomplete gamma function P(freedom / 2, value / 2): https://dlmf.nist.gov/8.11.E4.
+    """Return the regularized incomplete gamma function P(freedom / 2, value / 2).
 
-    The series is summed from its largest term, in both directions: its first one may be too small for a float.
+    https://dlmf.nist.gov/8.11.E4. The series is summed from its largest term in both directions, because its first term
+    may be too small for a float.
     """
     if value <= 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""What was measured of a figure, and how far it would be elsewhere by chance alone; and the ratio of two of them."""
+"""Measured figures with their deviation by chance, and the ratio of two of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """`deviation` is the standard deviation of the natural logarithm of the value, known with so many degrees of
-    freedom. The value is above 0.
+    """A measured value above 0, with the standard deviation of its natural logarithm.
+
+    The deviation has `freedom` degrees of freedom.
     """
 
     value: float
@@ -22,22 +23,23 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times the first the second is, and the interval of that."""
+    """The ratio of the second to the first estimate, with its interval."""
 
     value: float
     interval: Bounds
 
     @property
     def is_shown(self) -> bool:
-        """Whether the interval leaves out 1, so that chance does not explain the difference."""
+        """Whether the interval excludes 1, so that chance does not explain the difference."""
         return not self.interval.low <= 1 <= self.interval.high
 
 
 def ratio_of(first: Estimate, second: Estimate, significance: float) -> Ratio:
-    """With an interval that misses the true ratio in `significance` (0 to 1) of cases, on both sides together.
+    """Return the ratio with an interval that misses the true ratio in a share of `significance` (0 to 1) of cases.
 
-    Welch's t-test of two independent samples, of the logarithms of their values, with the fewer degrees of freedom of
-    both sides, which errs on the side of no difference: Welch, 1938, doi 10.1093/biomet/29.3-4.350.
+    The share counts both sides together. Welch's t-test of two independent samples, of the logarithms of their values,
+    with the fewer degrees of freedom of both sides, which errs on the side of no difference: Welch, 1938, doi
+    10.1093/biomet/29.3-4.350.
     """
     error = math.hypot(first.deviation, second.deviation)
     half = t_quantile(1 - significance / 2, max(min(first.freedom, second.freedom), 1)) * error
@@ -46,7 +48,7 @@ def ratio_of(first: Estimate, second: Estimate, significance: float) -> Ratio:
 
 
 def _power(logarithm: float) -> float:
-    """No number is too large: what nobody can bound is infinite."""
+    """Return e to the power of `logarithm`, or infinity if that is too large for a float."""
     try:
         return math.exp(logarithm)
     except OverflowError:

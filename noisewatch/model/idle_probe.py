@@ -1,4 +1,4 @@
-"""Where the idle probe may spin, and what its slices come to: pure functions."""
+"""The CPUs on which the idle probe may spin, and the sums of its slices: pure functions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 # As much as makes target-cpu-busy fail: kernel threads and the odd visitor stay below, a benchmark does not.
 _BUSY_SHARE = 0.05
-_DOUBT_NS = 30_000_000  # /proc/stat counts in steps of 10 ms at both ends, ours among them
+_DOUBT_NS = 30_000_000  # /proc/stat counts in steps of 10 ms at both ends, our own time included
 
 
 class ProbeState(StrEnum):
-    """How the idle probe is on a CPU: it measures, or why it does not."""
+    """The state of the idle probe on a CPU: it measures, or the reason why it does not."""
 
     OFF = "off"
     MEASURES = "measures"
@@ -35,7 +35,7 @@ class ProbeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the slices of some seconds come to."""
+    """The sums of the slices of some seconds."""
 
     spun_ns: int
     stolen_ns: int
@@ -44,12 +44,12 @@ class Measured:
 
     @property
     def stolen_share(self) -> float:
-        """Of the time that was spun: the noise that a loop there would have seen."""
+        """The share of the spinning time that was lost: the noise that a loop on this CPU would have had."""
         return self.stolen_ns / self.spun_ns
 
 
 def measured_in(slices: Sequence[Slice]) -> Measured | None:
-    """All slices together; None where nothing was spun."""
+    """Return the sums of all slices, or None if the probe did not spin."""
     spun_ns = sum(each.spun_ns for each in slices)
     if spun_ns <= 0:
         return None
@@ -62,7 +62,10 @@ def measured_in(slices: Sequence[Slice]) -> Measured | None:
 
 
 def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
-    """What works there, or on the CPU that shares its core and would feel it as well; None where nothing does."""
+    """Return why the probe may not spin on the CPU, or None if it may.
+
+    Work on the CPU prevents it, and so does work on a sibling, which shares the core and would be slowed too.
+    """
     if cpu not in (interval.after.online.online or {cpu}):
         return ProbeState.OFFLINE
     lock = interval.after.machine_lock
@@ -83,9 +86,9 @@ def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
 
 
 def _is_busy(interval: Interval, cpu: int) -> bool | None:
-    """Whether tasks, other than noisewatch's, used it for more than an instant; None is unknown.
+    """Return whether tasks other than noisewatch's used the CPU for more than an instant, or None if unknown.
 
-    Interrupts and the hypervisor are nobody to make way for: what they take is what is to be measured.
+    Interrupts and the hypervisor do not count: their time is what the probe measures.
     """
     load = interval.load_by_cpu.get(cpu)
     if load is None:

@@ -1,11 +1,11 @@
-"""What names mean: of the kernel's own threads, and of the queues that interrupts belong to.
+"""The meanings of names: of the kernel's own threads, and of the queues that interrupts belong to.
 
     ksoftirqd/3   migration/3   rcuop/3   kworker/3:1H-kblockd   kworker/u8:2+flush-8:0   irq/36-nvme0q3
 
 https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html, core-api/workqueue.html and admin-guide/mm; older
 kernels cut the names after 15 characters.
 
-A queue goes by the name that the driver gave it.
+A queue has the name that the driver gave it.
 
     nvme0q3   virtio1-req.0   virtio0-input.0   eth0-TxRx-3   i40e-eth0-TxRx-3   mlx5_comp17@pci:0000:3b:00.0
 """
@@ -56,13 +56,13 @@ _IRQ_PATTERNS = tuple((regex(pattern, re.IGNORECASE), words) for pattern, words 
 
 
 def describe_action(action: str) -> str | None:
-    """The queue, or the device, in words; None for a name that is not known."""
+    """Return a description of the queue or the device, or None for an unknown name."""
     matches = ((pattern.fullmatch(action), words) for pattern, words in _IRQ_PATTERNS)
     return next((words.format(*match.groups()) for match, words in matches if match is not None), None)
 
 
 def kinds_of_device(actions: Iterable[str], device: str | None) -> frozenset[str]:
-    """NETWORK, DISK, both where they share the interrupt; none of another device or of one that is not known."""
+    """Return NETWORK, DISK, both if they share the interrupt, or none for another or unknown device."""
     words = [word for action in actions for word in (action, describe_action(action) or "")] + [device or ""]
     return frozenset(kind for kind, pattern in _KIND_PATTERNS if any(pattern.search(word) for word in words))
 
@@ -140,7 +140,10 @@ _PATTERNS = tuple((regex(pattern), words) for pattern, words in _THREADS)
 
 
 def explain_thread(name: str) -> str | None:
-    """What the thread does, as the end of a sentence that begins with its name; None for one that is not known."""
+    """Return what the thread does, or None for an unknown name.
+
+    The text is the end of a sentence that begins with the thread's name.
+    """
     explanation = _explain_worker(name) or _explain_rescuer(name)
     if explanation is not None:
         return explanation

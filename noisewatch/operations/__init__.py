@@ -1,1 +1,1 @@
-"""What takes time and touches a machine on purpose: functions of frozen options and a progress listener."""
+"""Operations that take time and act on a machine: functions of frozen options and a progress listener."""

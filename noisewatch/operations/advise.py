@@ -1,4 +1,4 @@
-"""What is known about a culprit, and what helps against it: the machine is asked on demand."""
+"""Advice against a culprit, from a fresh snapshot of the machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOVABLE = {
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What is known about a culprit, and what helps against it."""
+    """The description of a culprit, and the remedies against it."""
 
     about: CulpritLine
     lines: tuple[str, ...]
@@ -53,7 +53,10 @@ class Advice:
 def advise(
     open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine, beside: Iterable[CulpritLine] = ()
 ) -> Advice:
-    """What helps, with commands for this machine, none of them run; `beside` are the snapshot's other culprits."""
+    """Return advice with commands for this machine, none of which are run.
+
+    `beside` are the other culprits of the same interval.
+    """
     try:
         machine = open_machine()
         if isinstance(machine, Recording):
@@ -77,7 +80,7 @@ def advise(
 
 
 def _if_it_disturbs(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
-    """What helps; an IRQ that goes to other CPUs already is not to be moved there."""
+    """Return the remedy; an IRQ that is already delivered to other CPUs only is not to be moved."""
     beside, number, irqs = list(beside), _irq_of(about), case.snapshot.irqs
     irq = irqs.by_number.get(number) if irqs is not None and number is not None else None
     disturbed = case.target | case.siblings
@@ -89,7 +92,7 @@ def _if_it_disturbs(about: CulpritLine, beside: Iterable[CulpritLine], case: Cas
 
 
 def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
-    """What helps; against softirqs that follow an interrupt, moving the one that is the most frequent there."""
+    """Return the remedy; for softirqs that follow an interrupt, move the most frequent IRQ of that CPU."""
     remedy = remedy_of(about, case)
     if about.kind != Kind.SOFTIRQ or about.name not in AFTER_AN_INTERRUPT:
         return remedy
@@ -103,7 +106,7 @@ def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case:
 
 
 def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:
-    """Of a thread that is gone."""
+    """Return the advice for a thread that has exited."""
     said, commands = [*_describe(about, snapshot.irqs), _ENDED], []
     if housekeeping and about.kind == Kind.THREAD:
         cpus = cpu_list_argument(housekeeping)
@@ -113,7 +116,7 @@ def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: Cpu
 
 
 def _describe(about: CulpritLine, irqs: Irqs | None) -> list[str]:
-    """Sentences; none for a culprit whose name says it all, or says nothing to us."""
+    """Return sentences about the culprit; none if its name is self-explanatory or unknown."""
     found: list[str] = []
     if about.kind == Kind.KERNEL_THREAD:
         does = explain_thread(about.name)

@@ -1,4 +1,4 @@
-"""Calibrating: the microbenchmark on some CPUs, its gaps while they grow, and who took the time meanwhile."""
+"""Calibration of CPUs: the microbenchmark, its gaps as they come, and the culprits of the same time."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ _DOING = "settling, until the clocks are level:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateOptions:
-    """Which CPUs are calibrated, how, and for what benchmark."""
+    """The CPUs to calibrate, the method, and the benchmark's requirements."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     against: str | None = None  # other CPUs that the target's are compared with, as the user listed them
-    busy_processes: int | None = None  # calibrates once more beside so many; 0: one for each CPU that may be busy
+    busy_processes: int | None = None  # number for a calibration under load; 0: one for each CPU that may be busy
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
-    settle_s: float | None = None  # works first until the clocks are level, for so long at most; None: it does not
+    settle_s: float | None = None  # maximum time of work until the clocks are level; None: no settling
     history: Path | None = None  # where calibrations are remembered; None: nowhere
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedUnderLoad:
-    """What was measured on the target CPUs while busy processes ran; some of these may not be isolated at all."""
+    """The calibration of the target CPUs next to busy processes; some CPUs may not be isolated."""
 
     calibrated: Calibrated
     load: BusyLoad
@@ -67,7 +67,7 @@ class CalibratedUnderLoad:
 
 @dataclass(frozen=True, slots=True)
 class CalibratedTarget:
-    """What was measured on the target CPUs, and on those they are compared with or once more under load."""
+    """The calibration of the target CPUs, with other CPUs to compare them with, or with one under load."""
 
     target: CpuSet
     against: CpuSet | None
@@ -79,16 +79,16 @@ class CalibratedTarget:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRun:
-    """A calibration, and what else is known of the same time."""
+    """A calibration, and other observations of the same time."""
 
     samples: CalibrationSamples
     meanwhile: Meanwhile
 
 
 def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressListener) -> CalibratedTarget:
-    """The calibration of the machine, or the one in its recording.
+    """Calibrate the machine, or read the calibration from its recording.
 
-    Raises UsageError, and CannotMeasure where not one CPU could be calibrated.
+    Raise UsageError for invalid options, and CannotMeasure if no CPU could be calibrated.
     """
     if options.against is not None and options.busy_processes is not None:
         raise UsageError("--against and --under-load exclude each other")
@@ -123,7 +123,7 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
 
 
 def as_long_as(calibrated: Calibrated, options: CalibrationOptions) -> CalibrationOptions:
-    """To be compared with it: as long as it has been, where nobody said how long."""
+    """Return the options for a second calibration to compare: with the length of the first, unless one was given."""
     if not options.is_auto:
         return options
     return replace(options, seconds=calibrated.calibration.samples.length_ns / 1e9, is_auto=False)
@@ -138,7 +138,7 @@ def _calibrated(
     listener: ProgressListener,
     look_again: Callable[[], Snapshot],
 ) -> Calibrated:
-    """The calibration, and what it comes to. Raises CannotMeasure where not one CPU was measured to the end."""
+    """Calibrate and evaluate the CPUs. Raise CannotMeasure if no CPU was measured to the end."""
     asked = until_settled(past, options.calibration, options.budget)
     try:
         measured = calibrate_cpus(machine, snapshot, cpus, asked, listener.on_calibrating, look_again)
@@ -162,7 +162,10 @@ def _calibrated_under_load(
     listener: ProgressListener,
     look: Callable[[Snapshot], Snapshot],
 ) -> CalibratedUnderLoad:
-    """The same CPUs beside busy processes. Raises CannotMeasure where those did not run all the time."""
+    """Calibrate the target CPUs next to busy processes.
+
+    Raise CannotMeasure if the busy processes did not run all the time.
+    """
     target = snapshot.target.cpus
     with ExitStack() as stack:
         load = LoadBeside(machine, stack, snapshot, options.busy_processes or 0, listener)
@@ -194,9 +197,10 @@ def calibrate_cpus(
     look_again: Callable[[], Snapshot] | None = None,
     tracing: type[TraceCollector] = TraceCollector,
 ) -> CalibrationRun | str:
-    """The calibration; the reason where there is none. This process should be pinned to other CPUs before.
+    """Calibrate the CPUs, or return the reason why that is not possible.
 
-    `look_again` reads the machine after it: what happened since the snapshot is known then.
+    This process should be pinned to other CPUs before. `look_again` takes a snapshot after the calibration, to see what
+    happened since `snapshot`.
     """
     if not cpus:
         return _NO_CPUS
@@ -218,7 +222,7 @@ def calibrate_cpus(
 def _interval(
     machine: Machine, before: Snapshot, samples: CalibrationSamples, look_again: Callable[[], Snapshot] | None
 ) -> Interval | None:
-    """From the snapshot until now, or until the next moment of a recording."""
+    """Return the interval from the snapshot until now, or until the next moment of a recording."""
     is_over = isinstance(machine, Recording) and not machine.advance()
     after = look_again() if look_again is not None and not is_over else None
     if after is None or after.taken_at_ns <= before.taken_at_ns:
@@ -228,7 +232,7 @@ def _interval(
 
 @dataclass(slots=True)
 class LiveCpu:
-    """One CPU so far."""
+    """The gaps of one CPU so far."""
 
     cpu: int
     counts: dict[int, int] = field(default_factory=dict)
@@ -246,7 +250,7 @@ class LiveCpu:
         return min(self.stolen_ns / self.spun_ns, 1.0) if self.spun_ns else None
 
     def take(self, buffer: CalibrationBuffer, together: dict[int, int]) -> None:
-        """Takes in the gaps that are new, and counts them in `together` as well."""
+        """Add the new gaps, here and to the counts in `together`."""
         count = buffer.totals[COUNT]
         lengths = buffer.gaps[self.gap_count * GAP_WORDS + 1 : count * GAP_WORDS : GAP_WORDS]
         for length_ns in lengths:
@@ -261,7 +265,7 @@ class LiveCpu:
 
 @dataclass(slots=True)
 class LiveGaps:
-    """All CPUs so far. It is drawn several times a second: what all have together is counted as it comes."""
+    """The gaps of all CPUs so far. The common histogram is counted as gaps come: it is drawn several times a second."""
 
     done_s: float = 0.0
     total_s: float = 0.0
@@ -269,7 +273,7 @@ class LiveGaps:
     counts: dict[int, int] = field(default_factory=dict)
 
     def take(self, progress: Progress) -> None:
-        """Takes in what is new."""
+        """Add the new gaps of all CPUs."""
         self.done_s, self.total_s = progress.done_s, progress.total_s
         for cpu, buffer in progress.buffers.items():
             self.by_cpu.setdefault(cpu, LiveCpu(cpu)).take(buffer, self.counts)
@@ -279,16 +283,15 @@ class LiveGaps:
         return Histogram(self.counts)
 
     def worst(self, most: int) -> list[LiveCpu]:
-        """So many CPUs at most, those that lost the most time first."""
+        """Return at most `most` CPUs, those with the most lost time first."""
         return heapq.nlargest(most, self.by_cpu.values(), key=lambda each: each.stolen_ns)
 
 
 def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: ProgressListener) -> Settling | None:
     """Run fixed work on the CPUs until their clocks are level, so that no turbo budget ends in the calibration.
 
-    Return how they came to a level within `most_s` seconds; of a recording what was measured then.
-
-    None where nobody asked for it. Raises CannotMeasure where it was asked for, and could not be done.
+    Return how their clocks became level within `most_s` seconds; for a recording, what was measured then. None if
+    settling was not requested. Raise CannotMeasure if it was requested and failed.
     """
     if most_s is None and machine.is_live:
         return None
@@ -303,14 +306,14 @@ def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: Prog
         return settling_of(read_settling(machine, answer))
     except (Unreadable, Malformed) as error:
         if most_s is None:
-            return None  # nor had anybody when it was recorded
+            return None  # it was not requested for the recording either
         raise CannotMeasure(f"--settle: {error.reason}") from error
     finally:
         listener.on_done()
 
 
 class TraceBeside:
-    """Watches a calibration, and fetches the trace each time."""
+    """A watch of a calibration that also drains the trace at each call."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -318,7 +321,7 @@ class TraceBeside:
         self._reason = NOT_TRACED
 
     def begin(self, stack: ExitStack, collector: TraceCollector) -> None:
-        """Where that is not possible the gaps have to do."""
+        """Start the trace; if that fails, the gaps alone explain the calibration."""
         try:
             self._collector = stack.enter_context(collector)
         except CannotMeasure as error:
@@ -333,24 +336,27 @@ class TraceBeside:
         self._watch(progress)
 
     def trace(self, machine: Machine) -> Trace | str:
-        """What was traced now, or when the machine was recorded."""
+        """Return the trace of now, or of the time of recording."""
         collector = self._collector
         return read_trace(machine, collector.result if collector is not None else lambda: untraced(self._reason))
 
 
 def cpus_for_load(snapshot: Snapshot) -> CpuSet:
-    """Where ordinary processes may run: all online CPUs but those target CPUs that are isolated."""
+    """Return the CPUs of ordinary processes: all online CPUs except isolated target CPUs."""
     online = snapshot.online.online or frozenset()
     return online - (snapshot.target.cpus & (snapshot.isolation.isolated or frozenset()))
 
 
 class LoadBeside:
-    """The load of one calibration, until the stack is left; in a recording what it was."""
+    """The busy processes next to one calibration, until the stack is left; in a recording, the recorded load."""
 
     def __init__(
         self, machine: Machine, stack: ExitStack, snapshot: Snapshot, count: int, listener: ProgressListener
     ) -> None:
-        """Starts `count` processes, one for each CPU that they may run on where it is 0. Raises CannotMeasure."""
+        """Start `count` processes, or one for each CPU of ordinary processes if `count` is 0.
+
+        Raise CannotMeasure if there is no such CPU.
+        """
         self._machine = machine
         self._busy: BusyProcesses | None = None
         self._ended: BusyLoad | None = None
@@ -367,7 +373,7 @@ class LoadBeside:
             listener.on_remark(f"{_processes(len(wanted) - len(self._busy.cpus))} could not be pinned to their CPUs")
 
     def end(self) -> BusyLoad:
-        """Ends the load, once; what it was. Raises CannotMeasure where it had ended before, or is not recorded."""
+        """End the load, once, and return it. Raise CannotMeasure if it had ended before, or is not recorded."""
         if self._ended is None:
             try:
                 self._ended = read_busy_load(self._machine, self._answer)

@@ -1,4 +1,4 @@
-"""CLOCK_MONOTONIC beside another clock, from before the sample until after the calibration."""
+"""Comparison of CLOCK_MONOTONIC with another clock, from before the sample until after the calibration."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from noisewatch.machine import Json, Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.records import dataclass
 
-_LEAST_S = 2.5  # in which the beginnings of two seconds, known to some milliseconds each, tell 0.5 %
-_AGAIN_S = 3.0  # what is wrong is measured once more for so long
+_LEAST_S = 2.5  # enough to detect 0.5 % between the starts of two seconds, known to some milliseconds each
+_AGAIN_S = 3.0  # the length of a second measurement, after a wrong rate
 
 
 @dataclass(slots=True)
 class ClockRateWatch:
-    """Begins, and ends; a reading of a real-time clock may take a second."""
+    """A comparison that begins and ends; a reading of a real-time clock may take a second."""
 
     machine: Machine
     _reference: ReferenceClock | None = None
@@ -33,7 +33,7 @@ class ClockRateWatch:
     _error: OSError | None = None
 
     def begin(self, seconds: float) -> None:
-        """Reads the other clock, unless it has begun; the end comes in so many seconds or later."""
+        """Read the other clock, unless the comparison has begun; its end comes after `seconds` or later."""
         if not self.machine.is_live or self._readings or self._error is not None:
             return
         try:
@@ -43,7 +43,7 @@ class ClockRateWatch:
             self._error = error
 
     def end(self) -> ClockComparison | str:
-        """The comparison, or the one in the recording; the reason where there is none. It may begin again then."""
+        """Return the comparison, or the recorded one, or the reason why there is none. It may begin again then."""
         if isinstance(self.machine, Recording):
             self.machine.go_to_aside()
         try:
@@ -60,7 +60,10 @@ class ClockRateWatch:
             return described_failure(error)
 
     def _compared(self) -> ClockComparison:
-        """Raises OSError where there is no other clock."""
+        """Read the clock again and compare; measure once more if the rate is wrong.
+
+        Raise OSError if there is no other clock.
+        """
         if self._reference is None or self._error is not None:
             raise self._error or OSError(None, "not begun")
         self._readings.append(self._reference.read())

@@ -1,4 +1,4 @@
-"""The idle probe: on target CPUs that are idle it measures what is lost, and makes way for whoever works there."""
+"""The idle probe: it measures the noise of idle target CPUs, and stops when other tasks need them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from noisewatch.operations.frame.frame import CpuLine, Frame
 
 WINDOW_NS = 10_000_000_000  # 0.2 s of spinning: at 250 Hz some 50 ticks
 _QUIET_NS = 5_000_000_000  # a benchmark's pauses between two runs are shorter
-_LEASE_SPARE_S = 1.0  # beyond two intervals: a sampler that is stopped, or hangs, is not spun for
+_LEASE_SPARE_S = 1.0  # beyond two intervals: spinning ends if the sampler stops or hangs
 _SILENT_NS = 1_000_000_000  # slices begin ten times a second
-_FORGOTTEN_NS = 10_000_000_000  # the verdict looks back 5 s, and has to see whose time it was
+_FORGOTTEN_NS = 10_000_000_000  # the verdict covers 5 s, and has to attribute the time of the spinners
 
 
 class Spinning(Protocol):
-    """The processes, as `Spinners` has them."""
+    """The spinning processes, with the interface of `Spinners`."""
 
     cpus: CpuSet
 
@@ -44,7 +44,7 @@ class Spinning(Protocol):
 
 
 class IdleProbe:
-    """Follows the sampler's snapshots. Off, until it is wanted."""
+    """The idle probe, which follows the sampler's snapshots. It is off until it is requested."""
 
     def __init__(self, interval_s: float, start: Callable[[CpuSet], Spinning] = Spinners) -> None:
         self._lease_ns = round((2 * interval_s + _LEASE_SPARE_S) * 1e9)
@@ -55,11 +55,11 @@ class IdleProbe:
         self._rests_since_ns: int | None = None
         self._spins_on: set[int] = set()
         self._quiet_from_ns: dict[int, int] = {}
-        self._let_ns: dict[int, int] = {}  # since when it has been let spin, by CPU
+        self._let_ns: dict[int, int] = {}  # start of permitted spinning, by CPU
         self._status_by_cpu: dict[int, tuple[str, Measured | None]] = {}
 
     def want(self, is_wanted: object) -> None:
-        """Switches it on, with the next snapshot, or off, at once."""
+        """Switch the probe on, with the next snapshot, or off, at once."""
         self._is_wanted, self._refusal = is_wanted is True, None
         if not self._is_wanted:
             for cpu in set(self._spins_on):
@@ -67,11 +67,11 @@ class IdleProbe:
 
     @property
     def own_pids(self) -> frozenset[int]:
-        """Its processes, which are not to be blamed."""
+        """The probe's processes, which are not noise."""
         return self._spinners.pids if self._spinners is not None else frozenset()
 
     def follow(self, snapshot: Snapshot, interval: Interval | None) -> None:
-        """Decides, by what happened in the interval, where to spin in the next one. Never waits."""
+        """Decide by the last interval where to spin in the next one. Never waits."""
         self._status_by_cpu = {}
         self._start_or_end(snapshot)
         if self._spinners is None or not self._is_wanted:
@@ -80,7 +80,7 @@ class IdleProbe:
             self._status_by_cpu[cpu] = self._decide(self._spinners, cpu, interval)
 
     def annotate(self, frame: Frame) -> Frame:
-        """The frame with what was measured, or why nothing was."""
+        """Return the frame with the results of the probe, or the reasons why there are none."""
         if not self._is_wanted:
             return frame
         lines = tuple(
@@ -90,14 +90,17 @@ class IdleProbe:
         return replace(frame, cpus=lines, has_idle_probe=self._refusal is None, no_idle_probe_reason=self._refusal)
 
     def end(self) -> None:
-        """Ends its processes."""
+        """End the probe's processes."""
         if self._spinners is not None:
             self._spinners.end()
         self._spinners, self._rests_since_ns = None, None
         self._spins_on, self._quiet_from_ns = set(), {}
 
     def _start_or_end(self, snapshot: Snapshot) -> None:
-        """Switched off, they rest for some time before they end: what they have used can be told until then."""
+        """Start or end the processes.
+
+        After switching off, they rest for some time before they end: their CPU time can only be read until then.
+        """
         now_ns, cpus = snapshot.taken_at_ns, snapshot.target.cpus
         if self._is_wanted:
             self._rests_since_ns = None
@@ -115,11 +118,11 @@ class IdleProbe:
                 self._refusal = str(error)
 
     def _decide(self, spinners: Spinning, cpu: int, interval: Interval | None) -> tuple[str, Measured | None]:
-        """How it is on this CPU, and what was measured there lately."""
+        """Return the probe's state on this CPU, and its recent results."""
         if interval is None:
             return ProbeState.STARTING, None
         now_ns = interval.after.taken_at_ns
-        let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # what it measured before a rest is over
+        let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # results from before a rest are dropped
         spun = spinners.spun(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
         reason = self._why_to_rest(spun, cpu, interval)
         if reason is not None:
@@ -133,7 +136,7 @@ class IdleProbe:
         return _as_it_is(spun, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
 
     def _why_to_rest(self, spun: Spun, cpu: int, interval: Interval) -> str | None:
-        """Who is there, or was lately; None where nobody is in the way."""
+        """Return why the probe has to rest on the CPU, or None if it may spin."""
         now_ns = interval.after.taken_at_ns
         reason = why_not_to_spin(interval, cpu)
         if reason is None and cpu in self._spins_on and spun.state == YIELDED:
@@ -149,7 +152,7 @@ class IdleProbe:
 
 
 def _as_it_is(spun: Spun, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
-    """Of a spinner that may spin."""
+    """Return the state and the results of a spinner that may spin."""
     if spun.state == REFUSED:
         return f"cannot start: {os.strerror(spun.error).lower()}", None
     if spun.state == MOVED:

@@ -1,4 +1,4 @@
-"""The machine's lock: it is taken for the process that called this one, if nobody else has it."""
+"""The machine's lock, taken in the name of the process that called this one, if no other process has it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from noisewatch.operations.progress import ProgressListener
 
 
 class Lock:
-    """The lock, in the name of the process that started this one, or of one of those that started that."""
+    """The lock, in the name of the process that started this one, or of an ancestor of that."""
 
     def __init__(self, machine: Machine, path: str = PATH) -> None:
-        """Raises UsageError where there is nobody to take it for."""
+        """Find the calling process. Raise UsageError if it is not visible, or if the machine is not this host."""
         if not machine.is_live:
             raise UsageError("--lock: only this host can be locked")
         self._machine = machine
@@ -32,7 +32,7 @@ class Lock:
         self._why_unknown: str | None = None
 
     def take(self) -> bool:
-        """Whether the machine is ours now. Raises UsageError where the lock can never be written."""
+        """Take the lock and return whether it is ours now. Raise UsageError if the lock can never be written."""
         self._found, self._why_unknown = None, None
         try:
             self.is_ours = claim(self._path, self._successor)
@@ -42,7 +42,7 @@ class Lock:
         return self.is_ours
 
     def give_back(self, listener: ProgressListener) -> None:
-        """Leaves it as it was: a lock that our caller had before stays. The listener is told where that fails."""
+        """Release the lock, unless our caller had it before. The listener gets a remark if that fails."""
         if not self._has_signed:
             return
         try:
@@ -51,22 +51,22 @@ class Lock:
             listener.on_remark(f"the lock stays until {self._owner.name} ends: {error}")
 
     def keep_if(self, may_start: bool, listener: ProgressListener) -> None:
-        """Gives it back where no benchmark may start."""
+        """Release the lock if no benchmark may start."""
         if not may_start:
             self.give_back(listener)
             listener.on_remark("lock not taken: the machine is not stable")
 
     def as_found(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot with the lock as it stood in the way of the last `take`: it may have come since."""
+        """Return the snapshot with the lock that the last `take` found: it may be newer than the snapshot."""
         reasons = dict(snapshot.reason_by_path)
         if self._why_unknown is not None:
             reasons[PATH] = self._why_unknown
         return replace(snapshot, machine_lock=self._found, reason_by_path=reasons)
 
     def _successor(self, text: str) -> str | None:
-        """Our caller's name where it is free, the same where it is ours already, None where it is somebody else's.
+        """Return the new text of the lock: our caller's name if it is free, unchanged if it is ours already.
 
-        A text that is no lock is never written over.
+        None if another process has it. Raise UsageError for a text that is no lock, which is never overwritten.
         """
         try:
             found = self._found = lock_of(Reader(self._machine), parse_lock(text))
@@ -88,7 +88,7 @@ def _caller(machine: Machine) -> Owner:
 
 @contextmanager
 def locked(machine: Machine, is_wanted: bool, listener: ProgressListener) -> Iterator[Lock | None]:
-    """The lock, if it is wanted; given back where something goes wrong."""
+    """Return a context with the lock, if it is requested; the lock is released if an exception is raised."""
     lock = Lock(machine) if is_wanted else None
     try:
         yield lock

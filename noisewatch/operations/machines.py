@@ -1,4 +1,4 @@
-"""The machine that is looked at, and the CPUs on it."""
+"""The machine to observe, and its CPUs, from options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FASTEST = "fast"  # in place of a list: the CPUs of the fastest kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineOptions:
-    """Which machine, and which of its CPUs: by default this host, and the CPUs that it isolates."""
+    """The selection of a machine and its CPUs: by default this host, and the CPUs that it isolates."""
 
     sysroot: str | None = None  # a copied tree
     replay: str | None = None  # a recording
@@ -31,7 +31,7 @@ class MachineOptions:
 
 
 def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machine:
-    """This host, the copied tree or the recording. Raises UsageError."""
+    """Open this host, the copied tree or the recording. Raise UsageError if that is not possible."""
     if options.sysroot is not None and options.replay is not None:
         raise UsageError("--sysroot and --replay exclude each other")
     if options.sysroot is not None:
@@ -48,7 +48,7 @@ def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machi
 
 
 def require_free(path: str) -> None:
-    """Raises UsageError where a recording would take the place of a file that is none, and holds something."""
+    """Raise UsageError if a recording would overwrite a non-empty file that is not a recording."""
     from noisewatch.machine.recording.replay import is_recording
 
     if os.path.isfile(path) and os.path.getsize(path) and not is_recording(path):
@@ -58,7 +58,7 @@ def require_free(path: str) -> None:
 def snapshot_options(
     options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None
 ) -> SnapshotOptions:
-    """What is to be read. Raises UsageError where the list names CPUs that the machine does not have."""
+    """Return what to read in snapshots. Raise UsageError for listed CPUs that the machine does not have."""
     from noisewatch.kernel.snapshot.snapshot import SnapshotOptions  # all readers: the first picture comes first
 
     allowed = allowed_now() if allowed_at_start is None else allowed_at_start
@@ -67,7 +67,7 @@ def snapshot_options(
 
 
 def last_snapshot(machine: Machine, options: MachineOptions, asks_inventory: bool = False) -> Snapshot:
-    """The machine now, without its threads; of a recording its last snapshot. Raises UsageError."""
+    """Read a snapshot without threads, now or at the end of a recording. Raise UsageError for invalid options."""
     from noisewatch.kernel.snapshot.snapshot import read_snapshot  # all readers, here too
     from noisewatch.machine.recording.replay import Recording
 
@@ -78,7 +78,7 @@ def last_snapshot(machine: Machine, options: MachineOptions, asks_inventory: boo
 
 
 def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSet | None = None) -> CpuSet:
-    """The CPUs that an option lists. Raises UsageError where it names none, or CPUs that the machine does not have."""
+    """Parse the CPUs of an option. Raise UsageError if there are none, or if the machine does not have them."""
     from noisewatch.kernel.cpus.online import read_online
     from noisewatch.kernel.reader import Reader
 
@@ -101,10 +101,13 @@ def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSe
 
 
 def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start: CpuSet) -> CpuSet:
-    """What FASTEST names. Raises UsageError where the kinds of core are not told, or none of the fastest is allowed."""
+    """Return the CPUs that FASTEST stands for.
+
+    Raise UsageError if the kinds of core are unknown, or if none of the fastest CPUs is allowed.
+    """
     from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
     from noisewatch.kernel.cpus.cpuinfo import designs_of
-    from noisewatch.kernel.cpus.isolation import read_isolation  # most name no CPUs, or list them
+    from noisewatch.kernel.cpus.isolation import read_isolation  # rarely needed: most users list CPUs, or none
     from noisewatch.kernel.cpus.target import fastest_target, read_own_affinity
     from noisewatch.kernel.cpus.topology import read_topology
     from noisewatch.kernel.system.mounts import cover_of

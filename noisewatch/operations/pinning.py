@@ -1,4 +1,4 @@
-"""The observer stays off the CPUs that it observes."""
+"""Pinning of noisewatch itself, so that it stays off the CPUs that it observes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def allowed_now() -> CpuSet:
-    """The CPUs that this process may use; asked before it is pinned, the ones that its user gave it."""
+    """Return the CPUs that this process may use: before it is pinned, the ones allowed by its user."""
     return frozenset(os.sched_getaffinity(0))
 
 
 def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
-    """Pins this thread, and all that it starts, to housekeeping CPUs; the remark to make where that fails."""
+    """Pin this thread, and all that it starts, to housekeeping CPUs; return a remark if that fails."""
     from noisewatch.judgement.case import Case  # the monitor imports this module, and its first picture comes first
 
     if not snapshot.is_live:
@@ -35,7 +35,7 @@ def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
 
 
 def pin_all_threads(cpus: CpuSet) -> None:
-    """Pins each thread of this process. Raises OSError."""
+    """Pin each thread of this process. Raise OSError if that fails."""
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), cpus)
 

@@ -1,4 +1,4 @@
-"""A plan of target CPUs for a machine: what is read for it, and what is asked."""
+"""Plans of target CPUs: their options, and the readings of the machine for them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-DEFAULT_COUNT = 1  # a benchmark of one thread, which takes the least from everybody else
+DEFAULT_COUNT = 1  # a benchmark of one thread, which leaves most CPUs to others
 _MOST_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """How many cores are wanted, or else which CPUs the machine's options name; and near which device."""
+    """The number of cores, or the CPUs of the machine's options, and the device to be near."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     count: int | None = None
@@ -33,7 +33,7 @@ class PlanOptions:
 
 
 def make_plan(machine: Machine, options: PlanOptions) -> Plan:
-    """The plan for the machine as it is now; of a recording, as it was at its end. Raises UsageError."""
+    """Make a plan for the machine as it is now; for a recording, at its end. Raise UsageError for invalid options."""
     if options.count is not None and options.machine.cpus is not None:
         raise UsageError("COUNT and --cpus exclude each other")
     asked = snapshot_options(options.machine, machine)

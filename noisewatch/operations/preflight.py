@@ -1,4 +1,4 @@
-"""Preflight: the sample, the microbenchmark and the verdict that they make; repeated while it may wait."""
+"""Preflight: the sample, the microbenchmark and the verdict from both, repeated within the time to wait."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NOT_CALIBRATED = "the machine was never quiet enough to calibrate within --wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreflightOptions:
-    """What is judged, for how long it is measured, and by which rules."""
+    """The target of preflight, the lengths of its measurements, and its rules."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     allowed: CpuSet | None = None  # where the user's process may run; None: where this one may
@@ -55,7 +55,7 @@ class PreflightOptions:
     wait_s: float = 0.0  # for how long it is retried until the machine is stable; 0: once
     starts_benchmark: bool = True  # whether the calling process starts the benchmark, as a script's shell does
     history: Path | None = None  # where calibrations are remembered; None: nowhere
-    announced: CpuSet | None = None  # other target CPUs than these, which the user was told of, are not measured
+    announced: CpuSet | None = None  # the target CPUs shown to the user: others are not measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,11 @@ class PreflightResult:
 def preflight(
     machine: Machine, options: PreflightOptions, listener: ProgressListener, lock: Lock | None = None
 ) -> PreflightResult:
-    """The first stable verdict within the time to wait, or the last one; without a wait the first, whatever it is.
+    """Return the first stable verdict within the time to wait, or the last one; without a wait the first one.
 
     While it waits, the microbenchmark runs only after a sample without a failure, so that it measures a settled
-    machine. One whose `lock` is somebody else's is not stable. Raises UsageError and CannotMeasure.
+    machine. A machine whose `lock` another process has is not stable. Raise UsageError for invalid options, and
+    CannotMeasure if nothing can be measured.
     """
     if options.wait_s and not machine.is_live:
         raise UsageError("--wait: only this host can become quieter")
@@ -109,7 +110,7 @@ def name_reasons(verdict: Verdict) -> str:
 
 
 def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
-    """The verdict of one look; a lock that somebody took meanwhile is in it."""
+    """Return one verdict, with the lock taken; if another process took it in the meantime, that is in it."""
     if lock is not None:
         lock.take()
     verdict = run.verdict()
@@ -120,7 +121,7 @@ def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
 
 
 def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
-    """Names what no waiting changes, so that nobody waits for it in vain."""
+    """Report failures that waiting does not change, so that users do not wait in vain."""
     names = [each.check.id for each in verdict.failures if each.answer.fix and not each.check.asks_rates]
     if names:
         listener.on_remark(
@@ -132,7 +133,7 @@ def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
 
 @dataclass(slots=True)
 class _Run:
-    """One machine, looked at as often as it takes."""
+    """Repeated looks at one machine."""
 
     machine: Machine
     read_options: SnapshotOptions
@@ -149,7 +150,7 @@ class _Run:
         self._clock_rate = ClockRateWatch(self.machine)
 
     def verdict(self) -> Verdict:
-        """The verdict on the machine as it is during the next seconds."""
+        """Return the verdict on the machine during the next seconds."""
         options = self.options
         sample = self._sample()
         case = replace(
@@ -169,7 +170,7 @@ class _Run:
         return judge(case, strict=options.is_strict)
 
     def wait_for(self, verdict: Verdict, left_s: float) -> None:
-        """Tells what keeps the machine from being stable, and passes some time where no sample does."""
+        """Report what keeps the machine from being stable, and sleep if no sample takes time."""
         reasons = name_reasons(verdict)
         self._doing = f"waiting for {reasons} ({left_s:.0f} s left): sampling"
         self.listener.on_waiting(reasons, left_s)
@@ -177,7 +178,7 @@ class _Run:
             time.sleep(min(_BETWEEN_LOOKS_S, left_s))
 
     def _calibrated(self, case: Case) -> Case:
-        """With the microbenchmark, which runs when the sample has been taken: it would be the noise in it."""
+        """Return the case with a calibration, which follows the sample: within it, it would be noise."""
         options = self.options
         if options.calibration.seconds == 0:
             return case
@@ -228,9 +229,9 @@ class _Run:
         return snapshot
 
     def _settled(self) -> Snapshot:
-        """What is slow to read comes first, and from the right CPUs, so that it does not show in the sample.
+        """Read slow data before the sample, and from the right CPUs, so that it does not show in the sample.
 
-        All of it is read anew each time: what is asked once a run may be another after an hour of waiting.
+        All of it is read anew each time: data that is read once a run may have changed after an hour of waiting.
         """
         previous = self._look()
         self._compare_clocks()
@@ -238,7 +239,10 @@ class _Run:
         return self._look(previous)
 
     def _compare_clocks(self) -> None:
-        """Begins, once: before the sample, as it may take a second, and from CPUs that are not judged."""
+        """Begin the comparison of clocks, once.
+
+        It is before the sample, because it may take a second, and on CPUs that are not judged.
+        """
         if self.options.calibration.seconds:
             self._clock_rate.begin(self.options.sample_s + self.options.calibration.seconds)
 

@@ -1,4 +1,4 @@
-"""Who is told how far an operation is: a terminal's last lines, or an overlay of the monitor."""
+"""Listeners to the progress of an operation: a terminal's last lines, or an overlay of the monitor."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ if TYPE_CHECKING:
 
 
 class ProgressListener(Protocol):
-    """Is told in the thread that measures; each method but on_done may raise CannotMeasure to end the operation."""
+    """A listener to progress, called in the measuring thread.
+
+    Each method except on_done may raise CannotMeasure to end the operation.
+    """
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
-        """So much of the sample, the trace or the recording is over."""
+        """Show that `done_s` of `total_s` of the sample, the trace or the recording have passed."""
 
     def on_calibrating(self, progress: Progress) -> None:
-        """So much of the microbenchmark is over; its buffers are live."""
+        """Show the progress of the microbenchmark; its buffers are live."""
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """The machine is not stable yet: who or which check keeps it from that, and the time left to wait."""
+        """Show that the machine is not stable yet, for these reasons, and the time left to wait."""
 
     def on_remark(self, text: str) -> None:
-        """Something that the report does not tell."""
+        """Show a remark that the report does not contain."""
 
     def on_done(self) -> None:
-        """A part is over; what was drawn may go."""
+        """Remove what was drawn, because a part is done."""

@@ -1,4 +1,4 @@
-"""Recording this host: snapshot after snapshot into a file that replays anywhere."""
+"""Recording of this host: snapshot after snapshot into a file that replays anywhere."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 from noisewatch.records import dataclass
 
 _NOT_THIS_HOST = "only this host can be recorded"
-_NO_INTERVAL_S = 1.0  # a recording made on the way has two snapshots or one; a replay shows each for so long
-_MOST_IDLE_STATES = 6  # CPUs: they count on with each sleep, and would make half of a quiet machine's recording
+_NO_INTERVAL_S = 1.0  # for recordings of another operation, with a snapshot or two: time to show each in a replay
+_MOST_IDLE_STATES = 6  # CPUs: the counters change with each sleep, and would be half of a quiet machine's recording
 _ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last snapshot counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """What is recorded, how often, and for how long."""
+    """The content, the interval and the duration of a recording."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     interval_s: float = 1.0
@@ -41,7 +41,7 @@ class RecordOptions:
 
 @dataclass(frozen=True, slots=True)
 class RecordingMade:
-    """What a recording came to."""
+    """A summary of a finished recording."""
 
     snapshot_count: int
     seconds: float
@@ -49,7 +49,10 @@ class RecordingMade:
 
 
 def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener: ProgressListener) -> RecordingMade:
-    """Records until the time is up, Ctrl-C or SIGTERM: either way the recording can be replayed. Raises UsageError."""
+    """Record until the time is up, Ctrl-C or SIGTERM; in any case the recording can be replayed.
+
+    Raise UsageError if the machine is not this host.
+    """
     _require_this_host(machine)
     read_options = replace(
         snapshot_options(options.machine, machine),
@@ -79,9 +82,10 @@ def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener:
 
 @contextmanager
 def recorded(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
-    """The machine, which also writes to `output` what it is asked by another operation. Raises UsageError.
+    """Return a context with the machine, which also writes to `output` what another operation reads of it.
 
-    An output that takes no more ends the recording, not the operation: OSError is raised behind that.
+    Raise UsageError if the machine is not this host. If the output fails, the recording ends, and the operation goes
+    on: OSError is raised at the end.
     """
     _require_this_host(machine)
     sink = _PatientSink(output)
@@ -93,7 +97,7 @@ def recorded(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
 
 
 class _PatientSink:
-    """Hands on what it is given, up to the first piece that is not taken."""
+    """A sink that passes writes on until the first one fails, and keeps that error."""
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
@@ -122,7 +126,7 @@ def _require_this_host(machine: Machine) -> None:
 def _record(
     look: Callable[..., Snapshot], task_reader: TaskReader, options: RecordOptions, listener: ProgressListener
 ) -> Snapshot:
-    """The last snapshot. The first one is read in full, the affinities of all threads included."""
+    """Record the snapshots and return the last one. The first one is complete, with the affinities of all threads."""
     snapshot = look()
     remark = pin_to_housekeeping(snapshot)
     if remark is not None:
@@ -145,7 +149,7 @@ def _calibrate(
     listener: ProgressListener,
     look_again: Callable[[], Snapshot],
 ) -> None:
-    """Another snapshot follows it: what happened meanwhile is in that one only."""
+    """Calibrate, and take another snapshot, which alone contains what happened during the calibration."""
     asked = CalibrationOptions(seconds)
     measured = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, asked, listener.on_calibrating, look_again)
     if isinstance(measured, str):

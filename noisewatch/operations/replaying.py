@@ -1,4 +1,4 @@
-"""What the snapshots within a recording add to its first and last one."""
+"""Information of the snapshots within a recording that its first and last one lack."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from noisewatch.machine.recording.replay import Recording
 def threads_at_each_snapshot(recording: Recording, before: Snapshot, past_asides: bool = False) -> Iterator[Snapshot]:
     """Yield, for each snapshot after `before`, a copy of `before` with the threads that have run by then.
 
-    Advances the recording; without `past_asides` up to what was asked between two snapshots. The recorder's own threads
-    are left out: on which CPUs its process read `before` is not known, so all of its time is placed where no other
+    Advances the recording; without `past_asides` up to other answers between two snapshots. The recorder's own threads
+    are left out: the CPUs on which its process read `before` are unknown, so all of its time is placed where no other
     thread explains it.
     """
     reader = (

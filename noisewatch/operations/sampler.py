@@ -1,8 +1,8 @@
-"""The sampler: a process of its own, so that a painting screen does not make it late.
+"""The sampler: a process of its own, so that drawing of a screen does not delay it.
 
-`python -m noisewatch.operations.sampler OPTIONS` writes a frame a line to standard output until nobody reads it, and
-takes requests on standard input meanwhile: a line of JSON each, such as {"idle_probe": true}, or {"clock": true} for
-as long as the clock screen is open, or {"answers": true} for that of preflight.
+`python -m noisewatch.operations.sampler OPTIONS` writes a frame a line to standard output until its reader is gone. It
+takes requests on standard input in the meantime, each a line of JSON: {"idle_probe": true}, or {"clock": true} while
+the clock screen is open, or {"answers": true} for the preflight screen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LONGEST = 1 << 16  # bytes of a request that was not finished by a line's end
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplerOptions:
-    """What is sampled, how often, and for whom."""
+    """The machine to sample, the interval, and the monitor that reads the frames."""
 
     machine: MachineOptions
     interval_s: float = 1.0
@@ -45,7 +45,7 @@ class SamplerOptions:
     observer: int  # the pid of the monitor
 
     def command(self) -> list[str]:
-        """What starts the sampler."""
+        """Return the command that starts the sampler."""
         options = {
             "machine": asdict(self.machine),
             "interval_s": self.interval_s,
@@ -57,7 +57,7 @@ class SamplerOptions:
 
     @classmethod
     def parse(cls, text: str) -> SamplerOptions:
-        """The options of a command that `command` made."""
+        """Parse the options of a command that `command` made."""
         options = json.loads(text)
         options["machine"] = MachineOptions(**options["machine"])
         options["allowed"] = frozenset(options["allowed"])
@@ -65,7 +65,7 @@ class SamplerOptions:
 
 
 def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """The command of a sampler as a process that is heard and asked by pipes."""
+    """Start a sampler's command as a process with pipes for frames and requests."""
     import subprocess  # the monitor needs it, and not the sampler
 
     pipe = subprocess.PIPE
@@ -73,16 +73,16 @@ def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 class Inbox:
-    """Reads requests while the sampler waits for its next interval; what it does not know it leaves alone."""
+    """An inbox that reads requests while the sampler waits for its next interval; unknown requests are ignored."""
 
     def __init__(self, descriptor: int, take_by_name: Mapping[str, Callable[[object], None]]) -> None:
         self._descriptor: int | None = descriptor
         self._take_by_name = take_by_name
         self._unfinished = b""
-        self.is_abandoned = False  # whether the screen, which held the other end, is gone
+        self.is_abandoned = False  # whether the screen, which has the other end, is gone
 
     def wait(self, seconds: float) -> None:
-        """So long, or until nobody asks any more."""
+        """Take requests for this time, or until the other end is closed."""
         until_s = time.monotonic() + seconds
         while not self.is_abandoned and (left_s := until_s - time.monotonic()) > 0:
             if self._descriptor is None:
@@ -111,13 +111,13 @@ class Inbox:
 
 
 def main() -> int:
-    """Samples until the reader goes away."""
+    """Sample until the reader is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal group; the screen decides
     return contained(lambda: _sample(SamplerOptions.parse(sys.argv[1])), _tell)
 
 
 def _tell(reason: str) -> int:
-    """Our last words, which the screen shows."""
+    """Write the reason of the exit, for the screen to show."""
     sys.stderr.write(f"{reason}\n")
     return 2
 
@@ -156,7 +156,7 @@ def _sample(options: SamplerOptions) -> int:
 
 
 def _begun(machine: Machine, options: SnapshotOptions) -> tuple[TaskReader, Snapshot]:
-    """The first snapshot: the first interval begins with it, while all is imported that judges and tells."""
+    """Take the first snapshot: the first interval begins with it, while the modules for judging are imported."""
     from noisewatch.kernel.snapshot.snapshot import read_snapshot
     from noisewatch.kernel.tasks.threads import TaskReader
     from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted

@@ -34,7 +34,7 @@ from noisewatch.text import printable
 from noisewatch.units import NS_PER_S
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
-_FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting; a tick of 10 ms is 2 % of it
+_FIRST_INTERVAL_S = 0.5  # so that the first rates come soon; a tick of 10 ms is 2 % of it
 _JUDGED_NS = 4_900_000_000  # five intervals, as one is too short to tell 1 % from a tick of 10 ms; no wake-up is exact
 _YOUNG_OBJECTS = 100_000  # ten frames of 512 CPUs, or some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
@@ -54,12 +54,11 @@ def sample_frames(
     answers: Request | None = None,
     begun: tuple[TaskReader, Snapshot] | None = None,
 ) -> Iterator[Frame]:
-    """A frame without rates at once, then one an interval; the last one of a machine that stands still says so.
+    """Yield a frame without rates at once, then one an interval; the last one of a recording or copy is marked.
 
-    With `begun` its reader took the first snapshot already.
-
-    Only this host can be spun on: of another machine an `idle_probe` is left alone. Of another machine all that was
-    recorded of its clock is told, and what every check says; of this host what `clock` and `answers` want.
+    With `begun` its reader took the first snapshot already. The `idle_probe` only works on this host. For another
+    machine the frames have all recorded clocks and the answers of all checks; for this host they have what `clock` and
+    `answers` request.
     """
     task_reader, first = begun or (TaskReader(), None)
     probe = idle_probe if machine.is_live else None
@@ -73,18 +72,19 @@ def sample_frames(
 
 
 def spare_collector() -> None:
-    """Has Python look for cycles of objects far less often, and not in modules: no frame leaves any.
+    """Make Python's collector run rarely, and skip modules: frames leave no cycles of objects.
 
-    On a machine of 512 CPUs it would look through the snapshots of the last seconds a dozen times a second.
+    On a machine of 512 CPUs it would search the snapshots of the last seconds a dozen times a second.
     """
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS)
 
 
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
-    """Each wake-up is planned from the first, so that lateness does not add up; that one from when all was read.
+    """Yield the frames of this host; wake-ups are planned from the first one, so that delays do not add up.
 
-    All threads are read once, and from then on as many as the budget allows.
+    The first one is planned from when all was read. All threads are read once, and then at most the number in the
+    budget.
     """
     yield sampler.next_frame()
     sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * NS_PER_S))
@@ -97,7 +97,7 @@ def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None])
 
 
 def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
-    """As fast as they are wanted: whoever shows them knows the pace."""
+    """Yield the frames of a recording as fast as they are requested: their reader sets the pace."""
     frame = sampler.next_frame()
     while recording.advance():
         yield frame
@@ -106,13 +106,13 @@ def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
 
 
 class Request:
-    """Whether somebody looks at a screen for which more is read, or told."""
+    """Whether a screen that needs further readings or texts is open."""
 
     def __init__(self) -> None:
         self.is_wanted = False
 
     def want(self, is_wanted: object) -> None:
-        """From the next snapshot on."""
+        """Open or close the request, from the next snapshot on."""
         self.is_wanted = is_wanted is True
 
 
@@ -143,7 +143,7 @@ class _Sampler:
         self._remembered = Remembered()
 
     def limit_tasks(self, budget_ns: int) -> None:
-        """From now on reading threads may take so long."""
+        """Limit the time (ns) for reading threads from now on."""
         self._task_reader.limit(budget_ns)
 
     def next_frame(self, is_last: bool = False) -> Frame:
@@ -154,7 +154,7 @@ class _Sampler:
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
             self._recent.popleft()
         if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
-            self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
+            self._recent = deque([snapshot])  # in an edited recording, time may run backwards
             verdict = (
                 judge(
                     Case(
@@ -189,23 +189,26 @@ class _Sampler:
 
     @property
     def read_at_s(self) -> float:
-        """When the last snapshot's threads had been read, on the machine's clock."""
+        """The time at which the last snapshot's threads had been read, on the machine's clock."""
         return (self._recent[-1].taken_at_ns + self._recent[-1].tasks_lag_ns) / NS_PER_S
 
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
-        """The idle probe's processes are ours; which, is asked after the threads were read, so that none is missing."""
+        """Return the snapshot with the idle probe's processes as our own.
+
+        They are listed after the threads were read, so that none is missing.
+        """
         own_pids = self._idle_probe.own_pids if self._idle_probe is not None else frozenset()
         return replace(snapshot, own_pids=snapshot.own_pids | own_pids) if own_pids else snapshot
 
     def _watched(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
-        """The frame with what the idle probe measured, which then knows where to spin next."""
+        """Return the frame with the results of the idle probe, which then decides where to spin next."""
         if self._idle_probe is None:
             return frame
         self._idle_probe.follow(snapshot, interval)
         return self._idle_probe.annotate(frame)
 
     def repeated(self, frame: Frame, remark: str | None) -> Frame:
-        """The same frame as the last one there is."""
+        """Return the frame again, marked as the last one."""
         return replace(frame, is_last=True, remark=remark or frame.remark)
 
     def _rest(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
@@ -228,7 +231,7 @@ class _Sampler:
         return f"{kind} {printable(os.path.basename(self._machine.name.rstrip('/')))}"
 
     def _pin(self, snapshot: Snapshot) -> None:
-        """The target may change while we look: a partition is made, a CPU comes back."""
+        """Stay off the target CPUs, which may change: a partition is made, or a CPU comes online."""
         if snapshot.target.cpus != self._pinned_off:
             self._pinned_off = snapshot.target.cpus
             self._remark = pin_to_housekeeping(snapshot)

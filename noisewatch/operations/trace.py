@@ -1,4 +1,4 @@
-"""Tracing the target CPUs for a while: by the kernel's trace where that may be, else by its counters alone."""
+"""Traces of the target CPUs for a while: by the kernel's trace if possible, otherwise by its counters alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOOK_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceOptions:
-    """Which CPUs are traced, for how long, and by what."""
+    """The CPUs to trace, the duration, and the tracer."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     seconds: float = 5.0
@@ -41,7 +41,10 @@ class TraceOptions:
 
 @dataclass(frozen=True, slots=True)
 class TraceRun:
-    """`trace` is None where there is none, and `reason` says why; the interval's counters have to do then."""
+    """The result of tracing.
+
+    Without a trace it is None, and `reason` explains why: the interval's counters are used.
+    """
 
     interval: Interval
     trace: Trace | None
@@ -50,7 +53,7 @@ class TraceRun:
 
     @property
     def case(self) -> Case:
-        """For the remedies."""
+        """The case that remedies are computed for."""
         return Case(self.interval.after, self.interval)
 
     @property
@@ -58,7 +61,7 @@ class TraceRun:
         return sorted(self.interval.after.target.cpus)
 
     def works_on(self, cpu: int) -> Disturbance | None:
-        """The thread that has the CPU most of the time: what is disturbed, and no culprit."""
+        """Return the thread that has the CPU most of the time: it suffers the noise, and is no culprit."""
         if self.trace is not None:
             return next(
                 (each.main_thread.disturbance for each in self.cpus if each.cpu == cpu and each.main_thread), None
@@ -69,18 +72,18 @@ class TraceRun:
         return next((each for each in found if (each.share or 0.0) >= MOSTLY), None)
 
     def counted(self, cpu: int) -> list[Disturbance]:
-        """Who else was seen there, by the counters alone, the costliest first."""
+        """Return the other culprits on the CPU, by the counters alone, the costliest first."""
         works = self.works_on(cpu)
         return [each for each in disturbances_of(self.interval, cpu) if each != works]
 
     @property
     def at_work(self) -> frozenset[int]:
-        """The processes that the target CPUs are there for."""
+        """The processes that have target CPUs most of the time, and so are no culprits."""
         works = [self.works_on(cpu) for cpu in self.target]
         return frozenset(each.pid for each in works if each is not None and each.pid is not None)
 
     def interruptions(self, cpu: int, most: int) -> tuple[Interruption, ...]:
-        """The longest that others than the one that works there have had, the longest first."""
+        """Return the longest interruptions of the thread that works on the CPU, the longest first."""
         if self.trace is None:
             return ()
         works = self.works_on(cpu)
@@ -95,9 +98,9 @@ class TraceRun:
 
 
 class KeptTrace:
-    """The collector, from one stretch to the next.
+    """A trace collector that is kept from one tracing to the next.
 
-    To switch a trace's events on and off interrupts each CPU, 570 times on Linux 6.18: the kernel changes its code.
+    Switching a trace's events on and off interrupts each CPU, 570 times on Linux 6.18: the kernel changes its code.
     """
 
     def __init__(self) -> None:
@@ -106,7 +109,7 @@ class KeptTrace:
         self._of: tuple[CpuSet, CpuSet] | None = None
 
     def begin(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> TraceCollector:
-        """A collector that begins now. Raises CannotMeasure."""
+        """Return a collector that begins now. Raise CannotMeasure if tracing is not possible."""
         if self._collector is not None and self._of == (cpus, online):
             self._collector.begin_again()
             return self._collector
@@ -116,7 +119,7 @@ class KeptTrace:
         return self._collector
 
     def close(self) -> None:
-        """Switches the events off."""
+        """Switch the events off."""
         self._collector = None
         self._stack.close()
 
@@ -124,10 +127,10 @@ class KeptTrace:
 def follow(
     machine: Machine, options: TraceOptions, listener: ProgressListener, kept: KeptTrace | None = None
 ) -> TraceRun:
-    """What happens on the target CPUs from now on, or has happened in the recording.
+    """Trace the target CPUs from now on, or read the trace of the recording.
 
-    `kept`, which the caller closes, is there for another run after this one.
-    Raises UsageError, and CannotMeasure where there is nothing to trace.
+    `kept`, which the caller closes, allows another run after this one. Raise UsageError for a copied tree, and
+    CannotMeasure if there is nothing to trace.
     """
     if not machine.is_live and not isinstance(machine, Recording):
         raise UsageError("a copied tree is a single snapshot: there is nothing to trace")
@@ -172,7 +175,7 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str, between: Se
 def _traced(
     machine: Machine, before: Snapshot, options: TraceOptions, listener: ProgressListener, kept: KeptTrace
 ) -> Trace | str:
-    """The trace, or why there is none; the time passes all the same."""
+    """Return the trace, or why there is none; the time passes in both cases."""
     online = before.online.online or before.target.cpus
     try:
         collector = kept.begin(before.target.cpus & online, online, options.tracer)

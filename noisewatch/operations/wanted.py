@@ -1,4 +1,4 @@
-"""The description of the machine that is wanted: read from its file, and kept in a recording for its replays."""
+"""The description of the required machine: read from its file, and kept in a recording for its replays."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MOST_BYTES = 64 * 1024  # all facts of a machine are some 10 kB
 
 
 def read_description(path: str) -> WantedMachine:
-    """What the file asks for. Raises UsageError, with the line where something is wrong."""
+    """Read the description of the required machine. Raise UsageError, with the line, if it is invalid."""
     return parse_description(read_small(Path(path), _MOST_BYTES, "a description of a machine"), path)
 
 
 def wanted_of(machine: Machine, given: WantedMachine | None) -> WantedMachine | None:
-    """The description that was given now; of a recording without one the one that was given then. Raises UsageError.
+    """Return the given description, or the one in the recording if none is given. Raise UsageError if it is invalid.
 
-    It is asked before the first snapshot, so that a recording has it between no two of them.
+    To be called before the first snapshot, so that in a recording it is not between two of them.
     """
     if given is not None:
         if machine.is_live:

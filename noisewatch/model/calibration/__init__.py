@@ -1,1 +1,1 @@
-"""What the microbenchmark measured, and what explains its gaps."""
+"""The results of the microbenchmark, and the causes of its gaps."""

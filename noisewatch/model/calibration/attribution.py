@@ -1,6 +1,7 @@
-"""Who made the gaps of a calibration: by the kernel's trace of the same time, else by the gaps and the counters.
+"""Attribution of a calibration's gaps to culprits.
 
-What no trace tells is inferred: a gap is of some class, and these were seen on that CPU in the meantime.
+The kernel's trace of the same time decides, if there is one; otherwise the gaps and the kernel's counters do. Without a
+trace the culprit is inferred: from the class of the gap, and from what ran on that CPU during the calibration.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ _LEAST_UNSEEN = 0.005  # of the time
 
 @dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """What else is known of the time of a calibration.
+    """Other observations from the time of a calibration.
 
-    `trace` is the reason where there is none; `interval` is None where the machine was not looked at again.
+    `trace` is the reason if there is no trace; `interval` is None if no second snapshot was taken.
     """
 
     trace: Trace | str = NOT_TRACED
@@ -50,24 +51,24 @@ class Meanwhile:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Who made the gaps of each CPU. `reason` says why there was no trace to tell; None where there was."""
+    """The culprits behind the gaps of each CPU. `reason` explains why there was no trace, or is None."""
 
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
     culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = field(default_factory=dict)  # the costliest first
     reason: str | None = None
     suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no gap tells
     quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
-    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # in ns, as of quotas not seen
+    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # in ns, as from hidden quotas
     others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
     is_live: bool = False  # it was measured here and now
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
-        """The longest gaps of the CPU, the longest first."""
+        """Return the `most` longest gaps of the CPU, the longest first."""
         return heapq.nlargest(most, self.causes_by_cpu.get(cpu, ()), key=lambda cause: cause.length_ns)
 
 
 def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribution:
-    """By the trace where there is one, else by the gaps."""
+    """Attribute the gaps to their causes: by the trace if there is one, otherwise by the gaps alone."""
     trace, snapshot = meanwhile.trace, meanwhile.snapshot
     irqs = snapshot.irqs if snapshot is not None else None
     hz = snapshot.platform.tick_hz if snapshot is not None else None
@@ -113,7 +114,7 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
 def _idleness(
     samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
 ) -> Mapping[int, Callable[[int, int], bool]]:
-    """What tells whether a CPU was idle at a time of the calibration, where the trace tells of the loop as well."""
+    """Return a function for each CPU whose trace includes the loop: was the CPU idle at a time of the calibration?"""
     return {
         said.cpu: partial(was_idle, traced[said.cpu], offset_ns)
         for said in samples.cpus
@@ -122,7 +123,7 @@ def _idleness(
 
 
 def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
-    """Groups that were stopped since the calibration began, or shortly before."""
+    """Return the groups that a quota stopped during the calibration, or shortly before it."""
     interval, snapshot = meanwhile.interval, meanwhile.snapshot
     return Quotas(
         throttles=interval.throttles if interval is not None else (),
@@ -133,7 +134,7 @@ def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
 
 
 def _others(samples: CalibrationSamples, meanwhile: Meanwhile, traced: Iterable[CpuPieces]) -> Mapping[int, Others]:
-    """Who had each CPU beside our own loop; of recordings before the loop's number was kept nobody can say."""
+    """Return what else ran on each CPU next to our loop; empty for old recordings without the loop's thread number."""
     trace, snapshot = meanwhile.trace, meanwhile.snapshot
     if isinstance(trace, str) or snapshot is None:
         return {}
@@ -146,11 +147,11 @@ def _others(samples: CalibrationSamples, meanwhile: Meanwhile, traced: Iterable[
 
 
 def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
-    """Who was seen there meanwhile, the costliest first.
+    """Return the culprits that were observed on the CPU during the calibration, the costliest first.
 
-    The loops themselves have ended by the time that the machine is looked at again: theirs is what no thread seen has
-    had, so that it says nothing; but where the gaps are far longer than what was seen, others have ended as well.
-    Ticks need no suspect where they are known by their phase, or timers by their number.
+    The loops have ended before the second snapshot, so their time is unattributed in the interval and is left out. If
+    the gaps are far longer than the observed threads explain, other threads have ended as well, and are added as one
+    culprit. Ticks are no suspects if their phase identified them, nor are timer interrupts if their number did.
     """
     known = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
     culprits = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]
@@ -178,7 +179,7 @@ def _costliest_first(found: Iterable[Disturbance]) -> tuple[Disturbance, ...]:
 
 
 def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[MeasuredCulprit, ...]:
-    """Who made the gaps of one CPU, the costliest first; lengths are those of the gaps."""
+    """Return the culprits behind the gaps of one CPU, the costliest first; lengths are lengths of gaps."""
     together: dict[tuple[str, str, int | None, int | None], list[GapCause]] = defaultdict(list)
     for cause in causes:
         tid = cause.thread.tid if cause.thread is not None else None

@@ -1,4 +1,4 @@
-"""The figures of a calibration: what the gaps and the work of each CPU come to."""
+"""The figures of a calibration, computed from the gaps and the work of each CPU."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _THIRD = 3
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How the time of one piece of work varied, or of a block of as many `pieces`."""
+    """The variation of the time of one piece of work, or of a block of `pieces` pieces."""
 
     count: int
     median_ns: float
@@ -46,18 +46,18 @@ class Spread:
 
     @property
     def piece_ns(self) -> float:
-        """What one piece took, which compares with other calibrations: how many make a block depends on it."""
+        """The median time of one piece: comparable between calibrations with different numbers of pieces per block."""
         return self.median_ns / self.pieces
 
     @property
     def tail_share(self) -> float:
-        """How far the outermost hundredth lies from the median, on whichever side is farther."""
+        """The distance of the outermost hundredth from the median, on the side where it is farther."""
         return max(self.p01_share, self.p99_share)
 
 
 @dataclass(frozen=True, slots=True)
 class CpuFigures:
-    """One CPU. None is unknown: too little was measured, or the core cannot tell."""
+    """The figures of one CPU. None is unknown: too little was measured, or the core does not support it."""
 
     cpu: int
     trouble: str | None
@@ -97,7 +97,7 @@ class Calibration:
 
 
 def calibration_of(samples: CalibrationSamples) -> Calibration:
-    """The figures of what was measured."""
+    """Compute the figures of the measured samples."""
     return Calibration(samples, tuple(_figures(each) for each in samples.cpus))
 
 
@@ -139,8 +139,9 @@ def _figures(said: CpuSamples) -> CpuFigures:
 
 
 def _measured_share(said: CpuSamples) -> float | None:
-    """How much of its slots a CPU really measured in, of what it measured least: it may have been stopped, or its
-    buffer was full.
+    """Return the share of its slots in which the CPU really measured, for the least measured series.
+
+    The share is below 1 if the CPU was stopped, or if its buffer was full.
     """
     planned_ns: dict[str, int] = {}
     for kind, begin_ns, end_ns in said.slots:
@@ -154,9 +155,9 @@ def _measured_share(said: CpuSamples) -> float | None:
 
 
 def blocks_of(samples: Samples) -> list[float]:
-    """The times of blocks of about a millisecond, each of as many consecutive samples; ns.
+    """Return the times (ns) of blocks of about a millisecond, each of the same number of consecutive samples.
 
-    A block does not reach over a rest between two samples.
+    A block does not span a rest between two samples.
     """
     if not samples.length_ns:
         return []
@@ -184,7 +185,7 @@ def _spread_of_blocks(samples: Samples) -> Spread | None:
 
 
 def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS, pieces: int = 1) -> Spread | None:
-    """How the times, each of as many pieces, vary; None of fewer than `least`."""
+    """Return the spread of the times, each of `pieces` pieces, or None for fewer than `least` times."""
     if len(times_ns) < least:
         return None
     ordered = sorted(times_ns)
@@ -206,7 +207,10 @@ def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS, pieces: int
 
 
 def drift_of(times_ns: Sequence[float]) -> float | None:
-    """How much longer the last third takes than the first, by medians; negative: shorter. None of too few."""
+    """Return how much longer the last third takes than the first, by medians, or None for too few times.
+
+    The result is a share; it is negative if the last third is shorter.
+    """
     if len(times_ns) < _LEAST_BLOCKS * _THIRD:
         return None
     third = len(times_ns) // _THIRD
@@ -215,9 +219,9 @@ def drift_of(times_ns: Sequence[float]) -> float | None:
 
 
 def _effective_khz(said: CpuSamples) -> list[float]:
-    """The clock over the calibration: cycles of a chain of multiplications by its time.
+    """Return the CPU clock (kHz) over the calibration: the cycles of a multiplication chain by its time.
 
-    How many cycles a multiplication takes is measured as well, against as many additions of one cycle each.
+    The number of cycles of a multiplication is measured too, against the same number of additions of one cycle each.
     """
     if not said.multiply_ns or not said.add_ns:
         return []
@@ -226,7 +230,7 @@ def _effective_khz(said: CpuSamples) -> list[float]:
 
 
 def _width_share(values: Sequence[float]) -> float:
-    """From the 5th to the 95th percentile of one value or more, as a share of the median."""
+    """Return the width from the 5th to the 95th percentile as a share of the median; needs one value or more."""
     ordered = sorted(values)
     low, high = quantile(ordered, 0.05) or 0.0, quantile(ordered, 0.95) or 0.0
     return (high - low) / statistics.median(ordered)

@@ -1,11 +1,11 @@
-"""Who made the gaps that a spinning loop has seen: by the kernel's trace, or inferred from the gaps alone.
+"""The causes of gaps that a spinning loop measured, by the kernel's trace or inferred from the gaps alone.
 
-By the trace a gap goes to whoever had most of it. A gap in which nobody was seen came from outside the kernel, and
-so did what is longer than the kernel's part by far more than it takes to enter and to leave it: the hypervisor, or the
-firmware. Without a trace a gap with a context switch belongs to another thread; one that begins where the clock ticks
-is the tick; and of the rest nobody knows.
+By the trace, the source with the largest part of a gap is its cause. A gap without any source came from outside the
+kernel: from the hypervisor or the firmware. So did a gap that is longer than its traced part by far more than entering
+and leaving the kernel takes. Without a trace, a gap with a context switch belongs to another thread, a gap that begins
+at the clock's tick is the tick, and the cause of all others is unknown.
 
-Ticks among gaps are known by nothing but when they begin: at one moment of the clock's period.
+Only its start identifies a tick among gaps: ticks begin at one moment of the clock's period.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _DENSER = 5  # than gaps at any time would be
 
 
 def starts_of_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[int] = _FREQUENCIES_HZ) -> frozenset[int]:
-    """Those that begin at the one moment of the period where gaps are by far the densest; of each period the longest.
+    """Return the starts of the gaps that are ticks: at the moment of the period where gaps are far densest.
 
-    Gaps are pairs of start and length, in ns. A hypervisor makes gaps of its own right before and after it delivers it.
+    Gaps are pairs of start and length, in ns. Of each period only the longest gap counts: a hypervisor makes gaps of
+    its own right before and after it delivers the tick.
     """
     best: list[tuple[int, int]] = []
     best_period_ns = 1
@@ -55,7 +56,7 @@ def starts_of_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[in
 
 
 def _densest(gaps: Sequence[tuple[int, int]], period_ns: int) -> list[tuple[int, int]]:
-    """The gaps in that part of the period, _PHASE_NS long, in which most of them begin."""
+    """Return the gaps in the part of the period, _PHASE_NS long, in which most gaps begin."""
     phases = sorted((gap[0] % period_ns, gap) for gap in gaps)
     phases += [(phase + period_ns, gap) for phase, gap in phases if phase < _PHASE_NS]  # the period is a circle
     first, begin, end = 0, 0, 0
@@ -78,7 +79,7 @@ _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one source had of an interruption, altogether; or a `crowd` of them, of which `source` is one."""
+    """The time of one source within an interruption, or of a `crowd` of sources, of which `source` is one."""
 
     source: TracedSource
     name: str
@@ -88,7 +89,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class GapCause:
-    """Who made a gap. `kernel_ns` is what the trace has seen of it; None is not traced."""
+    """The cause of a gap. `kernel_ns` is the part of the gap that the trace explains, or None without a trace."""
 
     kind: Kind
     name: str
@@ -99,13 +100,13 @@ class GapCause:
 
     @property
     def thread(self) -> Thread | None:
-        """That has made it, or that has called for it; None of a crowd."""
+        """The thread that made the gap or requested it; None for a crowd."""
         has_one = self.parts and self.kind not in _OF_NO_THREAD and self.parts[0].crowd is None
         return self.parts[0].source.thread if has_one else None
 
     @property
     def pid(self) -> int | None:
-        """The thread's process, or who has started the crowd."""
+        """The process of the thread, or the process that started the crowd."""
         crowd = self.parts[0].crowd if self.parts and self.kind not in _OF_NO_THREAD else None
         return crowd.pid if crowd is not None else self.thread.pid if self.thread is not None else None
 
@@ -113,9 +114,9 @@ class GapCause:
 def causes_by_trace(
     samples: CpuSamples, pieces: CpuPieces, offset_ns: int, irqs: Irqs | None, is_whole: bool = True
 ) -> list[GapCause]:
-    """The cause of each gap. `offset_ns` is when the calibration began, since the trace did.
+    """Return the cause of each gap. `offset_ns` is the calibration's start relative to the trace's.
 
-    Where the trace does not tell of all interrupts, nobody knows who made a gap in which none was seen.
+    If the trace does not cover all interrupts, the cause of a gap without any traced source is unknown.
     """
     nobody = (Kind.OUTSIDE, OUTSIDE) if is_whole else (Kind.UNATTRIBUTED, UNKNOWN_CAUSE)
     found = [
@@ -146,14 +147,17 @@ def causes_by_trace(
 
 
 def crowds_in(pieces: CpuPieces, irqs: Irqs | None) -> Mapping[int, Crowd]:
-    """Of a CPU's sources, by their numbers."""
+    """Return the crowds among a CPU's sources, by source number."""
     return crowds_of(pieces.sources, lambda source: name_of_source(source, irqs))
 
 
 def parts_of(
     shares: Mapping[int, int], pieces: CpuPieces, irqs: Irqs | None, crowds: Mapping[int, Crowd]
 ) -> tuple[Part, ...]:
-    """The shares of an interruption, in ns by the number of the source, as parts with names; the longest first."""
+    """Return the parts of an interruption with their names, the longest first.
+
+    `shares` has the time (ns) of each source, by its number.
+    """
     found = [
         Part(each := pieces.sources[number], name_of_source(each, irqs), ns)
         for number, ns in shares.items()
@@ -169,7 +173,7 @@ def parts_of(
 
 
 def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns: int) -> dict[int, int]:
-    """For how long each source had the CPU between the two, the spinner itself left out."""
+    """Return the time (ns) that each source had the CPU between two moments, without the spinner."""
     shares: dict[int, int] = defaultdict(int)
     at = max(bisect_right(pieces.end_ns, begin_ns), 0)
     while at < len(pieces.start_ns) and pieces.start_ns[at] < end_ns:
@@ -184,21 +188,22 @@ def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns
 
 
 def tells_of_spinner(pieces: CpuPieces, spinner_tid: int | None) -> bool:
-    """Whether the spinner is among what the trace has seen: one of noise alone leaves it out."""
+    """Return whether the trace includes the spinner: a trace of noise alone leaves it out."""
     seen = (pieces.sources[number].thread for number in set(pieces.source))
     return spinner_tid is not None and any(thread is not None and thread.tid == spinner_tid for thread in seen)
 
 
 def was_idle(pieces: CpuPieces, offset_ns: int, start_ns: int, length_ns: int) -> bool:
-    """Whether nobody had most of an interruption, not even the spinner, of which the trace tells."""
+    """Return whether the CPU was idle for most of an interruption; needs a trace that includes the spinner."""
     begin_ns = start_ns + offset_ns
     return sum(_shares_of(pieces, None, begin_ns, begin_ns + length_ns).values()) < (1 - _MOST) * length_ns
 
 
 def _usual_rest_ns(gaps: Gaps, found: Sequence[dict[int, int]]) -> float:
-    """What entering and leaving the kernel usually adds to a gap; a hypervisor has to be left and entered as well.
+    """Return the time (ns) that entering and leaving the kernel usually adds to a gap.
 
-    By the gaps without a switch: a loop that was switched out may have been stopped, with nobody in its place.
+    A hypervisor has to be left and entered as well. Only gaps without a context switch count: a loop that was switched
+    out may have been stopped while nothing else ran.
     """
     rests = [
         length - sum(shares.values())
@@ -209,9 +214,9 @@ def _usual_rest_ns(gaps: Gaps, found: Sequence[dict[int, int]]) -> float:
 
 
 def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | None = None) -> list[GapCause]:
-    """The same from nothing but the gaps; `hz` is how often this kernel ticks, None if not known.
+    """Infer the cause of each gap from the gaps alone. `hz` is the kernel's tick rate, or None if unknown.
 
-    Where the CPU's timer interrupted it far more often, most of them are such interrupts.
+    If the CPU's timer interrupted it far more often than the tick, most gaps without a switch are such interrupts.
     """
     gaps = samples.gaps
     unswitched = [

@@ -1,13 +1,14 @@
-"""Which of a calibration's gaps a CPU quota made: the kernel stops the group's threads until the next period begins.
+"""The gaps of a calibration that a CPU quota made, by stopping the group's threads until the next period.
 
-Nobody tells which gap was such a stop. By the trace it is a gap into which the loop was switched out, and in most of
-which nobody else ran. On a busy CPU others use the time, and without a trace nobody knows whether they do: then the
-longest gaps with a switch are taken for the rest of the time that the kernel counted.
+The kernel does not report which gap was such a stop. With a trace it is a gap in which the loop was switched out and
+nothing else ran for most of the time. On a busy CPU other threads use the time, and without a trace it is unknown
+whether they do: then the longest gaps with a switch are assigned to the quota, up to the time that the kernel counted.
 
-Where groups further out cannot be seen there is no such count: then stops that end at one moment of a period, as a
-quota's do, look like one. The tick's preemptions end at one moment of 4 or 10 ms in the same way, so that periods as
-short as that are not looked for: but where the trace has seen nobody in most of the stops, nothing else explains them.
-Fixed work is stopped as well, and tells of no switch: there the trace has to show that not even the loop ran.
+There is no such count of outer groups that are not visible. Then stops that end at one moment of a period look like a
+quota's. The tick's preemptions also end at one moment of 4 or 10 ms, so such short periods are not considered. But if
+the trace shows an idle CPU in most of the stops, only a quota explains them.
+
+Fixed work is stopped as well, but does not record switches: for it, the trace has to show that even the loop was idle.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _MOST_OF_THEM = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What is known of the quotas in force: the groups that were stopped meanwhile, and whether there may be others."""
+    """The observed quotas: the groups that were stopped in the meantime, and whether there may be hidden ones."""
 
     throttles: tuple[Throttle, ...] = ()
     length_ns: int = 0  # of the calibration
@@ -54,9 +55,9 @@ class Quotas:
 
     @property
     def share(self) -> float | None:
-        """Of the time of each calibrated CPU that the groups were stopped; None is unknown.
+        """The share of each calibrated CPU's time in which the groups were stopped; None if unknown.
 
-        The kernel tells the sum of all CPUs; the loops, which never rest, are taken to have had all of it.
+        The kernel reports the sum of all CPUs. The loops never rest, so all of it is assigned to them.
         """
         known = [each.ns for each in self.throttles if each.ns is not None]
         if not known or not self.length_ns or len(known) < len(self.throttles):
@@ -64,14 +65,17 @@ class Quotas:
         return min(sum(known) / self.length_ns / self.cpu_count, 1.0)
 
 
-IsIdle = Callable[[int, int], bool]  # whether nobody, not even the loop, had the CPU for most of a start and a length
+IsIdle = Callable[[int, int], bool]  # start and length of a time: was the CPU idle, even of the loop, for most of it?
 _Stop = tuple[int, int]  # start and length, in ns
 
 
 def with_quotas(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> list[GapCause]:
-    """The causes, with those gaps given to a quota that are taken for its stops; `is_idle` asks the trace, if any."""
+    """Return the causes, with the gaps that are probably a quota's stops reassigned to it.
+
+    `is_idle` asks the trace, if there is one.
+    """
     stopped = _stopped(samples, causes)
     if quotas.throttles:
         budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
@@ -91,7 +95,7 @@ def name_of_hidden(period_ns: int) -> str:
 
 
 def _mostly_idle(samples: CpuSamples, causes: Sequence[GapCause], is_idle: IsIdle | None) -> list[_Stop]:
-    """The stops in which nobody ran, where they are most of the time of all gaps as long as a stop may be."""
+    """Return the idle stops, if they make up most of the time of all gaps that are long enough for a stop."""
     work = [stop for stop in _stops_of_work(samples) if stop[1] >= _LEAST_STOP_NS]
     idle = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes) if _is_idle(causes[at])]
     idle += [stop for stop in work if is_idle is not None and is_idle(*stop)]
@@ -107,9 +111,9 @@ def _time_of(stops: Iterable[_Stop]) -> int:
 def quota_on(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> Disturbance | None:
-    """What quotas took of the CPU over the whole calibration, as far as that can be told; None where there was none.
+    """Return the time that quotas took of the CPU over the whole calibration, or None without a quota.
 
-    It cannot be more than the loop was stopped for, whoever did it.
+    It is limited by the time for which the loop was stopped for any reason.
     """
     stops = _stops(samples, causes)
     looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _works(samples))
@@ -128,7 +132,10 @@ def quota_on(
 
 
 def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], looked_ns: int) -> Disturbance | None:
-    """Short stops are too little of a piece of work to be seen there: then the gaps tell of all of the time."""
+    """Return the disturbance of a hidden quota that idle stops show, or None without idle stops.
+
+    Short stops are too small a part of a piece of work to be seen there: then the share of the gaps holds for all time.
+    """
     if not idle:
         return None
     begins = frozenset(samples.gaps.start_ns)
@@ -139,7 +146,7 @@ def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], look
 
 
 def long_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[int, ...]:
-    """How long the loop was stopped each time, in ns, where that is longer than others have the CPU by turns."""
+    """Return the lengths (ns) of the loop's stops that are longer than a turn of another thread."""
     return tuple(ns for _, ns in _stops(samples, causes) if ns >= _LONG_STOP_NS)
 
 
@@ -151,7 +158,7 @@ def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) 
 
 
 def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | None:
-    """The period at one moment of which the stops end, by far most of their time; None where there is none."""
+    """Return the period at one moment of which most of the stopped time ends, or None if there is none."""
     stops = _stops(samples, causes)
     most_ns = _time_of(stops) * _MOST_OF_THEM
     for period_ns in _LOOKED_FOR_NS:
@@ -171,7 +178,7 @@ def _of(stops: Sequence[_Stop], starts: Collection[int]) -> list[_Stop]:
 
 
 def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
-    """The gaps that may be a quota's stops, by their place in the list."""
+    """Return the indices of the gaps that may be a quota's stops."""
     return [
         at
         for at, (cause, switches) in enumerate(zip(causes, samples.gaps.switches, strict=True))
@@ -180,12 +187,15 @@ def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
 
 
 def _is_idle(cause: GapCause) -> bool:
-    """Whether nobody was seen in most of a traced gap: the trace leaves idleness out."""
+    """Return whether a traced gap was idle for most of its time: the trace does not contain idleness."""
     return cause.kernel_ns is not None and cause.length_ns - cause.kernel_ns > _MOSTLY * cause.length_ns
 
 
 def _within(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: float | None) -> set[int]:
-    """Those in which nobody ran, and the longest others that the time counted by the kernel has room for."""
+    """Return the indices of the idle gaps, and of the longest other ones that fit into the budget.
+
+    `budget_ns` is the time that the kernel counted, or None if it is unknown.
+    """
     idle = {at for at in stopped if _is_idle(causes[at])}
     if budget_ns is None:
         return idle or {at for at in stopped if causes[at].kernel_ns is None}
@@ -199,7 +209,7 @@ def _within(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: float
 
 
 def _stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[_Stop]:
-    """Start and length of what may be a quota's stops, in gaps and in pieces of fixed work, in ns."""
+    """Return start and length (ns) of possible quota stops, in gaps and in pieces of fixed work."""
     gaps = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes)]
     return sorted((start, length) for start, length in gaps + _stops_of_work(samples) if length >= _LEAST_STOP_NS)
 
@@ -213,7 +223,7 @@ def _works(samples: CpuSamples) -> tuple[Samples, ...]:
 
 
 def _interruptions(work: Samples) -> list[_Stop]:
-    """Pieces that took longer than usual: when they began, and by how much."""
+    """Return the start and the length (ns) of the excess of each piece that took longer than usual."""
     if not work.length_ns:
         return []
     usual_ns = round(statistics.median(work.length_ns))
@@ -225,7 +235,7 @@ def _interruptions(work: Samples) -> list[_Stop]:
 
 
 def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
-    """The starts of those that end in that part of the period in which most of their time does."""
+    """Return the starts of the stops that end in the part of the period where most of the stopped time ends."""
     ends = sorted(((start + length) % period_ns, length, start) for start, length in stops)
     circle = [*ends, *((phase + period_ns, length, start) for phase, length, start in ends)]
     width_ns = round(share * period_ns)

@@ -1,6 +1,7 @@
-"""Whether CPUs that work have come to a level clock, and when.
+"""Whether the clocks of working CPUs have become level, and when.
 
-A turbo budget is level until it is used up: level is a clock that was so for a while, after the longest usual budget.
+A clock is constant until the turbo budget is used up: it is level if it was constant for a while after the longest
+usual budget.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _NOISE = 5  # usual steps from one second to the next: what level times may be a
 
 @dataclass(frozen=True, slots=True)
 class SettledCpu:
-    """One CPU: how fast it was at first and at last, in kHz or, where that is not told, by 1 at first.
+    """The first and the last speed of one CPU: in kHz, or relative to a first speed of 1 if kHz are not available.
 
-    `after_s`: from when on it was as fast as at last; None: it was not level in the end.
+    `after_s` is the second from which on the CPU had its last speed; None: its clock was not level in the end.
     """
 
     cpu: int
@@ -41,25 +42,25 @@ class SettledCpu:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """What working until the clock was level came to."""
+    """The result of working until the clocks were level."""
 
     seconds: int
     cpus: tuple[SettledCpu, ...]
 
     @property
     def is_level(self) -> bool:
-        """Whether all CPUs were, for longer than a turbo budget usually lasts."""
+        """Return whether the last seconds show no trend; False if they are too few or too noisy to decide."""
         return self.seconds >= LEAST_S and bool(self.cpus) and all(each.after_s is not None for each in self.cpus)
 
     @property
     def after_s(self) -> int | None:
-        """When the last of them had settled; None where one had not."""
+        """The second at which the last CPU had settled; None if any CPU had not."""
         found = [each.after_s for each in self.cpus if each.after_s is not None]
         return max(found) if self.is_level else None
 
     @property
     def slowest(self) -> SettledCpu | None:
-        """The CPU that lost the largest part of its clock; None where nothing was measured."""
+        """The CPU that lost the largest part of its clock; None if nothing was measured."""
         return min(self.cpus, key=lambda each: each.last / each.first, default=None)
 
 
@@ -69,7 +70,10 @@ def is_level(times_ns: Sequence[float]) -> bool:
 
 
 def _is_level_at_end(times_ns: Sequence[float]) -> bool:
-    """As long as the last ten lie within 1 %, or have no trend; where noise leaves that open, as long as more have."""
+    """Return whether the last ten times lie within 1 % or have no trend.
+
+    If noise leaves that open, the last 20 and the last 30 are tried.
+    """
     window = times_ns[-_WINDOW:]
     if len(window) < _WINDOW:
         return False
@@ -85,7 +89,7 @@ def _is_level_at_end(times_ns: Sequence[float]) -> bool:
 
 
 def _trend(times_ns: Sequence[float]) -> tuple[float, float]:
-    """By what share the times grow or shrink from the first to the last, and two standard errors of that.
+    """Return by what share the times grow or shrink from the first to the last, and two standard errors of it.
 
     A line of least squares: https://en.wikipedia.org/wiki/Simple_linear_regression#Normality_assumption
     """
@@ -98,18 +102,18 @@ def _trend(times_ns: Sequence[float]) -> tuple[float, float]:
 
 
 def _tolerance(window: Sequence[float]) -> float:
-    """What level times may differ by."""
+    """Return the difference (ns) that level times may have."""
     step = statistics.median(abs(later - earlier) for earlier, later in pairwise(window))
     return max(_LEVEL_SHARE * statistics.median(window), _NOISE * step)
 
 
 def are_level(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
-    """Whether nobody has to work on: all CPUs are level, after the longest usual budget."""
+    """Return whether work may stop: all CPUs are level, after the longest usual turbo budget."""
     return bool(times_by_cpu) and all(len(times) >= LEAST_S and is_level(times) for times in times_by_cpu.values())
 
 
 def settling_of(speeds: Sequence[CpuSpeeds]) -> Settling:
-    """What the speeds come to; a CPU that was not measured is left out, and the shortest decides how long it was."""
+    """Summarize the speeds; the CPU with the fewest seconds decides the length, and an unmeasured CPU makes it 0."""
     known = [each for each in speeds if each.times_ns]
     seconds = min((len(each.times_ns) for each in known), default=0)
     return Settling(seconds, tuple(_settled(each) for each in known)) if len(known) == len(speeds) else Settling(0, ())
@@ -123,7 +127,7 @@ def _settled(said: CpuSpeeds) -> SettledCpu:
 
 
 def _settled_after(times: Sequence[float]) -> int | None:
-    """The first second from which on all lie around those at last."""
+    """Return the last second whose time is out of tolerance of the final times, or None if not level."""
     if not is_level(times):
         return None
     window = times[-_WINDOW:]

@@ -1,4 +1,4 @@
-"""Durations counted in buckets, sixteen to each power of two, and statistics that the standard library lacks."""
+"""Histograms with sixteen buckets for each power of two, and statistics that the standard library lacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUBS = 1 << _SUB_BITS
 
 
 def bucket_of(value: int) -> int:
-    """The number of the bucket that holds `value` (0 or more); below 32 each value has its own."""
+    """Return the number of the bucket that holds `value` (0 or more); below 32 each value has its own bucket."""
     if value < 2 * _SUBS:
         return value
     shift = value.bit_length() - _SUB_BITS - 1
@@ -23,7 +23,7 @@ def bucket_of(value: int) -> int:
 
 
 def lower_edge(bucket: int) -> int:
-    """The smallest value of the bucket; its largest is one less than the next one's smallest."""
+    """Return the smallest value of the bucket; its largest value is one below the next bucket's smallest."""
     if bucket < 2 * _SUBS:
         return bucket
     shift = (bucket >> _SUB_BITS) - 1
@@ -32,7 +32,7 @@ def lower_edge(bucket: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many values fell into each bucket. A bucket is at most 1/16 of its values wide.
+    """The number of values in each bucket. A bucket is at most 1/16 of its values wide.
 
     The layout is that of HdrHistogram (https://hdrhistogram.github.io/HdrHistogram/), with 16 sub-buckets.
     """
@@ -41,7 +41,7 @@ class Histogram:
 
     @classmethod
     def of(cls, values: Iterable[int]) -> Histogram:
-        """The values' histogram. Negative values count as 0."""
+        """Count the values in a histogram. Negative values count as 0."""
         return cls(Counter(bucket_of(max(value, 0)) for value in values))
 
     @property
@@ -49,11 +49,11 @@ class Histogram:
         return sum(self.counts.values())
 
     def merged(self, other: Histogram) -> Histogram:
-        """Both together: as if all values had been counted in one."""
+        """Return the sum of both histograms."""
         return Histogram(Counter(self.counts) + Counter(other.counts))
 
     def quantile_bounds(self, share: float) -> tuple[int, int] | None:
-        """The bucket, from its smallest value to its largest, that holds the value of rank ⌈share · n⌉; None if empty.
+        """Return the smallest and largest value of the bucket with rank ⌈share · n⌉, or None if empty.
 
         `share` is from 0 (the smallest) to 1 (the largest).
         """
@@ -66,7 +66,7 @@ class Histogram:
         return None
 
     def edges_and_counts(self) -> tuple[list[int], list[int]]:
-        """From the first bucket with a value to the last: n + 1 edges, and the n counts between them."""
+        """Return n + 1 edges and the n counts between them, from the first filled bucket to the last."""
         if not self.counts:
             return [], []
         buckets = range(min(self.counts), max(self.counts) + 1)
@@ -75,10 +75,10 @@ class Histogram:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float | None:
-    """The value below which `share` of the sorted values lie, by linear interpolation; None of no values.
+    """Return the value below which `share` of the sorted values lie, by linear interpolation, or None for no values.
 
-    Type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, doi 10.1080/00031305.1996.10473566:
-    what numpy does unless told otherwise. Of one value, or of equal ones, it is that value.
+    Type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, doi 10.1080/00031305.1996.10473566: the
+    default of numpy. Of one value, or of equal values, it is that value.
     """
     if not ordered:
         return None
@@ -89,7 +89,7 @@ def quantile(ordered: Sequence[float], share: float) -> float | None:
 
 
 def mad(values: Sequence[float]) -> float | None:
-    """The median absolute deviation from the median, not scaled; None of no values, 0 of one or of equal ones.
+    """Return the median absolute deviation from the median, not scaled; None for no values, 0 for one or equal ones.
 
     Rousseeuw and Croux, "Alternatives to the Median Absolute Deviation", 1993, doi 10.1080/01621459.1993.10476408.
     """
@@ -100,7 +100,10 @@ def mad(values: Sequence[float]) -> float | None:
 
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:
-    """The sample standard deviation (n - 1) as a share of the mean; None of fewer than two values, or of mean 0."""
+    """Return the sample standard deviation (n - 1) as a share of the mean.
+
+    None for fewer than two values, or if the mean is 0.
+    """
     if len(values) < 2:
         return None
     mean = statistics.fmean(values)  # statistics.stdev works with fractions, and takes ten times as long
@@ -109,12 +112,12 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
 
 
 def mvalue(values: Sequence[float]) -> float | None:
-    """How many modes the distribution has: 2 is one, 4 is two of equal height. None of fewer than 32 values.
+    """Return the modality of the distribution: 2 is one mode, 4 is two of equal height; None below 32 values.
 
-    The sum of the differences in height from bar to bar of the histogram, in units of its tallest bar: B. Gregg,
-    "Modality", https://www.brendangregg.com/FrequencyTrails/modes.html. The outermost hundredth on each side is left
-    out, as one far value would put all others into one bar. The number of bars is that of Sturges (1926), doi
-    10.1080/01621459.1926.10502161. Equal values are one hump.
+    It is the sum of the height differences between neighbouring bars of the histogram, in units of the tallest bar: B.
+    Gregg, "Modality", https://www.brendangregg.com/FrequencyTrails/modes.html. The outermost hundredth on each side is
+    left out, because one far value would put all others into one bar. The number of bars follows Sturges (1926), doi
+    10.1080/01621459.1926.10502161. Equal values are one mode.
     """
     if len(values) < _FEWEST_FOR_HUMPS:
         return None

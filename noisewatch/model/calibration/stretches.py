@@ -1,8 +1,8 @@
 """One CPU's calibration as stretches of time, each laid out as one kind of work would have gone through it.
 
-In its own slots a kind was measured. In all others its own samples of the nearest slot stand for how fast it would have
-been, as what shares the core, the cache or the clock changes from one moment to the next and hits each kind in its own
-way; and what took the CPU away for longer than that could be anybody's stands where it was.
+A kind of work was measured in its own slots. In all other slots its samples of the nearest slot stand for its speed:
+sharing of the core, the cache or the clock changes from moment to moment, and affects each kind differently.
+Interruptions longer than any sharing explains stay at the time at which they happened.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _Timed = tuple[int, int, bool]  # from when, for how long, and whether work was done: ns
 Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
-INTERRUPTIONS = (GAPS,)  # the time alone: what a kind would meet that notices nobody
+INTERRUPTIONS = (GAPS,)  # lost time alone: for a kind of work that sharing does not slow
 # The series that stand for a kind together.
 SERIES_OF: Mapping[Work, tuple[str, ...]] = {
     Work.LATENCY: (LATENCY,),
@@ -43,14 +43,14 @@ SERIES_OF: Mapping[Work, tuple[str, ...]] = {
 }
 _OF_MEMORY = (CACHE, MEMORY)
 _OWN_BREAK_NS = 200_000  # between two samples; thrice what a chain of multiplications takes
-_LONG_NS = 100_000  # of a gap, or in work that hardly notices anybody: an interrupt with its softirq is shorter
+_LONG_NS = 100_000  # of a gap, or in work that sharing hardly slows: an interrupt with its softirq is shorter
 _LONG_SHARE = 1.5  # of the usual time, above it: whatever shares the core at most doubles it
-_LONG_IN_CHAIN = 0.5  # the same of work that hardly notices anybody
+_LONG_IN_CHAIN = 0.5  # the same for work that sharing hardly slows
 _FEW = 3  # pieces, of which half may be interrupted
 
 
 def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
-    """The median of all samples of each series that was measured."""
+    """Return the median length (ns) of all samples of each measured series."""
     lengths: dict[str, list[int]] = {}
     for run in runs:
         for series, samples in run.samples_by_series.items():
@@ -60,8 +60,10 @@ def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Time in which one series was measured: all of its pieces, and those without `long`, what began when and took
-    so long that nobody's company explains it.
+    """A period in which one series was measured.
+
+    `pieces` has all pieces, `calm` the pieces without interruptions, and `long` the interruptions: start and length of
+    what took too long to be explained by sharing the core.
     """
 
     series: str
@@ -74,10 +76,13 @@ class Stretch:
 
 
 def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch]:
-    """The slots of the CPU in which anything was measured; `usual_ns` is the time of a sample of each series."""
+    """Return the slots of the CPU in which anything was measured.
+
+    `usual_ns` has the usual time of one sample of each series.
+    """
     found: list[Stretch] = []
     planned_ns = -1  # when the slot before was to end
-    expected_ns: int | None = None  # when it did; None after a rest, from which we come back when we like
+    expected_ns: int | None = None  # when it did; None after a rest, which has no fixed end
     for kind, begin_ns, end_ns in run.slots:
         series = STARTED.get(kind, kind)
         timed = list(_spun(run, begin_ns, end_ns) if series == GAPS else _worked(run, series, begin_ns, end_ns))
@@ -90,21 +95,25 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
             expected_ns = round(found[-1].end_ns)
         elif kind in FETCH or series not in usual_ns:
             expected_ns = end_ns
-        elif expected_ns is None:  # somebody else had all of it, as from any other slot without pieces
+        elif expected_ns is None:  # another thread had the whole slot, as every slot without pieces
             expected_ns = begin_ns
         planned_ns = end_ns
     return found
 
 
 def cut_ns(series: str, usual_ns: float) -> float:
-    """What is longer than usual by so much in a piece of the series was no company, but somebody else's turn."""
+    """Return the least excess (ns) over the usual time that shows an interruption, and not just sharing."""
     if series in (GAPS, LATENCY):
         return max(_LONG_NS, _LONG_IN_CHAIN * usual_ns)
     return _LONG_SHARE * usual_ns
 
 
 def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: float) -> Stretch:
-    """Of the gaps in a spin a short one is calm; of work the excess over its median."""
+    """Build the stretch from its timed pieces.
+
+    Among the gaps of a spin, the short ones are calm; of work, the excess over its median is an interruption if it is
+    long.
+    """
     lengths = [length for _, length, is_useful in timed if is_useful]
     local_ns = statistics.median(lengths) if lengths and series != GAPS else 0.0
     local_ns = min(local_ns, usual_ns) if len(lengths) < _FEW else local_ns
@@ -128,10 +137,10 @@ def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: flo
 
 
 def _slower_neighbours(timed: Sequence[_Timed]) -> list[int]:
-    """Of each piece the length of the slower one of those beside it.
+    """Return the length of each piece's slower neighbour.
 
-    A cache that somebody else has emptied slows several in a row, by as much as somebody else's turn may; that turn
-    comes alone.
+    An emptied cache slows several pieces in a row, by as much as another thread's turn may; such a turn slows one
+    piece.
     """
     lengths = [length for _, length, _ in timed]
     return [max(lengths[max(at - 1, 0) : at] + lengths[at + 1 : at + 2], default=0) for at in range(len(lengths))]
@@ -148,7 +157,7 @@ def _worked(run: CpuSamples, series: str, begin_ns: int, end_ns: int) -> Iterato
 
 
 def _break(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
-    """We look after other things between two samples, and if that takes long, somebody else was in between."""
+    """Yield the time between two samples as an interruption, if it is longer than our own work between samples."""
     if start_ns - expected_ns > _OWN_BREAK_NS:
         yield expected_ns, start_ns - expected_ns, False
 
@@ -156,7 +165,7 @@ def _break(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
 def _spun(run: CpuSamples, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
     spins = run.spins
     first, last = (bisect_left(spins.start_ns, edge) for edge in (begin_ns, end_ns))
-    if run.gaps.lost_count:  # nothing is known of what was found when there was no more room
+    if run.gaps.lost_count:  # gaps that did not fit into the buffer are unknown
         last = max(min(last, bisect_left(spins.start_ns, max(run.gaps.start_ns, default=0)) - 1), first)
     expected_ns = spins.start_ns[first] if first < last else begin_ns
     for start_ns, length_ns in zip(spins.start_ns[first:last], spins.length_ns[first:last], strict=True):
@@ -180,10 +189,10 @@ def _between_gaps(gaps: Gaps, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
 def laid_out(
     stretches: Sequence[Stretch], series: Sequence[str], least_ns: float, are_interrupted: bool = True
 ) -> Iterator[tuple[Stretch, list[Piece]]]:
-    """Each stretch with the pieces that work of these series would have found in it.
+    """Yield each stretch with the pieces that work of these series would have had in it.
 
-    Of what others' stretches call long it takes what lasted for `least_ns` or more: shorter ones are in its own pieces
-    as well. Not `are_interrupted`, nothing was long.
+    From the stretches of other series it takes the interruptions that lasted `least_ns` or more: shorter ones are in
+    its own pieces as well. If not `are_interrupted`, all interruptions are left out.
     """
     own = _Own(stretch for stretch in stretches if stretch.series in series and stretch.calm)
     for stretch in stretches:
@@ -196,7 +205,7 @@ def laid_out(
 
 
 class _Own:
-    """The stretches of a kind, by their middles: those just after a rest, and the others."""
+    """The stretches of a kind of work, ordered by their middles: those just after a rest, and the others."""
 
     def __init__(self, stretches: Iterable[Stretch]) -> None:
         self._alike: dict[bool, list[Stretch]] = {True: [], False: []}
@@ -205,7 +214,7 @@ class _Own:
         self._middles = {is_start: [_middle_ns(each) for each in alike] for is_start, alike in self._alike.items()}
 
     def nearest(self, stretch: Stretch) -> Stretch | None:
-        """Next in time, of those as this one is where there are any."""
+        """Return the nearest stretch in time, preferring stretches that are (or are not) after a rest as this one."""
         is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
         alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)
         after = bisect_left(middles, at_ns)
@@ -232,7 +241,7 @@ def _as_in(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float
 
 
 def _for(source: Iterator[Piece], left_ns: float) -> list[Piece]:
-    """The next pieces, for so long; what is left of the last one is passed over."""
+    """Take the next pieces for `left_ns`; the rest of the last piece is dropped."""
     pieces: list[Piece] = []
     while left_ns > 0:
         piece = next(source)

@@ -1,8 +1,8 @@
-"""How much useful work a CPU gave over time, and how long samples of a benchmark would therefore have taken.
+"""The useful work that a CPU gave over time, and the times of benchmark samples that follow from it.
 
-Pieces of work say how fast the CPU was for their kind, and what interrupted it; a gap took time and gave nothing. Laid
-end to end, these pieces are what a benchmark would have met, and a sample is replayed by asking how long its work takes
-from some point on. Gaps, sharing, clock and drift are all in it. (Replay of measured detours: Hoefler, Schneider,
+Pieces of work show how fast the CPU was for their kind, and what interrupted it; a gap took time and gave no work. Laid
+end to end, these pieces are what a benchmark would have had. A sample is replayed by computing how long its work takes
+from some point on. This covers gaps, sharing, clock and drift. (Replay of measured detours: Hoefler, Schneider,
 Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale Applications by Simulation", SC'10, doi
 10.1109/SC.2010.12; blocks of fixed work: as the Allan variance.)
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Timeline:
-    """Pieces of one CPU's time, laid end to end. `useful_ns` is how much work all of it gives."""
+    """Pieces of one CPU's time, laid end to end. `useful_ns` is the amount of work in all of them."""
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         kept = [piece for piece in pieces if piece[0] > 0]
@@ -49,7 +49,7 @@ class Timeline:
         return self._done[-1]
 
     def passed_at(self, done_ns: float) -> float:
-        """The time at which so much work was done. A gap lies behind the work before it."""
+        """Return the time (ns) at which `done_ns` of work was done. A gap lies after the work before it."""
         done, passed = self._done, self._passed
         at = bisect_left(done, done_ns)
         if at == 0:
@@ -60,7 +60,7 @@ class Timeline:
         return passed_before + (passed[at] - passed_before) * (done_ns - done_before) / (done[at] - done_before)
 
     def sample_times(self, work_ns: float) -> list[float]:
-        """How long samples of `work_ns` would have taken, one after the other."""
+        """Return the times (ns) of consecutive samples of `work_ns` of work."""
         count = int(self.useful_ns / work_ns)
         edges = [self.passed_at(number * work_ns) for number in range(count + 1)]
         return [end - begin for begin, end in pairwise(edges)]
@@ -68,7 +68,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Timelines:
-    """One CPU's time: as it went on, and as it went each time a process had just been started there."""
+    """One CPU's time: its steady part, and one part for each time a process had just been started."""
 
     steady: Timeline
     starts: tuple[Timeline, ...]
@@ -85,10 +85,10 @@ class Timelines:
         return self.steady.passed_ns + sum(start.passed_ns for start in self.starts)
 
     def run_times(self, work_ns: float, count: int, choose: Random) -> list[float]:
-        """How long `count` samples of a process would have taken, after a first one to warm up.
+        """Simulate the times (ns) of `count` consecutive samples of a process, after a first one to warm up.
 
-        It goes on as the steady time did from some point on, round and round; every other one begins somewhere in one
-        of the starts, as some programs take longer than others to get to their first sample.
+        The process continues as the steady time did from a random point on, round and round. Every other process begins
+        somewhere in one of the starts, because some programs take longer than others to get to their first sample.
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
         since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns
@@ -96,15 +96,15 @@ class Timelines:
         return [end - begin for begin, end in pairwise(edges)]
 
     def _passed_at(self, start: Timeline, since_ns: float, from_ns: float, done_ns: Iterable[float]) -> list[float]:
-        """When so much work was done, by a clock that begins with the start's first work.
+        """Return the times (ns) at which the amounts of work are done, from the start's first work on.
 
-        A floor asks this a million times: what a round of the steady time has is looked up once.
+        A noise floor calls this a million times, so the steady time's totals are looked up once.
         """
         passed_at, useful_ns, passed_ns = self.steady.passed_at, self.steady.useful_ns, self.steady.passed_ns
         if not useful_ns:
             return [start.passed_at(since_ns + done) for done in done_ns]
         start_ns = start.useful_ns
-        # so long ago the steady time would have begun, had the start not come first
+        # offset of the steady time's beginning, because the start comes first
         ahead_ns = start.passed_ns - passed_at(from_ns)
         edges: list[float] = []
         for done in done_ns:
@@ -123,7 +123,7 @@ _APART_NS = 50_000_000  # longer than between two slices of one turn
 
 
 class Replay:
-    """What one CPU gave in one calibration, or in several, one after the other, to work of any kind."""
+    """The CPU time that one CPU gave to work of any kind in one or several consecutive calibrations."""
 
     def __init__(self, runs: Iterable[CpuSamples]) -> None:
         self._runs = tuple(runs)
@@ -131,10 +131,10 @@ class Replay:
         self._stretches = [stretches_of(run, self._usual_ns) for run in self._runs]
 
     def timelines(self, series: Sequence[str] | None = None, are_interrupted: bool = True) -> Timelines:
-        """What work of these series met; nothing where one of them was not measured.
+        """Return the timelines of work of these series; empty if one of them was not measured.
 
-        Without `series` that is the user's command where one was measured, else mixed work, or what was measured of it.
-        Not `are_interrupted`, it is as without any long interruption, the CPU being as fast as it was.
+        Without `series` the work is the user's command if one was measured, otherwise mixed work, or the measured part
+        of it. If not `are_interrupted`, long interruptions are left out, and the CPU's speed is unchanged.
         """
         if series is None:
             series = [each for each in (COMMAND, *SERIES_OF[Work.MIXED]) if each in self._usual_ns]
@@ -164,7 +164,7 @@ class Replay:
 
 
 def _looks(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
-    """How many groups of stretches of these series there are, as one in each turn of the CPU."""
+    """Count the groups of stretches of these series, such as one in each turn of the CPU."""
     own = [stretch for stretch in stretches if stretch.series in series]
     apart = (after.begin_ns - before.end_ns > _APART_NS for before, after in pairwise(own))
     return sum(apart) + bool(own)
@@ -173,5 +173,5 @@ def _looks(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
 def timelines_of(
     calibrated: Iterable[CpuSamples], series: Sequence[str] | None = None, are_interrupted: bool = True
 ) -> Timelines:
-    """The same at once, where one kind is all that is asked for."""
+    """Return the timelines of one kind of work, if no other kind is needed (see `Replay.timelines`)."""
     return Replay(calibrated).timelines(series, are_interrupted)

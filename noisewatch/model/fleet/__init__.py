@@ -1,1 +1,1 @@
-"""What the verdicts of many machines say of each, and which figures are out of line."""
+"""Comparison of the verdicts of many machines, and figures that are out of line."""

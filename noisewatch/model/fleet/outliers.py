@@ -1,8 +1,8 @@
 """Figures that are out of line with those of machines of the same kind.
 
-A figure is out of line where it is more than 3.5 standard deviations from the median, these estimated by the median
-absolute deviation, so that outliers do not hide themselves (Iglewicz and Hoaglin, How to Detect and Handle Outliers,
-1993). All is done in logarithms, as figures of machines differ by factors.
+A figure is out of line if it is more than 3.5 standard deviations from the median. The standard deviation is estimated
+by the median absolute deviation, so that outliers do not hide themselves (Iglewicz and Hoaglin, How to Detect and
+Handle Outliers, 1993). All values are logarithms, because figures of machines differ by factors.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _DEVIATION_PER_MAD = 1.4826  # of a normal distribution
 
 @dataclass(frozen=True, slots=True)
 class OutOfLine:
-    """A figure that few machines of this kind have; `median` is that of `machines` that have the figure.
+    """A figure of one machine that is out of line; `median` is the median of the `machines` that have the figure.
 
-    It is the machine's; or, with a `cpu`, that of its slowest CPU, among the slowest ones of all.
+    It is the machine's figure; or, with a `cpu`, that of its slowest CPU, compared with the slowest CPUs of the others.
     """
 
     figure: Figure
@@ -34,7 +34,7 @@ class OutOfLine:
 
     @property
     def distance(self) -> float:
-        """From the median, as the natural logarithm of their ratio."""
+        """The natural logarithm of the ratio to the median, as a positive number."""
         return abs(logarithm(self.figure, self.value) - logarithm(self.figure, self.median))
 
 
@@ -42,7 +42,10 @@ Figures = Mapping[Figure, float]
 
 
 def out_of_line(kinds: Mapping[str, Hashable], figures: Mapping[str, Figures]) -> dict[str, list[OutOfLine]]:
-    """Those of each machine that has any; all maps are by machine, and a kind of None is compared with no other."""
+    """Return the outliers of each machine that has any.
+
+    All maps have the machine as key. A machine whose kind is None is compared with no other.
+    """
     members: dict[Hashable, list[str]] = defaultdict(list)
     for machine, kind in kinds.items():
         if kind is not None:
@@ -57,7 +60,10 @@ def out_of_line(kinds: Mapping[str, Hashable], figures: Mapping[str, Figures]) -
 
 
 def _outliers(figure: Figure, known: Sequence[tuple[str, float]]) -> Iterator[tuple[str, OutOfLine]]:
-    """Less noise than elsewhere is no fault; more speed is as strange as less."""
+    """Yield the outliers of one figure, with their machines.
+
+    Less noise than on other machines is not an outlier; more speed is, as is less.
+    """
     if len(known) < LEAST_MACHINES:
         return
     logs = [logarithm(figure, value) for _, value in known]

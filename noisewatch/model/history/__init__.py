@@ -1,1 +1,1 @@
-"""What one machine was, and how fast and how noisy, from one entry of its history to the next: pure."""
+"""The settings, speed and noise of one machine from one entry of its history to the next: pure functions."""

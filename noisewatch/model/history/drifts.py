@@ -1,7 +1,7 @@
-"""Whether a figure drifts: each entry a little farther, so that no two levels lie apart.
+"""Drifts of a figure: each entry is a little farther, so that there are no two separate levels.
 
-By the slope of a straight line, whose error allows for entries that resemble the one before them, and by ranks, as is
-done for a move from one level to another. Mann, "Nonparametric tests against trend", 1945, doi 10.2307/1907187.
+A drift is shown by the slope of a straight line, whose error allows for entries that resemble the one before them, and
+by ranks, as a move from one level to another is. Mann, "Nonparametric tests against trend", 1945, doi 10.2307/1907187.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WINDOWS = (200, 40, 20)  # the newest: a drift may have begun later than the le
 
 @dataclass(frozen=True, slots=True)
 class FigureDrift:
-    """The entries from `begin` on, and the medians of the first and of the newest few of them."""
+    """A drift of the entries from `begin` on, with the medians of the first and of the newest few of them."""
 
     begin: int
     first: float
@@ -31,7 +31,7 @@ class FigureDrift:
 
 
 def drift_of(values: Sequence[float], least_change: float) -> FigureDrift | None:
-    """That of the longest of the windows that has one."""
+    """Return the drift in the longest window of newest values that has one, or None."""
     begins = dict.fromkeys(max(len(values) - window, 0) for window in _WINDOWS)
     return next((drift for begin in begins if (drift := _drift_from(begin, values, least_change)) is not None), None)
 
@@ -60,11 +60,11 @@ def _is_drift(values: Sequence[float]) -> bool:
 
 
 def _line(values: Sequence[float]) -> tuple[float, list[float]]:
-    """The slope of the line of least squares, and what is left of it."""
+    """Return the slope of the least-squares line, and the residuals."""
     slope, height = statistics.linear_regression(range(len(values)), values)
     return slope, [value - height - slope * at for at, value in enumerate(values)]
 
 
 def _squares(count: int) -> float:
-    """Of the places 0 to count - 1 about their mean."""
+    """Return the sum of squares of the indices 0 to count - 1 about their mean."""
     return count * (count * count - 1) / 12

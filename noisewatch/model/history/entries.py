@@ -1,4 +1,4 @@
-"""One entry of a machine's history: a calibration, and what the machine was when it was made."""
+"""Entries of a machine's history: a calibration, and the facts of the machine at that time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cvs = Mapping[Work, Mapping[int, float]]  # what was expected: by kind of work, 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`facts` and `figures` are empty in what was remembered before there were any."""
+    """One calibration in the history. `facts` and `figures` are empty in entries of versions without them."""
 
     at_s: float  # since 1970, by this machine's clock
     core: str  # what measured
@@ -29,7 +29,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """When somebody said that from there on this is the machine, and why; None and empty are not known."""
+    """The time and the reason of accepting the machine as it is from there on; None and empty are unknown."""
 
     at_s: float | None
     why: str
@@ -37,7 +37,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The entries of one machine, as they were written; those from `accepted` on are what is usual."""
+    """The entries of one machine in the order in which they were written; those from `accepted` on count as usual."""
 
     entries: tuple[Entry, ...] = ()
     accepted: int = 0
@@ -50,18 +50,18 @@ class Past:
 
     @property
     def usual(self) -> tuple[Entry, ...]:
-        """Those since the machine was accepted, or all."""
+        """The entries since the machine was accepted, or all of them."""
         return self.entries[self.accepted :]
 
     def like(self, entry: Entry) -> tuple[Entry, ...]:
-        """Those since it was accepted that compare with it: with figures, of the same CPUs, by the same core."""
+        """Return the usual entries that are comparable with `entry`: with figures, and the same CPUs and core."""
         return tuple(
             each for each in self.usual if each.figures and each.core == entry.core and each.cpus == entry.cpus
         )
 
 
 def boots_interleave(entries: Sequence[Entry]) -> bool:
-    """Whether a boot comes back after another: no machine does that, so two of them go by one machine-id."""
+    """Return whether a boot recurs after another one: then two machines share one machine-id."""
     seen: set[str] = set()
     last: str | None = None
     for boot in (entry.boot for entry in entries if entry.boot is not None):

@@ -1,4 +1,4 @@
-"""The names of all facts, by class, and the files that each is read from; `{cpu}` stands for the number of each CPU."""
+"""The names of all facts, by class, and the files that each is read from; `{cpu}` stands for each CPU's number."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ PATHS: Mapping[FactClass, Mapping[str, Sequence[str]]] = {
 
 
 def paths_of(of_class: FactClass, name: str) -> Sequence[str] | None:
-    """What the fact is read from; None where there is no such fact. Of vulnerabilities each kernel knows its own."""
+    """Return the files that the fact is read from, or None if there is no such fact.
+
+    The names of vulnerabilities differ from kernel to kernel, and all of them are facts.
+    """
     if of_class == FactClass.KERNEL and name.startswith(_VULNERABILITY):
         return (f"{VULNERABILITIES}/{name.removeprefix(_VULNERABILITY)}",)
     return PATHS[of_class].get(name)

@@ -1,7 +1,7 @@
-"""What a machine is and how it is set: facts by class and name, which two moments or two machines differ in.
+"""Facts: what a machine is and how it is set, by class and name, to compare two moments or two machines.
 
-Never a hash, so that a difference has a name; and nothing that changes by itself is compared. An unknown fact differs
-from nothing: it is told as unknown.
+Facts are never hashes, so that every difference has a name. Values that change by themselves are not compared. An
+unknown fact differs from no other: it is reported as unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SAME_MEMORY = 0.01  # what the firmware and the kernel keep for themselves chan
 
 
 class FactClass(StrEnum):
-    """Who would have had to change it; in the order in which differences are told."""
+    """The part of a machine that would have had to change; in the order in which differences are listed."""
 
     IDENTITY = "identity"
     HARDWARE = "hardware"
@@ -53,7 +53,7 @@ Facts = Mapping[FactClass, Mapping[str, str | None]]  # None is unknown
 
 
 class FactDifference(NamedTuple):
-    """One fact that was another before; None where it is not there on that side."""
+    """A fact with two different values; "none" stands for an absent value."""
 
     of_class: FactClass
     name: str
@@ -65,7 +65,7 @@ class FactDifference(NamedTuple):
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
-    """All that is known of the machine in the snapshot, which is to have asked for the inventory."""
+    """Return all facts of the machine in the snapshot, which has to contain the inventory."""
     inventory = snapshot.inventory
     facts = {
         FactClass.IDENTITY: _identity(snapshot),
@@ -79,17 +79,17 @@ def facts_of(snapshot: Snapshot) -> Facts:
 
 
 def in_plain_words(fact: str | None) -> str | None:
-    """As it is compared, kept and shown: on one line, harmless, and not endless."""
+    """Return the fact as one clean line of limited length, as it is compared, kept and shown."""
     return clean(" ".join(fact.split()))[:_LONGEST] if fact is not None else None
 
 
 def differences(before: Facts, after: Facts) -> tuple[FactDifference, ...]:
-    """The facts that both know, and that are not the same; in the order of the classes."""
+    """Return the facts that are known on both sides and differ, in the order of the classes."""
     return tuple(_differences(before, after))
 
 
 def known_alone(facts: Facts, other: Facts) -> tuple[str, ...]:
-    """The names of the facts that these know, and the other ones do not."""
+    """Return the names of the facts that are known in `facts` and not in `other`."""
     return tuple(
         name
         for of_class in FactClass
@@ -99,7 +99,7 @@ def known_alone(facts: Facts, other: Facts) -> tuple[str, ...]:
 
 
 def unknown_on_one_side(before: Facts, after: Facts) -> tuple[str, ...]:
-    """The names of the facts that only one of both knows."""
+    """Return the names of the facts that are known on one side only."""
     return tuple(
         name
         for of_class in FactClass
@@ -154,7 +154,10 @@ def _hardware(snapshot: Snapshot, inventory: Inventory | None) -> dict[str, str 
 
 
 def _caches(snapshot: Snapshot, inventory: Inventory) -> str | None:
-    """By kind of core, and by CPU where those of a kind differ: `efficiency cores: L2 4096K; performance cores: …`."""
+    """Return the caches by kind of core: `efficiency cores: L2 4096K; performance cores: …`.
+
+    Where the cores of one kind differ, the CPUs are listed too.
+    """
     by_kind: dict[str, dict[str, set[int]]] = {}
     for cpu, caches in inventory.caches_by_cpu.items():
         if caches is None:
@@ -227,7 +230,7 @@ def _turbo(snapshot: Snapshot) -> str | None:
 
 
 def knob_name(knob: Knob) -> str:
-    """What the fact is called: `kernel.nmi_watchdog` as sysctl(8) does, or the path."""
+    """Return the name of the knob's fact: `kernel.nmi_watchdog` as in sysctl(8), or the path."""
     return knob.removeprefix("/proc/sys/").replace("/", ".") if knob.startswith("/proc/sys/") else str(knob)
 
 
@@ -238,7 +241,7 @@ def _knob(snapshot: Snapshot, knob: Knob) -> str | None:
 
 
 def _idle_states(snapshot: Snapshot) -> str | None:
-    """Those of the target CPUs that may be entered."""
+    """Return the enabled idle states of the target CPUs."""
     idle = snapshot.settings.idle.cpus
     return grouped((cpu, _enabled(each.states)) for cpu, each in idle.items())
 
@@ -273,7 +276,10 @@ def _cpu_list(cpus: CpuSet | None) -> str | None:
 
 
 def _by_package(snapshot: Snapshot, value_by_cpu: Mapping[int, str | None]) -> str | None:
-    """`0x8001227 (package 0), 0x8001100 (package 1)`, or with CPUs where those of a package differ."""
+    """Return the values by package: `0x8001227 (package 0), 0x8001100 (package 1)`.
+
+    Where the CPUs of a package differ, the values are listed by CPU.
+    """
     places = snapshot.topology
     package_by_cpu = {cpu: place.package for cpu in value_by_cpu if (place := places.get(cpu)) is not None}
     pairs = {(package, value_by_cpu[cpu]) for cpu, package in package_by_cpu.items() if package is not None}

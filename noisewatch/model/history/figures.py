@@ -1,4 +1,4 @@
-"""The measured figures of a machine that its history follows, and by how much each has to change to count."""
+"""The measured figures of a machine that its history follows, and the least change of each that counts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 
 class Figure(StrEnum):
-    """Each the mean of the target CPUs, or of several the slowest one's to their median: one bad CPU among many hardly
-    moves a mean. The noise floor is that of the worst CPU. The values are those of the history's file."""
+    """A figure of a calibration: the mean of the target CPUs, unless its name says otherwise.
+
+    Figures of the slowest CPU are relative to the median of all: one bad CPU among many hardly moves a mean. The noise
+    floor is that of the worst CPU. The values of this enum are used in the history's file.
+    """
 
     LATENCY = "latency work"  # ns of a piece, as all work
     THROUGHPUT = "throughput work"
@@ -45,7 +48,7 @@ OF_THE_SLOWEST = frozenset(
 
 
 class Nature(StrEnum):
-    """What a figure tells of."""
+    """The kind of quantity that a figure measures."""
 
     TIME = "time"  # more of it is slower
     RATE = "rate"  # more of it is faster
@@ -53,7 +56,11 @@ class Nature(StrEnum):
 
 
 class FigureTraits(NamedTuple):
-    """`least_change` is the least that counts, as the natural logarithm of a ratio; `floor` what is as good as none."""
+    """The properties of a figure.
+
+    `least_change` is the least change that counts, as the natural logarithm of a ratio; values up to `floor` count as
+    zero.
+    """
 
     nature: Nature
     unit: str
@@ -80,5 +87,5 @@ TRAITS: dict[Figure, FigureTraits] = {
 
 
 def logarithm(figure: Figure, value: float) -> float:
-    """Of the value, or of what is as good as none."""
+    """Return the natural logarithm of the figure's value, or of its floor if the value is below it."""
     return math.log(max(value, TRAITS[figure].floor))

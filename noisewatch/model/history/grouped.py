@@ -1,4 +1,4 @@
-"""What several CPUs, packages or zones say, as one fact; None where one of them is unknown."""
+"""Values of several CPUs, packages or zones, grouped into one fact; None if any value is unknown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from noisewatch.cpus import format_cpu_list
 
 
 def grouped(values: Iterable[tuple[int, str | None]], what: str = "CPU") -> str | None:
-    """One value for all CPUs, or each with its CPUs: `performance (CPU 0-3), powersave (CPU 4-7)`."""
+    """Return the value of all numbers, or the values with theirs: `performance (CPU 0-3), powersave (CPU 4-7)`.
+
+    None if any value is unknown, or if there is none.
+    """
     numbers_by_value: dict[str, set[int]] = {}
     for number, value in values:
         if value is None:
@@ -21,7 +24,10 @@ def grouped(values: Iterable[tuple[int, str | None]], what: str = "CPU") -> str 
 
 
 def grouped_by_name(value_by_name: Mapping[str, str | None]) -> str | None:
-    """One value for all of them, or the value of each: `125 W (intel-rapl:0), 100 W (intel-rapl:1)`."""
+    """Return the value of all names, or each name's: `125 W (intel-rapl:0), 100 W (intel-rapl:1)`.
+
+    None if any value is unknown, or if there is none.
+    """
     known = [value for value in value_by_name.values() if value is not None]
     if len(known) < len(value_by_name):
         return None

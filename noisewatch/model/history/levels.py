@@ -1,8 +1,8 @@
-"""Where a figure of a machine moved, from one level to another: a series of values, one for each entry of its history.
+"""Moves of a figure from one level to another, in a series with one value for each entry of a machine's history.
 
-The entries are gone through as they came, and a level is claimed when it is first seen: a history tells what was told
-with its entries. The place of a move is that which leaves the least squares on both sides, of values freed of single
-outliers by a running median, which keeps edges where they are: Tukey, "Exploratory Data Analysis", 1977, ch. 7.
+The entries are processed in their order, and a level is claimed when it first shows, so that the history contains the
+same moves as the reports of its entries did. A move is placed where the squares on both sides are least, of values
+freed of single outliers by a running median, which keeps edges: Tukey, "Exploratory Data Analysis", 1977, ch. 7.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import accumulate, pairwise
 from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, are_apart, is_shift
 from noisewatch.records import dataclass
 
-_MOST_VALUES = 200  # the newest: a machine is not what it was years ago
-_MOST_APART = 5  # entries: so many, after as many as are judged by their spread, can prove a level by their ranks
+_MOST_VALUES = 200  # the newest: machines change over the years
+_MOST_APART = 5  # entries: five, after the five that a spread needs, can prove a level by their ranks
 _HALF_WINDOW = 2  # entries on both sides, so that up to two outliers leave no trace
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The entries from `begin` to before `end`, and the median of their values."""
+    """A level of a figure: the entries from `begin` to before `end`, and the median of their values."""
 
     begin: int
     end: int
@@ -33,7 +33,7 @@ class Level:
 
 
 def levels_of(values: Sequence[float], least_change: float) -> tuple[Level, ...]:
-    """The levels, the oldest first: one where it never moved by as much as `least_change`."""
+    """Return the levels, the oldest first; a single one if the figure never moved by `least_change` or more."""
     first = max(len(values) - _MOST_VALUES, 0)
     begins = [first]
     search = _Search(values)
@@ -48,7 +48,10 @@ def levels_of(values: Sequence[float], least_change: float) -> tuple[Level, ...]
 
 
 def newest_apart(values: Sequence[float], level: Level, least_change: float) -> Level | None:
-    """The newest values, too few to prove a level of their own, that lie apart from the others of it, on one side."""
+    """Return the newest values that lie apart from the rest of the level, on one side, or None.
+
+    They are too few to prove a level of their own.
+    """
     for begin in range(level.end - _MOST_APART, level.end):
         before, newest = values[level.begin : max(begin, level.begin)], values[begin : level.end]
         is_above = {value > level.middle for value in newest}
@@ -58,7 +61,7 @@ def newest_apart(values: Sequence[float], level: Level, least_change: float) -> 
 
 
 class _Search:
-    """Looks for the likeliest place of a move, up to one entry after the other."""
+    """A search for the most probable place of a move, up to one entry after the other."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self._values = values
@@ -66,7 +69,7 @@ class _Search:
         self._sums = [0.0, *accumulate(self._smooth)]
 
     def place_between(self, begin: int, end: int, least_change: float) -> int | None:
-        """The first entry of the later part; None where both parts are too alike to look closer."""
+        """Return the first entry of the later part, or None if both parts are too alike for a move."""
         sums, whole = self._sums, self._sum_until(end)
         total, best, found = whole - sums[begin], 0.0, None
         for place in range(begin + LEAST_AT_A_LEVEL, end - LEAST_AT_A_LEVEL + 1):
@@ -79,7 +82,7 @@ class _Search:
         return found if found is not None and largest >= least_change / 2 else None
 
     def _sum_until(self, end: int) -> float:
-        """Of the values as they were smoothed when the entry before `end` was the newest."""
+        """Return the sum of the values before `end`, smoothed as if the entry before `end` were the newest."""
         inner = max(end - _HALF_WINDOW, 0)
         return self._sums[inner] + sum(self._smoothed(at, end) for at in range(inner, end))
 

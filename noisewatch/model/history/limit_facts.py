@@ -1,6 +1,6 @@
-"""Facts of what holds the processor back, of the target CPUs and their packages: power, clocks, and the CPU quota.
+"""Facts about limits of the target CPUs and their packages: power, clocks, and the CPU quota.
 
-Each is `none` where the kernel says that there is none, and None where that is unknown.
+A fact is `none` if the kernel reports no such limit, and None if that is unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NONE = "none"
 
 
 def limit_settings(snapshot: Snapshot) -> dict[str, str | None]:
-    """By name, all of the target CPUs."""
+    """Return the limits of the target CPUs, by the names of the facts."""
     return {
         ENERGY_BIAS: _energy_bias(snapshot),
         POWER_LIMITS: _power_limits(snapshot),
@@ -31,7 +31,7 @@ def limit_settings(snapshot: Snapshot) -> dict[str, str | None]:
 
 
 def cpu_quota(snapshot: Snapshot) -> str | None:
-    """`0.5 CPUs`, of the cgroups above this process."""
+    """Return the quota of the cgroups above this process: `0.5 CPUs`."""
     share = snapshot.cgroup.cpu_quota_share
     return None if share is None else _NONE if math.isinf(share) else f"{share:g} CPUs"
 
@@ -45,7 +45,7 @@ def _energy_bias(snapshot: Snapshot) -> str | None:
 
 
 def _power_limits(snapshot: Snapshot) -> str | None:
-    """`125 W`, or by zone where they differ: `125 W (intel-rapl:0), off (intel-rapl-mmio:0)`."""
+    """Return `125 W`, or the limits by zone if they differ: `125 W (intel-rapl:0), off (intel-rapl-mmio:0)`."""
     limits = snapshot.hardware.power_limits
     if limits.zones is None or limits.unread is not None:
         return _NONE if limits.has_none else None
@@ -59,7 +59,7 @@ def _power(zone: PowerLimit) -> str | None:
 
 
 def _uncore_clock(snapshot: Snapshot) -> str | None:
-    """`400000 to 4000000 kHz`, or by domain where they differ."""
+    """Return `400000 to 4000000 kHz`, or the clocks by domain if they differ."""
     uncore = snapshot.hardware.uncore
     if uncore.domains is None or not uncore.is_complete:
         return _NONE if uncore.is_absent else None
@@ -73,7 +73,7 @@ def _clock(domain: UncoreDomain) -> str | None:
 
 
 def _firmware_clock(snapshot: Snapshot) -> str | None:
-    """One that the kernel does not tell is none."""
+    """Return the clock limit of the firmware; `none` if the kernel does not report one."""
     caps = snapshot.settings.caps
     limits = {cpu: caps[cpu].limit_khz if cpu in caps else 0 for cpu in sorted(snapshot.target.cpus)}
     return grouped((cpu, None if khz is None else f"{khz} kHz" if khz else _NONE) for cpu, khz in limits.items())

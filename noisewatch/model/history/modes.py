@@ -1,4 +1,4 @@
-"""Two levels that a figure alternates between: neither is where the machine went to."""
+"""Two levels between which a figure alternates, so that neither is a move to a new level."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from noisewatch.model.history.shifts import BY_CHANCE
 from noisewatch.records import dataclass
 
 _NEWEST = 200
-_LEAST_AT_A_MODE = 5  # entries: fewer have a spread of which too little is known to say that they lie apart
+_LEAST_AT_A_MODE = 5  # entries: the spread of fewer is too uncertain to separate them
 _LEAST_SHARE = 0.2  # of the entries: fewer are outliers, however often they come
 _LEAST_SWITCHES = 3  # there, back, and there again
 _APART = 3.0  # standard deviations within the wider one, that lie between them empty
-_MOST_BEYOND = 5  # of the newest entries: more that lie elsewhere than both are seen without the two levels
+_MOST_BEYOND = 5  # of the newest entries: if more lie outside both levels, a move is detected without them
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Modes:
 
 
 def modes_of(values: Sequence[float], least_change: float) -> Modes | None:
-    """The two levels that the values alternate between, or did until a few entries ago; None where they do not."""
+    """Return the two levels between which the values alternate, or did until a few entries ago, or None."""
     for beyond in range(min(_MOST_BEYOND, len(values)) + 1):
         recent = values[max(len(values) - _NEWEST, 0) : len(values) - beyond]
         found = _modes_within(recent, least_change)
@@ -50,7 +50,10 @@ def _with_newest(modes: Modes, is_high: Sequence[bool]) -> Modes:
 
 
 def _chance_to_stay(stayed: int, left: int, again: int) -> float:
-    """So many times more where it stayed and left so often, each as likely every time: Laplace's rule of succession."""
+    """Return the probability of staying `again` more times, after staying and leaving this often.
+
+    Each time is equally likely: Laplace's rule of succession.
+    """
     return math.prod((stayed + 1 + number) / (stayed + left + 2 + number) for number in range(again))
 
 
@@ -72,6 +75,6 @@ def _modes_within(recent: Sequence[float], least_change: float) -> Modes | None:
 
 
 def _above_widest_gap(ordered: Sequence[float], least: int) -> int:
-    """The place above the widest gap between two neighbours that leaves so many on each side."""
+    """Return the index above the widest gap that leaves at least `least` values on each side."""
     inner = range(least, len(ordered) - least + 1)
     return max(inner, key=lambda at: ordered[at] - ordered[at - 1])

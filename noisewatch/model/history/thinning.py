@@ -1,7 +1,7 @@
-"""Of a long history as many entries as are looked at: the newest as they are, and older ones evenly over time.
+"""Thinning of a long history: the newest entries unchanged, and older ones evenly over time.
 
-A machine that is judged every ten minutes has 200 entries within a day and a half, and what was usual weeks ago is to
-be known. Series that do not compare, as of other CPUs, are thinned each by itself.
+A machine that is judged every ten minutes has 200 entries within a day and a half, but the usual values of weeks ago
+are needed too. Series that are not comparable, such as of other CPUs, are thinned separately.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ _MOST_SERIES = 16
 
 
 class Thinning(Generic[T]):
-    """Takes entries of several series, from the newest on, and keeps at most 200 of each."""
+    """A collection of entries of several series, from the newest on, with at most 200 of each series."""
 
     def __init__(self) -> None:
         self._by_series: dict[Hashable, _Series[T]] = {}
 
     def add(self, series: Hashable, at_s: float, facts: object, entry: T, is_usual: bool = True) -> None:
-        """Of what no longer counts as usual only what is among the newest is kept, and of many series the newest."""
+        """Add the next older entry to its series.
+
+        An entry that does not count as usual is kept only among the newest. Of many series only the newest ones are
+        kept.
+        """
         known = self._by_series.get(series)
         if known is None and len(self._by_series) < _MOST_SERIES:
             known = self._by_series[series] = _Series()
@@ -31,7 +35,7 @@ class Thinning(Generic[T]):
 
     @property
     def kept(self) -> list[T]:
-        """The newest of each series first."""
+        """The kept entries, series by series, the newest first."""
         return [each.entry for series in self._by_series.values() for each in (*series.newest, *series.older)]
 
 
@@ -42,10 +46,11 @@ class _Entry(NamedTuple, Generic[T]):
 
 
 class _Series(Generic[T]):
-    """Of the older entries the first one in each stretch of time is kept, and the first after a change of the facts.
+    """The kept entries of one series.
 
-    Stretches become longer until few enough are left. Where they begin depends on no entry, so that those kept are the
-    same the next time.
+    Of the older entries, the first one in each stretch of time and the first after a change of facts are kept.
+    Stretches are doubled until few enough are left. Where they begin depends on no entry, so that the same entries are
+    kept the next time.
     """
 
     def __init__(self) -> None:
@@ -65,7 +70,7 @@ class _Series(Generic[T]):
                 self._lengthen()
 
     def _lengthen(self) -> None:
-        """Facts that change all the time have no date worth keeping."""
+        """Double the length of the stretches, and ignore changes of facts if there are too many of them."""
         changes = sum(newer.facts != older.facts for newer, older in pairwise(self.older))
         self._minds_facts = self._minds_facts and changes <= _MOST_OLDER // 2
         self._stretch_s *= 2

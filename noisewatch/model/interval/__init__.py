@@ -1,1 +1,1 @@
-"""What happened between two snapshots."""
+"""Models of what happened between two snapshots."""

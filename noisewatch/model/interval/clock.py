@@ -1,4 +1,4 @@
-"""Shares of idle states and power between two readings."""
+"""Shares of idle states, and power, between two readings."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TRUSTED = 0.2  # by which what sleeps were counted may differ from what the CPU
 def state_shares(
     before: Sequence[StateTime], after: Sequence[StateTime], length_ns: int, idle_share: float | None
 ) -> tuple[float, ...] | None:
-    """The share of the interval that a CPU slept in each of its states, in their order.
+    """Return the share of the interval that a CPU slept in each of its idle states, in their order.
 
-    The kernel counts a sleep when it ends: where the counters tell less, or more, than the CPU was idle by /proc/stat,
-    one went on for longer than the interval, and nobody knows in which state: None, as where a counter is unknown.
+    The kernel counts a sleep when it ends. If the counters show less or more sleep than /proc/stat shows idle time, a
+    sleep lasted longer than the interval, and its state is unknown: then the result is None, as for an unknown counter.
     """
     slept = [_slept_us(old, new) for old, new in zip(before, after, strict=False)]
     known = [us for us in slept if us is not None]
@@ -40,7 +40,7 @@ def _slept_us(before: StateTime, after: StateTime) -> int | None:
 
 
 def watts_of(package: int, before: PackageReadings | None, after: PackageReadings) -> float | None:
-    """The mean power of the package between the readings; None where none of its zones counts energy."""
+    """Return the mean power (W) of the package between the readings, or None if no zone of it counts energy."""
     if before is None or after.read_at_ns <= before.read_at_ns:
         return None
     old = {zone.path: zone for zone in before.zones}
@@ -56,7 +56,7 @@ def _watts(before: Zone | None, after: Zone, seconds: float) -> float | None:
     if before is None or before.energy_uj is None or after.energy_uj is None:
         return None
     used_uj = after.energy_uj - before.energy_uj
-    if used_uj < 0:  # it passed its end
+    if used_uj < 0:  # the counter wrapped around
         used_uj += (after.range_uj or 0) + 1
     watts = used_uj / 1e6 / seconds
-    return watts if 0 < watts <= _MOST_WATTS else None  # none takes nothing: a counter that stands still tells nothing
+    return watts if 0 < watts <= _MOST_WATTS else None  # every package uses power: a constant counter is broken

@@ -1,4 +1,4 @@
-"""How far the kernel's clocks moved apart between two readings of them."""
+"""Shifts between the kernel's clocks from one reading of them to another."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ STEP_NS = 1_000_000  # less may be that the clocks are not read at the same inst
 
 @dataclass(frozen=True, slots=True)
 class ClockShift:
-    """How far the clocks moved apart, in ns.
+    """The shifts between the kernel's clocks, in ns.
 
-    `stepped_ns`: the time of day against CLOCK_MONOTONIC; somebody set it. `suspended_ns`: CLOCK_BOOTTIME against
-    CLOCK_MONOTONIC, which stands still while the machine sleeps (https://man7.org/linux/man-pages/man2/clock_gettime.2.html).
+    `stepped_ns` is the shift of the time of day against CLOCK_MONOTONIC: the clock was set. `suspended_ns` is the shift
+    of CLOCK_BOOTTIME against CLOCK_MONOTONIC, which does not advance while the machine sleeps
+    (https://man7.org/linux/man-pages/man2/clock_gettime.2.html).
     """
 
     stepped_ns: int
@@ -25,7 +26,7 @@ class ClockShift:
 
     @property
     def is_step(self) -> bool:
-        """Whether somebody set the time of day. A suspend moves it too, by as much as CLOCK_BOOTTIME."""
+        """Whether the time of day was set. A suspend shifts it too, by the same time as CLOCK_BOOTTIME."""
         return abs(self.stepped_ns) > STEP_NS and abs(self.stepped_ns - self.suspended_ns) > STEP_NS
 
     @property
@@ -34,5 +35,5 @@ class ClockShift:
 
 
 def shift_between(before: ClockOffsets, after: ClockOffsets) -> ClockShift:
-    """How far the clocks moved apart."""
+    """Return the shift of the clocks between the two readings."""
     return ClockShift(stepped_ns=after.wall_ns - before.wall_ns, suspended_ns=after.boot_ns - before.boot_ns)

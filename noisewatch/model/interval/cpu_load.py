@@ -1,4 +1,4 @@
-"""How each CPU spent an interval."""
+"""The time of each CPU in an interval: tasks, interrupts, the hypervisor."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LONGEST_UNSEEN_NS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class CpuLoad:
-    """Nanoseconds within the interval, from /proc/stat in steps of 10 ms. None is unknown.
+    """The time (ns) of one CPU within the interval, from /proc/stat in steps of 10 ms. None is unknown.
 
-    Most kernels look at each tick what a CPU does: what runs from one tick to the next is not in it. Where the tick
-    stops on idle CPUs, idleness is counted exactly, so that what is missing in all of the counters together ran.
+    Most kernels sample the state of a CPU at each tick, so that a task that runs between two ticks is not counted. If
+    the tick stops on idle CPUs, idle time is counted exactly, and the time missing in all counters together was busy.
     """
 
     tasks_ns: int  # user, nice and system
@@ -40,7 +40,7 @@ class CpuLoad:
     busy_ns: int = field(init=False, repr=False, compare=False)  # all but idle and waiting for I/O; the larger, too
 
     def __post_init__(self) -> None:
-        """Works out what is asked for again and again, of hundreds of CPUs."""
+        """Compute sums once that are needed often, for hundreds of CPUs."""
         interrupted_ns = (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
         exact_ns = self.exact_tasks_ns or 0
         object.__setattr__(self, "interrupted_ns", interrupted_ns)
@@ -49,14 +49,14 @@ class CpuLoad:
 
 
 def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[int, CpuLoad]:
-    """The load of each CPU that is in both; a CPU whose counters cannot be trusted is left out.
+    """Return the load of each CPU in both snapshots; CPUs whose counters cannot be trusted are left out.
 
-    They cannot where one runs backwards (the row was cut short, or the CPU was offline in between), or where they
-    stand still altogether (some sandboxes serve constants).
+    Counters cannot be trusted if one runs backwards (the row was cut short, or the CPU was offline in between), or if
+    they are constant (some sandboxes serve constants).
     """
     old_times, new_times = before.cpu_time or {}, after.cpu_time or {}
     old_runs, new_runs = before.run_time or {}, after.run_time or {}
-    if old_runs == new_runs:  # it stood still: we have run ourselves
+    if old_runs == new_runs:  # a constant is no counter: at least we have run
         new_runs = {}
     loads: dict[int, CpuLoad] = {}
     alike: dict[_Figures, CpuLoad] = {}  # most CPUs of a large machine did nothing at all
@@ -83,7 +83,7 @@ def _figures(
     ran_after: RunTime | None,
     interval_ns: int,
 ) -> _Figures | None:
-    """From the ticks by state."""
+    """Compute the figures of a load from the ticks by state; None if the counters cannot be trusted."""
     moved = [*map(sub, after, before)]
     told = len(moved)
     tasks = moved[0] + moved[1] + moved[2]
@@ -107,10 +107,10 @@ def _ns(ticks: int | None) -> int | None:
 
 
 def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, interval_ns: int) -> int | None:
-    """What tasks ran; None where that is unknown, or runs backwards.
+    """Return the time (ns) that tasks ran, or None if it is unknown or runs backwards.
 
-    Where time counts when a task leaves the CPU, whoever came before the interval brings all that it has had since. But
-    no stay that the ticks have missed is longer than the time between two of them.
+    If the kernel counts time when a task leaves the CPU, a task from before the interval adds all of its time since
+    then. But a stay that the ticks have missed is no longer than the time between two ticks, which limits the result.
     """
     if before is None or after is None or after.ran_ns < before.ran_ns:
         return None

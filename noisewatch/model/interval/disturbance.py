@@ -1,11 +1,11 @@
-"""The culprits of an interval: who made how much noise on a CPU, all in nanoseconds.
+"""The culprits of an interval, and the noise (ns) that each of them made on a CPU.
 
-Threads are measured by the scheduler. Interrupts are only counted; their cost is known where the kernel accounts for
-it (irq and softirq in /proc/stat), and otherwise an estimate: inferred.
+The scheduler measures threads. Interrupts are only counted; their cost is measured if the kernel accounts for it (irq
+and softirq in /proc/stat), and otherwise estimated: inferred.
 
-Timer interrupts may come too often to be the kernel's tick. A tick comes CONFIG_HZ times a second at the most. A
-profiler's timer (perf record -e cpu-clock), or a program that sleeps for microseconds, arms the same timer of the CPU,
-and counts in the same row of /proc/interrupts.
+Timer interrupts may come too often to be the kernel's tick. A tick comes CONFIG_HZ times a second at most. A profiler's
+timer (perf record -e cpu-clock), or a program that sleeps for microseconds, uses the same timer of the CPU, and counts
+in the same row of /proc/interrupts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few to its tick
 
 
 def is_far_above_tick(rate_per_s: float, hz: int | None) -> bool:
-    """Whether timer interrupts come too often to be the tick; where `hz` is not known, the largest that there is."""
+    """Return whether timer interrupts come too often to be the tick.
+
+    `hz` is the kernel's tick rate; if it is None, the highest rate of any kernel is assumed.
+    """
     return rate_per_s > _FAR_ABOVE * (hz or LARGEST_HZ)
 
 
@@ -47,7 +50,7 @@ _FEWEST_TICKS = 5
 
 
 class Culprit(Protocol):
-    """Who takes time from a CPU, whatever else is known of it."""
+    """A source that takes time from a CPU."""
 
     @property
     def kind(self) -> Kind: ...
@@ -65,7 +68,7 @@ class Culprit(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """One source on one CPU. `share` is of the interval; None is not known for this kind."""
+    """The noise of one source on one CPU. `share` is of the interval; None is unknown for this kind of source."""
 
     kind: Kind
     name: str
@@ -80,9 +83,9 @@ class Disturbance:
 
     @property
     def process(self) -> str | None:
-        """`pid 4711`, or `pid 4711, thread 4715` of a thread that is not its first; None of what is no process.
+        """The process as text: `pid 4711`, or `pid 4711, thread 4715` for a thread other than the main one.
 
-        `thread 4715` is one that had ended before anybody could ask whose it was.
+        `thread 4715` is a thread that ended before its process could be read. None for sources other than processes.
         """
         if self.pid is None:
             return f"thread {self.tid}" if self.tid is not None else None
@@ -101,19 +104,19 @@ def _name_alone(culprit: Disturbance) -> str:
 
 
 def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
-    """All culprits on the CPU, the costliest first."""
+    """Return all culprits on the CPU, the costliest first."""
     return interval.cached((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
 
 
 def threads_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
-    """The threads, and time that none of them had, the costliest first."""
+    """Return the threads on the CPU, and unattributed time, the costliest first."""
     return interval.cached(
         (threads_of, cpu), lambda: _ordered([*_threads(interval, cpu), *_unexplained(interval, cpu)])
     )
 
 
 def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
-    """On most CPUs of a large machine there is next to nothing, which is not to cost much."""
+    """Collect all culprits on the CPU; cheap if there are few, as on most CPUs of a large machine."""
     culprits = list(threads_of(interval, cpu))
     culprits += _steal(interval, cpu)
     if interval.worker_throttles:
@@ -130,17 +133,17 @@ def _ordered(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
 
 
 def kind_of_row(row: RowCount | InterruptRow) -> Kind:
-    """Whether a row of /proc/interrupts is a device's, the tick, another CPU's call, or the CPU's own."""
+    """Return the kind of a row of /proc/interrupts: a device's, the tick, another CPU's call, or the CPU's own."""
     return kind_of(row.label, row.description)
 
 
 def is_of_a_device(row: RowCount | InterruptRow) -> bool:
-    """Whether the row counts devices' interrupts, and not the CPU's own."""
+    """Return whether the row counts interrupts of devices, and not the CPU's own."""
     return kind_of_row(row) == Kind.IRQ
 
 
 def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
-    """The driver's name and the device's: `36 virtio1-req.0 (Virtio block device)`."""
+    """Return the names of the row's driver and device: `36 virtio1-req.0 (Virtio block device)`."""
     if row.irq is None:
         return row.description or row.label
     known = irqs.by_number.get(row.irq) if irqs is not None else None
@@ -151,7 +154,7 @@ def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
 
 
 def name_of_run(run: TaskRun) -> str:
-    """The thread's name; ended children go by their parent's, ended threads by their process's."""
+    """Return the thread's name; ended children are named after their parent, ended threads after their process."""
     if run.are_unread_threads:
         return f"threads of {run.name}"
     if run.are_ended_threads:
@@ -203,22 +206,23 @@ def _steal(interval: Interval, cpu: int) -> Sequence[Disturbance]:
 
 
 def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
-    """How often the CPU's timer interrupted it, the tick included; None is unknown."""
+    """Return how often per second the CPU's timer interrupted it, tick included, or None if unknown."""
     if interval is None or not interval.interrupts.is_known(cpu):
         return None
     return counts_of(interval, Kind.TICK).get(cpu, 0) / interval.seconds
 
 
 def counts_of(interval: Interval, kind: Kind) -> Mapping[int, int]:
-    """How many interrupts of that kind each CPU took, of those that took any."""
+    """Return the number of interrupts of one kind on each CPU that had any."""
     rows = interval.interrupts.rows or ()
     return interval.cached((counts_of, kind), lambda: sums_of([row for row in rows if kind_of_row(row) == kind]))
 
 
 def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
-    """Of those who worked there. The kernel counts all CPUs' time together: here it is what they did not run, at most.
+    """Yield the quotas of processes that worked on the CPU.
 
-    Others may have used the CPU meanwhile, so that this is told beside their time.
+    The kernel counts the stopped time of all CPUs together: the time that the processes did not run on this CPU limits
+    it. Other processes may have used the CPU in the meantime, so that the times overlap.
     """
     ran_ns: dict[Throttle, int] = defaultdict(int)
     for run in (*interval.runs_on(cpu), *interval.commands_on(cpu)):
@@ -263,7 +267,7 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def cpus_with_timers(interval: Interval) -> CpuSet:
-    """Those whose timer came too often to be the tick."""
+    """Return the CPUs whose timer interrupted them too often to be the tick."""
     return interval.cached(cpus_with_timers, lambda: _cpus_with_timers(interval))
 
 
@@ -274,7 +278,10 @@ def _cpus_with_timers(interval: Interval) -> CpuSet:
 
 
 def _kinds_and_names(interval: Interval) -> Mapping[int, tuple[Kind, str]]:
-    """What each row that counted anything is, by the identity of the row: of many CPUs that are in it once."""
+    """Return the kind and the name of each row that counted anything, by the identity of the row.
+
+    Computed once for all CPUs of a row.
+    """
     irqs = interval.after.irqs
     return {id(row): (kind_of_row(row), name_of_row(row, irqs)) for row in interval.interrupts.rows or ()}
 
@@ -298,10 +305,10 @@ def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def _scale(measured_ns: int | None, estimated_ns: int) -> float:
-    """What makes the estimates add up to what the kernel measured, where that is more than a few ticks."""
+    """Return the factor that makes the estimates add up to the measured time, if that is more than a few ticks."""
     return measured_ns / estimated_ns if measured_ns is not None and is_scaled(measured_ns) and estimated_ns else 1.0
 
 
 def is_scaled(measured_ns: int | None) -> bool:
-    """Whether estimates yield to what the kernel measured."""
+    """Return whether the kernel measured enough time to correct estimates by it."""
     return measured_ns is not None and measured_ns >= _FEWEST_TICKS * TICK_NS

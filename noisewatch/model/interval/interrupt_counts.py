@@ -1,4 +1,4 @@
-"""How many interrupts and softirqs each CPU took between two snapshots."""
+"""Counts of interrupts and softirqs on each CPU between two snapshots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Pick = Callable[[Sequence[int]], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """What one row of a table counted; CPUs without a count are left out."""
+    """The counts of one row of a table; CPUs without a count are left out."""
 
     label: str
     description: str
@@ -35,9 +35,9 @@ class RowCount:
 
 @dataclass(frozen=True, slots=True)
 class InterruptCounts:
-    """The rows that counted anything; None, with the reason, where the tables cannot be compared.
+    """The rows that counted anything; None, with the reason, if the tables cannot be compared.
 
-    `cpus` are those that are in both tables: of any other nothing is known.
+    `cpus` are the CPUs in both tables: counts of all others are unknown.
     """
 
     rows: tuple[RowCount, ...] | None
@@ -46,7 +46,7 @@ class InterruptCounts:
     _on_cpu: Mapping[int, Sequence[tuple[RowCount, int]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Looks through the rows once, and not once a CPU: a large machine has a thousand of either."""
+        """Index the rows by CPU once, because a large machine has a thousand rows and CPUs."""
         on_cpu: dict[int, list[tuple[RowCount, int]]] = defaultdict(list)
         for row in self.rows or ():
             for cpu, count in row.count_by_cpu.items():
@@ -54,15 +54,15 @@ class InterruptCounts:
         object.__setattr__(self, "_on_cpu", dict(on_cpu))
 
     def on_cpu(self, cpu: int) -> Sequence[tuple[RowCount, int]]:
-        """The rows that counted anything there, and how much."""
+        """Return the rows that counted anything on the CPU, with their counts."""
         return self._on_cpu.get(cpu, ())
 
     def is_known(self, cpu: int) -> bool:
-        """Whether all that the CPU took was counted."""
+        """Return whether all interrupts of the CPU were counted."""
         return self.rows is not None and cpu in self.cpus
 
     def by_cpu(self) -> dict[int, int]:
-        """All that each CPU took, of which all is known."""
+        """Return the sum of all rows for each CPU that is completely counted."""
         if self.rows is None:
             return {}
         sums = sums_of(self.rows)
@@ -70,7 +70,7 @@ class InterruptCounts:
 
 
 def sums_of(rows: Iterable[RowCount]) -> Mapping[int, int]:
-    """By CPU what all of these rows counted: row after row, as there may be many CPUs, and few rows that count much."""
+    """Return the sum of all rows for each CPU."""
     sums: dict[int, int] = {}
     for row in rows:
         for cpu, count in row.count_by_cpu.items():
@@ -79,10 +79,10 @@ def sums_of(rows: Iterable[RowCount]) -> Mapping[int, int]:
 
 
 def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> InterruptCounts:
-    """The interrupts between two tables, for the CPUs that are in both.
+    """Count the interrupts between two tables, on the CPUs that are in both.
 
-    A device's row may come, go and start anew with its driver; then what it shows now has been counted since. The
-    architecture's rows never go: where one is missing or runs backwards, the file was not whole.
+    The row of a device may appear, disappear or restart with its driver; then its new counts are since that. The
+    architecture's rows never disappear: if one is missing or runs backwards, the file was incomplete.
     """
     if before is None or after is None:
         return InterruptCounts(None, f"{INTERRUPTS} could not be read")
@@ -110,7 +110,7 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
 
 
 def _each_once(rows: Sequence[RowCount], release: tuple[int, int] | None) -> Iterator[RowCount]:
-    """The rows, and of those that are sums only what no other row has counted."""
+    """Yield the rows; a row that is a sum of others is reduced to what no other row has counted."""
     parts_by_sum = {id(row): parts for row, parts in sums_with_parts(rows, release) if parts}
     for row in rows:
         parts = parts_by_sum.get(id(row))
@@ -127,9 +127,9 @@ _Pair = tuple[InterruptRow | None, InterruptRow | None]
 
 
 def _pairs(before: Sequence[InterruptRow], after: Sequence[InterruptRow]) -> Sequence[_Pair]:
-    """The rows as they were and as they are, None where there was or is none; less those that are the same object.
+    """Return pairs of the old and the new row, None for a missing one, without pairs of the same object.
 
-    Mostly none came or went, and each is where it was.
+    Mostly no row appears or disappears, and all are in their places.
     """
     moved = [pair for pair in zip(before, after, strict=False) if pair[0] is not pair[1]]
     if len(before) == len(after) and all(old.label == new.label for old, new in moved):
@@ -141,14 +141,14 @@ def _pairs(before: Sequence[InterruptRow], after: Sequence[InterruptRow]) -> Seq
 
 
 def _missing(old: InterruptRow | None, new: InterruptRow | None) -> InterruptRow | None:
-    """The row that is in one table only, where it cannot have come or gone: an architecture's own."""
+    """Return the row that is in one table only although it cannot appear or disappear: an architecture's own row."""
     if old is None and new is not None:
         return new if new.irq is None and new.label not in _SHOWN_LATE else None
     return old if new is None and old is not None and old.irq is None else None
 
 
 def _numbered(rows: Sequence[InterruptRow]) -> dict[tuple[str, int], InterruptRow]:
-    """The rows by label; two rows with one label stay two rows."""
+    """Return the rows by label and number; two rows with one label remain two rows."""
     numbered = {(row.label, 0): row for row in rows}
     if len(numbered) == len(rows):
         return numbered
@@ -160,13 +160,13 @@ def _numbered(rows: Sequence[InterruptRow]) -> dict[tuple[str, int], InterruptRo
 
 
 def _grown(old: int, new: int) -> int:
-    """The growth of a 32-bit counter that may have passed its end; negative for one that started anew."""
+    """Return the growth of a 32-bit counter that may have wrapped around; negative for a counter that restarted."""
     wrapped = new + _COUNTER_SIZE - old
     return wrapped if new < old and old > _COUNTER_SIZE // 2 and wrapped < _COUNTER_SIZE // 4 else new - old
 
 
 def _shared_columns(before: Sequence[int], after: Sequence[int]) -> tuple[Sequence[int], _Pick, _Pick]:
-    """The CPUs that are in both tables, and what takes their counts from a row of either."""
+    """Return the CPUs that are in both tables, and functions that pick their counts from a row of either."""
     if before == after:
         return after, _as_they_are, _as_they_are
     known = frozenset(before)
@@ -179,7 +179,7 @@ def _as_they_are(counts: Sequence[int]) -> Sequence[int]:
 
 
 def _picker(columns: Sequence[int], cpus: Sequence[int]) -> _Pick:
-    """What takes the counts of those CPUs from a row that has a count for each of `columns`."""
+    """Return a function that picks the counts of `cpus` from a row that has a count for each of `columns`."""
     if columns == cpus:
         return _as_they_are
     column_of = {cpu: column for column, cpu in enumerate(columns)}
@@ -187,7 +187,7 @@ def _picker(columns: Sequence[int], cpus: Sequence[int]) -> _Pick:
 
 
 def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[int], is_device: bool) -> dict[int, int]:
-    """The CPUs whose count moved; `old` is None of a row that is new. Few move on a large machine."""
+    """Return the changes of the counts by CPU; `old` is None for a new row. Few change on a large machine."""
     if old is None:
         return {cpu: count for cpu, count in zip(cpus, new, strict=True) if count}
     moved = compress(zip(cpus, old, new, strict=True), map(ne, old, new))
@@ -198,7 +198,7 @@ def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[in
 
 
 def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> InterruptCounts:
-    """The softirqs between two tables, for the CPUs that are in both."""
+    """Count the softirqs between two tables, on the CPUs that are in both."""
     if before is None or after is None:
         return InterruptCounts(None, f"{SOFTIRQS} could not be read")
     if [row.label for row in before.rows] != [row.label for row in after.rows]:
@@ -219,5 +219,5 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
 
 
 def stood_still(path: str) -> str:
-    """Why a file in which something always moves, be it by our reading it, tells nothing: damaged, cached, covered."""
+    """Return why a file of counters without any change is unusable: damaged, cached or hidden by a mount."""
     return f"{path} stood still: none of its counts moved, but on a running machine some always do"

@@ -1,4 +1,4 @@
-"""What happened between two snapshots: a pure function of the two."""
+"""The interval between two snapshots: a pure function of the two."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """One group that was stopped. `ns` is over all CPUs together, and None where the kernel does not tell."""
+    """A cgroup that its quota stopped. `ns` is the time over all CPUs, or None if the kernel does not report it."""
 
     level: CgroupLevel
     periods: int
@@ -48,7 +48,7 @@ class Throttle:
 
 
 def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel]) -> tuple[Throttle, ...]:
-    """The groups that a process was in at both snapshots, and that were stopped meanwhile; the longest first."""
+    """Return the groups with the process in both snapshots that were stopped in between, the longest first."""
     earlier = {level.folder: level for level in before}
     pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
     throttles = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
@@ -58,7 +58,10 @@ def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel
 def uncounted_between(
     before: Iterable[CgroupLevel], after: Iterable[CgroupLevel], length_ns: int
 ) -> tuple[CgroupLevel, ...]:
-    """The groups that a process ran in, under a quota, without a period being counted: nor would a stop have been."""
+    """Return the groups that a process ran in, under a quota, without any counted period.
+
+    The kernel would not have counted a stop of such a group either.
+    """
     earlier = {level.folder: level.throttling for level in before}
     return tuple(
         level
@@ -71,7 +74,10 @@ def uncounted_between(
 
 
 def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
-    """A long stop shows in the periods at once, and in the time when it is over."""
+    """Return how the group was stopped, or None if it was not, or if its counters cannot be trusted.
+
+    A long stop shows in the periods at once, and in the time only when it is over.
+    """
     first, last = before.throttling, after.throttling
     if first is None or last is None or last.periods < first.periods:
         return None
@@ -84,7 +90,7 @@ def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
 
 @dataclass(frozen=True, slots=True)
 class StallShare:
-    """The share of the interval in which some task, or all tasks, waited. None is unknown."""
+    """The shares of the interval in which some task, or all tasks, waited. None is unknown."""
 
     some: float | None
     full: float | None
@@ -92,7 +98,7 @@ class StallShare:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `before` to `after`. A CPU that `load_by_cpu` lacks is unknown."""
+    """The time from the snapshot `before` to the snapshot `after`. A CPU missing in `load_by_cpu` is unknown."""
 
     before: Snapshot
     after: Snapshot
@@ -109,7 +115,7 @@ class Interval:
     _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Looks through the runs once, and not once a CPU."""
+        """Index the runs by CPU once."""
         on_cpu: dict[int, list[TaskRun]] = defaultdict(list)
         for run in self.runs:
             on_cpu[run.cpu].append(run)
@@ -120,30 +126,30 @@ class Interval:
         return self.length_ns / NS_PER_S
 
     def cached(self, key: Hashable, derive: Callable[[], T]) -> T:
-        """What `derive` makes of this interval, made once: an interval never changes, and many checks ask the same."""
+        """Return what `derive` computes from this interval; computed once, because an interval never changes."""
         if key not in self._derived:
             self._derived[key] = derive()
         result: T = self._derived[key]
         return result
 
     def had_runs(self, cpu: int) -> bool:
-        """Whether anything is known to have run there, our own included."""
+        """Return whether anything is known to have run on the CPU, noisewatch included."""
         return cpu in self._all_on_cpu
 
     def runs_on(self, cpu: int) -> list[TaskRun]:
-        """The runs on one CPU; our own are left out, and those of what is measured there."""
+        """Return the runs on one CPU, without those of noisewatch and of a measured command."""
         return [run for run in self._all_on_cpu.get(cpu, ()) if not run.is_own and not run.is_command]
 
     def commands_on(self, cpu: int) -> list[TaskRun]:
-        """The runs of what `noisewatch run` measures on the CPU."""
+        """Return the runs on the CPU of commands that `noisewatch run` measures."""
         return [run for run in self._all_on_cpu.get(cpu, ()) if run.is_command]
 
     def command_share(self, cpu: int) -> float:
-        """The share of the interval that what is measured there had of the CPU."""
+        """Return the share of the interval that measured commands had of the CPU."""
         return min(sum([run.ran_ns for run in self.commands_on(cpu)]) / self.length_ns, 1.0)
 
     def own_ns(self, cpu: int) -> int:
-        """The time that noisewatch itself had on the CPU."""
+        """Return the time (ns) that noisewatch itself had on the CPU."""
         return sum(run.ran_ns for run in self._all_on_cpu.get(cpu, ()) if run.is_own)
 
     @property
@@ -152,10 +158,10 @@ class Interval:
         return sum(run.ran_ns for run in self.runs if run.is_own) / self.length_ns
 
     def busy_share(self, cpu: int) -> float | None:
-        """The share of the interval that others took of the CPU; None is unknown.
+        """Return the share of the interval that other tasks had of the CPU, or None if unknown.
 
-        The larger of what the CPU's counters say and what the threads add up to: tasks that sleep at every tick are
-        invisible to a kernel that accounts by ticks.
+        It is the larger of the CPU's counters and the sum of the threads: tasks that sleep at every tick are invisible
+        to a kernel that accounts by ticks.
         """
         load = self.load_by_cpu.get(cpu)
         if load is None:
@@ -167,7 +173,7 @@ class Interval:
         return min(max(busy_ns / self.length_ns, 0.0), 1.0)
 
     def unexplained_ns(self, cpu: int) -> int | None:
-        """Busy time of the CPU that no thread seen explains; None is unknown."""
+        """Return the busy time (ns) of the CPU that no observed thread explains, or None if unknown."""
         load = self.load_by_cpu.get(cpu)
         skew_ns = max(self.before.tasks_lag_ns - self.after.tasks_lag_ns, 0)
         return None if load is None else unexplained_ns(self._all_on_cpu.get(cpu, ()), load, self.length_ns, skew_ns)
@@ -179,10 +185,10 @@ def interval_between(
     between: Iterable[Snapshot] = (),
     loop_lost_share_by_cpu: Mapping[int, float] | None = None,
 ) -> Interval:
-    """The interval from `before` to `after`, which must have been taken later.
+    """Return the interval from `before` to `after`, which must have been taken later.
 
-    Snapshots `between` them, in their order, tell of threads that have ended since. On the CPUs that were calibrated
-    meanwhile our own loop had all the time that tasks had, but for the share of the interval that it lost to others.
+    Snapshots `between` them, in their order, show threads that have ended since. On CPUs that were calibrated in the
+    interval, our own loop had all time of tasks, except for the share of the interval that it lost to others.
     """
     length_ns = after.taken_at_ns - before.taken_at_ns
     between = list(between)
@@ -225,7 +231,7 @@ def _runs(
     lost_shares: Mapping[int, float],
     commands: CommandsSeen,
 ) -> tuple[TaskRun, ...]:
-    """Of the threads that were seen, of those that came and went, and of our own loops; the longest first."""
+    """Return the runs of observed threads, of short-lived ones, and of our own loops, the longest first."""
     if before.tasks is None or after.tasks is None:
         return ()
     looks = (before.tasks, *between, after.tasks)
@@ -245,7 +251,7 @@ def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> S
 
 
 def _grown(before: int | None, after: int | None) -> int | None:
-    """The growth of a counter; None where it is unknown, or runs backwards and so cannot be trusted."""
+    """Return the growth of a counter, or None if it is unknown or runs backwards and so cannot be trusted."""
     if before is None or after is None or after < before:
         return None
     return after - before
@@ -259,7 +265,7 @@ class CommandsSeen:
     cpus_by_watcher: Mapping[int, CpuSet]
 
     def of(self, run: TaskRun) -> CpuSet:
-        """Where the run would be that of a command; empty where it is of anybody else."""
+        """Return the CPUs on which the run belongs to a command; empty if it does not."""
         known = self.cpus_by_watcher if run.are_children and run.pid in self.cpus_by_watcher else self.cpus_by_pid
         return known.get(run.pid, frozenset())
 
@@ -268,7 +274,10 @@ NO_COMMANDS = CommandsSeen({}, {})
 
 
 def commands_seen(snapshots: Iterable[Snapshot]) -> CommandsSeen:
-    """By all of them together: a process may have ended before the last, or shared a CPU with another command."""
+    """Return the processes of commands in any of the snapshots, with the CPUs common to all of them.
+
+    A process may have ended before the last snapshot, or shared a CPU with another command.
+    """
     cpus_by_pid: dict[int, CpuSet] = {}
     watchers: dict[int, CpuSet] = {}
     for snapshot in snapshots:
@@ -278,7 +287,7 @@ def commands_seen(snapshots: Iterable[Snapshot]) -> CommandsSeen:
 
 
 def marked(runs: Iterable[TaskRun], commands: CommandsSeen) -> list[TaskRun]:
-    """The runs; those of a command on its CPUs are known as such. Elsewhere it disturbs like anybody."""
+    """Return the runs, with those of a command on its CPUs marked. On other CPUs a command is noise like any other."""
     if commands is NO_COMMANDS:
         return list(runs)
     return [replace(run, is_command=True) if run.cpu in commands.of(run) else run for run in runs]

@@ -1,4 +1,4 @@
-"""How often heat, or a power limit, slowed the cores and packages of the target CPUs in an interval."""
+"""Slowdowns of the target CPUs' cores and packages in an interval, by heat or by a power limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ BY_HEAT, BY_POWER = "heat", "power"
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """`path` counts by what a `core` or a `package` was slowed, `times` in the interval; None is unknown."""
+    """How often a core or a package was slowed.
+
+    `by` is the reason, `what` is `core` or `package`, `path` is the file of the counter, and `times` is the number of
+    slowdowns in the interval, or None if unknown.
+    """
 
     by: str
     what: str
@@ -24,7 +28,7 @@ class Slowdown:
 
 
 def slowed_between(interval: Interval) -> Iterator[Slowdown]:
-    """All that are counted, those too that were not slowed."""
+    """Yield all counted cores and packages, including those that were not slowed."""
     before, after = interval.before.background.throttling, interval.after.background.throttling
     yield from _grown(interval, BY_HEAT, "core", before.count_by_core_cpu, after.count_by_core_cpu)
     yield from _grown(interval, BY_HEAT, "package", before.count_by_package_cpu, after.count_by_package_cpu)
@@ -38,7 +42,7 @@ def _grown(
     path: Callable[[int, str], str] = throttle_path if by == BY_HEAT else limited_path
     sharing = cpus_of_core if what == "core" else cpus_of_package
     target, topology = interval.after.target.cpus, interval.after.topology
-    for cpu in {**after, **before}:  # what was counted before and is not now is unknown
+    for cpu in {**after, **before}:  # a counter that disappeared is unknown
         first, last = before.get(cpu), after.get(cpu)
         times = last - first if first is not None and last is not None and last >= first else None
         yield Slowdown(by, what, path(cpu, what), sharing(cpu, target, topology), times)

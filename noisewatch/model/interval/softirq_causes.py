@@ -1,4 +1,4 @@
-"""Which softirqs follow the interrupts of devices on the same CPU: of network cards for packets, of disks for BLOCK."""
+"""Softirqs caused by interrupts of devices on the same CPU: network cards for packets, disks for BLOCK."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ _LONGEST_ROUND_NS = 100_000  # 64 packets
 
 
 def device_work(interval: Interval) -> Mapping[int, int]:
-    """How many softirqs for devices each CPU ran, of those that ran any."""
+    """Return the number of softirqs for devices on each CPU that ran any."""
     rows = interval.softirqs.rows or ()
     return interval.cached(device_work, lambda: sums_of(row for row in rows if row.label in DEVICE_WORK))
 
 
 def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
-    """Those, by label, that the CPU's own interrupts of such devices, which another check blames, do not explain."""
+    """Return the softirqs, by label, that interrupts of devices on the same CPU do not explain.
+
+    Another check blames the interrupts themselves.
+    """
     counts = _counts(interval, cpu)
     by_kind = _work(counts)
     own = {kind: _interrupts(interval, cpu, kind) * _ROUNDS_PER_INTERRUPT for kind in by_kind}
@@ -37,14 +40,14 @@ def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
 
 
 def brought_by(label: str, rate_per_s: float, irqs: Iterable[tuple[Irq, float]]) -> bool:
-    """Whether devices with these interrupts a second may bring all softirqs of packets, or of disks, on their CPU."""
+    """Return whether devices with these interrupts per second explain all softirqs of `label` on their CPU."""
     kind = _KIND_BY_LABEL.get(label)
     own = sum(rate for irq, rate in irqs if kind is not None and kind in kinds_of_device(irq.actions, irq.device))
     return 0 < rate_per_s <= own * _ROUNDS_PER_INTERRUPT
 
 
 def explained_ns(interval: Interval, cpu: int, softirq_ns: int) -> float:
-    """How much of the softirqs' time there the CPU's own devices may have brought: no more than their part by count."""
+    """Return the time (ns) of softirqs that the CPU's own devices explain: at most their share by count."""
     by_kind = _work(_counts(interval, cpu))
     return sum(
         min(_interrupts(interval, cpu, kind) * _LONGEST_ROUND_NS, softirq_ns * count / by_kind.total())
@@ -70,7 +73,10 @@ def _interrupts(interval: Interval, cpu: int, kind: str | None) -> int:
 
 
 def _may_bring(row: RowCount, irqs: Irqs | None, kind: str) -> bool:
-    """A row without a number counts those of all devices that a hypervisor, or an architecture, has."""
+    """Return whether the row may count interrupts of this kind of device.
+
+    A row without a number counts all devices of a hypervisor or an architecture.
+    """
     if row.irq is None:
         return True
     known = irqs.by_number.get(row.irq) if irqs is not None else None

@@ -1,6 +1,6 @@
-"""What was taken of each CPU, in sums: those of disturbances_of, without a record for each culprit.
+"""Sums of the stolen time of each CPU: those of `disturbances_of`, without a record for each culprit.
 
-Most CPUs of a large machine only count interrupts, and nobody asks who it was.
+Most CPUs of a large machine only count interrupts, and their culprits are not needed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Taken:
-    """By kind, and the most that one culprit had; both in nanoseconds."""
+    """Stolen time (ns) by kind of noise, and the largest amount of a single culprit."""
 
     ns_by_kind: dict[Kind, int]
     most_ns: int
 
 
 def taken_by_cpu(interval: Interval, cpus: Iterable[int]) -> Mapping[int, Taken]:
-    """What culprits took of each of the CPUs that has any."""
+    """Return the stolen time of each of the CPUs that has any."""
     counted = _counted(interval)
     timers = cpus_with_timers(interval)
     found: dict[int, Taken] = {}
@@ -48,7 +48,7 @@ def taken_by_cpu(interval: Interval, cpus: Iterable[int]) -> Mapping[int, Taken]
 
 
 def _counted(interval: Interval) -> Mapping[int, Taken]:
-    """What interrupts and softirqs cost by their counts alone: row after row."""
+    """Return the cost of interrupts and softirqs by their counts alone."""
     taken: dict[int, Taken] = defaultdict(lambda: Taken({}, 0))
     rows = [(kind_of_row(row), row) for row in interval.interrupts.rows or ()]
     rows += [(Kind.SOFTIRQ, row) for row in interval.softirqs.rows or ()]
@@ -63,7 +63,7 @@ def _counted(interval: Interval) -> Mapping[int, Taken]:
 
 
 def _may_have_others(interval: Interval, cpu: int) -> bool:
-    """Whether there is more than counts: threads, the hypervisor, or time that the kernel has measured."""
+    """Return whether the CPU may have other culprits: threads, the hypervisor, or time measured by the kernel."""
     load = interval.load_by_cpu.get(cpu)
     if interval.had_runs(cpu):
         return True

@@ -1,4 +1,4 @@
-"""Which threads ran where during an interval, for how long, and what time no thread accounts for."""
+"""Runs of threads in an interval: where and for how long each ran, and the time that no thread accounts for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PROCESS_DOUBT_NS = 2 * TICK_NS  # user and system time of a process are told in
 
 @dataclass(frozen=True, slots=True)
 class TaskRun:
-    """The time that one thread (or the ended children, or the ended threads, of a process) had on one CPU."""
+    """The time of one thread (or of a process's ended children or ended threads) on one CPU."""
 
     cpu: int
     tid: int
@@ -42,13 +42,13 @@ class TaskRun:
     are_children: bool = False
     are_ended_threads: bool = False
     are_unread_threads: bool = False  # they may not have ended: the process has more threads than were read
-    is_inferred: bool = False  # it moved, or may have: some of this time it may have had on another CPU
+    is_inferred: bool = False  # the thread may have moved: part of this time may belong to another CPU
     is_command: bool = False  # what `noisewatch run` measures, on the CPUs that it is to run on
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanderer:
-    """A thread that had its time on several CPUs: it was `seen` on those, and may have been on the others `beyond`."""
+    """A thread that ran on several CPUs: it was `seen` on some, and may have been on those in `beyond`."""
 
     run: TaskRun
     seen: CpuSet
@@ -58,7 +58,10 @@ class _Wanderer:
 def own_loops(
     lost_share_by_cpu: Mapping[int, float], load_by_cpu: Mapping[int, CpuLoad], interval_ns: int
 ) -> list[TaskRun]:
-    """Our own loops, which have ended: each had all that tasks had of its CPU, less the noise that it measured."""
+    """Return the runs of our own loops, which have ended.
+
+    Each had all time that tasks had of its CPU, less the noise that it measured.
+    """
     known = {cpu: share for cpu, share in lost_share_by_cpu.items() if cpu in load_by_cpu}
     had_ns = {cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns) for cpu, share in known.items()}
     return [
@@ -82,10 +85,10 @@ def run_tasks(
     load_by_cpu: Mapping[int, CpuLoad],
     known_runs: Sequence[TaskRun] = (),
 ) -> list[TaskRun]:
-    """The runs between the first look and the last, beside those that are known.
+    """Return the runs between the first look and the last, next to the known ones.
 
-    Time is only counted for threads whose time was known at both ends, or that were born in between. One that has
-    ended had what it had when it was seen last.
+    Time only counts for threads whose time was known at both ends, or that started in between. A thread that has ended
+    had the time of the last look that showed it.
     """
     before, by_tids = looks[0], [tasks.by_tid for tasks in looks]
     settled: list[TaskRun] = []
@@ -114,7 +117,7 @@ def run_tasks(
 
 
 def _read_anew(looks: Sequence[Tasks]) -> list[Task]:
-    """As they were seen last; less those that have not run since the first look, of which nothing was read again."""
+    """Return the last state of each thread, without threads that have not run since the first look."""
     seen_last: dict[int, Task] = {}
     for tasks in looks[1:]:
         seen_last.update(tasks.by_tid)
@@ -122,25 +125,28 @@ def _read_anew(looks: Sequence[Tasks]) -> list[Task]:
 
 
 def _path(task: Task, looks: Iterable[Mapping[int, Task]]) -> list[int]:
-    """The CPUs that it was seen on, look after look."""
+    """Return the CPUs that the thread was observed on, look by look."""
     found = [by_tid.get(task.tid) for by_tid in looks]
     return [each.cpu for each in found if each is not None and each.started_ticks == task.started_ticks]
 
 
 def _moves(task: Task, known: Task | None) -> int | None:
-    """How often it has gone to another CPU since it was `known`, or born; None is unknown."""
+    """Return how often the thread has changed its CPU since `known`, or since it started; None if unknown."""
     if task.migrations is None or (known is not None and known.migrations is None):
         return None
     return task.migrations - (known.migrations or 0 if known is not None else 0)
 
 
 def is_newborn(task: Task, before: Tasks) -> bool:
-    """Whether it was not there before, rather than not read."""
+    """Return whether the thread did not exist before, as opposed to not having been read."""
     return task.pid not in before.pids or task.pid in before.read_pids
 
 
 def run_of(task: Task, ran_ns: int, own_pids: frozenset[int], has_stayed: bool = False) -> TaskRun:
-    """The thread, with that time, on the CPU that it was seen on, which it may be known not to have left."""
+    """Return the thread's run, with that time, on the CPU of its last look.
+
+    `has_stayed`: the thread is known not to have left the CPU.
+    """
     return TaskRun(
         cpu=task.cpu,
         tid=task.tid,
@@ -156,7 +162,7 @@ def run_of(task: Task, ran_ns: int, own_pids: frozenset[int], has_stayed: bool =
 
 
 def explained_ns_by_cpu(runs: Iterable[TaskRun]) -> dict[int, int]:
-    """What the runs add up to."""
+    """Return the sum of the runs (ns) on each CPU."""
     explained: dict[int, int] = defaultdict(int)
     for run in runs:
         explained[run.cpu] += run.ran_ns
@@ -166,9 +172,9 @@ def explained_ns_by_cpu(runs: Iterable[TaskRun]) -> dict[int, int]:
 def _shared_out(
     wanderers: Sequence[_Wanderer], settled: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
-    """A thread that moved has its time on each CPU in proportion to what is yet unexplained there.
+    """Return the runs of the threads that moved, divided in proportion to the unexplained time of their CPUs.
 
-    On a CPU where it was not seen that has to be more than the counters may be off by.
+    A CPU on which the thread was not observed counts only if its unexplained time exceeds the error of the counters.
     """
     rooms = rooms_beside(settled, load_by_cpu)
     runs = []
@@ -182,7 +188,7 @@ def _shared_out(
 
 
 def _divided(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[TaskRun]:
-    """So much of the run on each of the CPUs, in proportion to the shares."""
+    """Return runs that divide `ran_ns` among the CPUs in proportion to the shares."""
     whole, left_ns = sum(shares.values()), ran_ns
     found = []
     for cpu, share in sorted(shares.items(), key=lambda item: item[1]):
@@ -194,7 +200,7 @@ def _divided(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[TaskR
 
 
 def rooms_beside(runs: Iterable[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> dict[int, int]:
-    """What none of the runs explains on each CPU."""
+    """Return the time (ns) on each CPU that none of the runs explains."""
     explained = explained_ns_by_cpu(runs)
     return {cpu: max(load.ran_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items()}
 
@@ -202,10 +208,10 @@ def rooms_beside(runs: Iterable[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) ->
 def _within_load(
     runs: Sequence[TaskRun], known_runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
-    """The runs, with the time that must have been had elsewhere on the CPUs that it may have been had on.
+    """Return the runs, with time that exceeds the load of their CPU moved to other allowed CPUs.
 
-    A thread is known to be where it was seen last; where the runs of such threads exceed what their CPU did, and other
-    CPUs did more than is explained, that is where it was.
+    A run is placed on the CPU of the thread's last look. If such runs exceed the load of their CPU, and other CPUs have
+    unexplained time, the excess is placed there.
     """
     explained = explained_ns_by_cpu([*known_runs, *runs])
     inferred = explained_ns_by_cpu(run for run in runs if run.is_inferred)
@@ -231,7 +237,7 @@ def _within_load(
 
 
 def _elsewhere(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
-    """What was cut, on the other CPUs that its thread is known to be allowed on, as far as there is room."""
+    """Return the cut time as runs on the other CPUs that the thread may use, as far as they have unexplained time."""
     found = []
     for run, cut_ns in cut:
         allowed = run.allowed if run.allowed is not None and not run.is_own else frozenset()
@@ -243,7 +249,7 @@ def _elsewhere(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[Ta
 
 
 def merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
-    """One run for each thread, or crowd of those that ended, on each CPU."""
+    """Merge the runs into one for each thread, or group of ended ones, on each CPU."""
     together: dict[tuple[int, int, bool, bool], TaskRun] = {}
     for run in runs:
         key = run.cpu, run.tid, run.are_children, run.are_ended_threads
@@ -255,10 +261,10 @@ def merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
 def within_interval(
     runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad], length_ns: int, later_ns: int = 0
 ) -> list[TaskRun]:
-    """The runs, cut where those of a CPU had more than the interval is long.
+    """Return the runs, cut on CPUs where their sum exceeds the interval.
 
-    `later_ns`: threads were looked at for so much longer than the CPUs were, and may have had that much after the
-    interval. They keep as much as the CPU's own counters can hold, and never less than an even share.
+    `later_ns`: the threads were read later than the CPUs by this much more than before, and may have run that long
+    after the interval. They keep as much as the CPU's own counters allow, and never less than an even share.
     """
     had_by_cpu = explained_ns_by_cpu(runs)
     most_by_cpu = {
@@ -268,7 +274,7 @@ def within_interval(
 
 
 def _cut(run: TaskRun, had_ns: int, most_ns: int) -> TaskRun:
-    """Its part of the most that all of its CPU may have had."""
+    """Return the run, cut in proportion if the runs of its CPU (`had_ns`) exceed the maximum."""
     if had_ns <= most_ns:
         return run
     ran_ns = run.ran_ns * most_ns // had_ns
@@ -276,7 +282,7 @@ def _cut(run: TaskRun, had_ns: int, most_ns: int) -> TaskRun:
 
 
 def _most_ns(had_ns: int, load: CpuLoad | None, length_ns: int, later_ns: int) -> int:
-    """That the threads of a CPU can have had within the interval."""
+    """Return the upper bound of CPU time (ns) that threads of one CPU could have used in the interval."""
     if load is None or later_ns <= 0:
         return length_ns
     even_ns = had_ns * length_ns // (length_ns + later_ns)
@@ -284,12 +290,12 @@ def _most_ns(had_ns: int, load: CpuLoad | None, length_ns: int, later_ns: int) -
 
 
 def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, skew_ns: int = 0) -> int:
-    """Busy time of the CPU that no run there accounts for; 0 where it is within what the counters may be off by.
+    """Return the busy time (ns) of the CPU that no run explains; 0 if it is within the error of the counters.
 
-    The exact count settles the doubt where there is one, and tells of what runs between two ticks; but it comes late
-    for tasks that do not leave the CPU, so that it is never far below the ticks. `skew_ns`: the tasks were looked at
-    for so much less time than the CPU was, and those that run there seem to have run less; our own, which do the
-    looking, by all of it.
+    The exact count, if there is one, decides, and includes tasks between two ticks. But it is late for tasks that do
+    not leave the CPU, so that it is never taken as far below the ticks. `skew_ns`: the tasks were observed for this
+    much less time than the CPU, so that running tasks seem to have run less; noisewatch, which was reading, by all of
+    it.
     """
     if not there and load.ran_ns <= interval_ns * _EXACT_SHARE_OF_DOUBT:  # as mostly on a CPU that has nothing to do
         return 0
@@ -306,8 +312,11 @@ def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, sk
 
 @dataclass(slots=True)
 class _Claim:
-    """Time to be placed: a run without a CPU. `cpus` are where its kind was seen, the likeliest first; `reach` is where
-    it may have been, as far as is known."""
+    """Time to be placed: a run without a CPU.
+
+    `cpus` are where runs of its kind were observed, the most probable first; `reach` are all CPUs where it may have
+    run.
+    """
 
     run: TaskRun
     cpus: tuple[int, ...]
@@ -316,7 +325,7 @@ class _Claim:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it must have been had on the one CPU: what is started inherits the affinity."""
+        """Whether it can only have run on one CPU: a started process inherits the affinity."""
         return len(self.reach) == 1 and not self.run.is_own
 
 
@@ -330,16 +339,16 @@ def ended_runs(
 ) -> list[TaskRun]:
     """Return the runs of children and threads that ended between two looks, next to the `runs` of observed ones.
 
-    The kernel adds the time of an ended child to the parent that waited for it, and that of a thread to its process:
-    how long they ran is known by that, where is mostly not. No CPU gets more of it than is unexplained there. Those
-    that may have been on the fewest CPUs come first: the others find room elsewhere. Children of a process in
-    `cpus_by_watcher` were all started on those CPUs, and are not ours even where it is.
+    The kernel adds the time of an ended child to the parent that waited for it, and that of a thread to its process. So
+    their time is known, but mostly not their CPU. No CPU gets more of it than its unexplained time. Claims with the
+    fewest possible CPUs come first, because the others fit elsewhere. Children of a process in `cpus_by_watcher` were
+    all started on those CPUs, and are not noisewatch's even if the process is.
     """
     firsts = _first_threads(looks[0], looks[-1])
     claims = [*_children(looks, firsts, own_pids, cpus_by_watcher or {}), *_threads(looks, firsts, own_pids)]
     if not claims:
         return []
-    if any(run.is_own and run.are_children for run in runs):  # what our own children had is known
+    if any(run.is_own and run.are_children for run in runs):  # the time of our own children is known
         claims = [claim for claim in claims if not claim.run.is_own]
     claims.sort(key=lambda claim: len(claim.reach) or len(load_by_cpu))
     rooms = rooms_beside(runs, load_by_cpu)
@@ -357,12 +366,15 @@ def ended_runs(
 
 
 def _hides_nothing(cpus: CpuSet, load_by_cpu: Mapping[int, CpuLoad]) -> bool:
-    """Whether all time of the CPUs is counted to the nanosecond: what found no room there was had elsewhere."""
+    """Return whether the time of all these CPUs is counted to the nanosecond.
+
+    Then time that does not fit there was spent on other CPUs.
+    """
     return bool(cpus) and all(cpu in load_by_cpu and load_by_cpu[cpu].exact_tasks_ns is not None for cpu in cpus)
 
 
 def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
-    """As much of the claim as there is room for on each of the CPUs in turn."""
+    """Place as much of the claim as fits into the unexplained time of each of the CPUs in turn."""
     placed = []
     for cpu in cpus:
         ran_ns = min(claim.run.ran_ns, rooms.get(cpu, 0))
@@ -374,7 +386,10 @@ def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[T
 
 
 def _spread(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
-    """The rest of it, by how much is missing on each of the CPUs where more is than the counters may be off by."""
+    """Place the rest of the claim in proportion to the unexplained time of the CPUs.
+
+    CPUs whose unexplained time is within the error of the counters get none.
+    """
     open_rooms = {cpu: rooms[cpu] for cpu in cpus if rooms.get(cpu, 0) > DOUBT_NS}
     all_ns = sum(open_rooms.values())
     rest_ns = min(claim.run.ran_ns, all_ns)
@@ -395,9 +410,9 @@ def _hidden(
     load_by_cpu: Mapping[int, CpuLoad],
     length_ns: int,
 ) -> list[TaskRun]:
-    """What is pinned to a CPU whose ticks show too little of it, where nothing counts to the nanosecond.
+    """Return runs that are pinned to a CPU whose ticks show too little of them, without exact counters.
 
-    `hidden_ns`: so much was had that no CPU's ticks can hold. What they could hold somewhere is left to them.
+    `hidden_ns` is the time that does not fit into the ticks of any CPU. Time that fits somewhere is left there.
     """
     found = []
     for claim in claims:
@@ -415,9 +430,9 @@ def _hidden(
 def _children(
     looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int], cpus_by_watcher: Mapping[int, CpuSet]
 ) -> list[_Claim]:
-    """Children that came and went, less what they had when they were seen last.
+    """Return claims for the children that ended, less the time that looks have shown of them.
 
-    A child that nobody had looked at before may bring the time of hours.
+    A child that no look had shown may add the time of hours.
     """
     before = looks[0]
     waited = [(task, known) for task, known in firsts if known is not None and task.children_ns > known.children_ns]
@@ -444,7 +459,7 @@ def _children(
 
 
 def _kin(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
-    """By process that goes on: those that came or went, of all that it has started and that those have."""
+    """Return the short-lived descendants of each lasting process."""
     lasting = looks[0].pids & looks[-1].pids
     passing = {pid: tasks.by_tid[pid] for tasks in looks for pid in tasks.pids - lasting if pid in tasks.by_tid}
     tasks_by_pid: dict[int, list[Task]] = defaultdict(list)
@@ -454,7 +469,7 @@ def _kin(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
 
 
 def _heir(task: Task, passing: Mapping[int, Task]) -> int:
-    """The nearest process above it that is not one of them: it is told their times, one after the other."""
+    """Return the nearest ancestor that is not short-lived: the kernel adds their times to it, one after the other."""
     heir = task.parent_pid
     for _ in passing:
         if heir not in passing:
@@ -464,7 +479,7 @@ def _heir(task: Task, passing: Mapping[int, Task]) -> int:
 
 
 def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
-    """By process that goes on: what its ended children, and theirs, had when they were seen last."""
+    """Return the time (ns) that looks have shown of each lasting process's ended descendants."""
     after = looks[-1]
     ended: dict[int, list[Task]] = defaultdict(list)
     fewer = [tasks.by_tid for tasks in looks if not tasks.pids <= after.pids]
@@ -482,7 +497,7 @@ def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
 
 
 def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
-    """Threads that came and went while their process goes on, or were not read: what it had, and none of those seen."""
+    """Return claims for threads that ended or were not read: the process's time less that of its observed threads."""
     before = looks[0]
     spent_ns = {
         task.pid: task.process_ns - (known.process_ns or 0 if known is not None else 0)
@@ -510,13 +525,13 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
 
 
 def _where(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
-    """The other CPUs that threads of the process were seen on."""
+    """Return the other CPUs that threads of the process were observed on."""
     cpus: CpuSet = frozenset(task.cpu for tasks in looks for task in tasks.by_tid.values() if task.pid == first.pid)
     return tuple(sorted(cpus - {first.cpu}))
 
 
 def _first_threads(before: Tasks, after: Tasks) -> _Firsts:
-    """The first thread of each process that is known now, and as it was before; None where it is younger."""
+    """Return the first thread of each process, with its earlier state; None for a process that is newer."""
     known_of = before.by_tid.get
     found: list[tuple[Task, Task | None]] = []
     for tid, task in after.by_tid.items():

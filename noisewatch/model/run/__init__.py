@@ -1,1 +1,1 @@
-"""What is known of the repetitions of a command: their facts, their books and their statistics."""
+"""The repetitions of a command: their facts, their books and their statistics."""

@@ -1,4 +1,4 @@
-"""One run of a benchmark tool's own file: a process that measured some values, somewhere within a repetition."""
+"""One run in the file of a benchmark tool: a process that measured some values, somewhere within a repetition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HookedRun:
-    """What our own hook wrote into it, as it stands there; times are on CLOCK_MONOTONIC."""
+    """The data that our own pyperf hook wrote into the run, unchanged; times are on CLOCK_MONOTONIC."""
 
     began_ns: int
     ended_ns: int
@@ -17,10 +17,11 @@ class HookedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkRun:
-    """`benchmark` and `run` are places in the file, from 0 on. `length_ns` None is not told.
+    """One run of a benchmark tool's file. `benchmark` and `run` are indices in the file, from 0.
 
-    `ended_wall_ns`: when its last value was known, since 1970 in UTC; several where the clock was set back that hour,
-    none where that is not told. It began no earlier than its length before.
+    `length_ns` is None if the file does not contain it. `ended_wall_ns` is when the last value was known, since 1970 in
+    UTC: several times if the clock was set back that hour, none if the file does not contain it. The run began no
+    earlier than `length_ns` before.
     """
 
     benchmark: int

@@ -1,8 +1,8 @@
-"""Whether the time of the target CPUs adds up: what tasks had there is the command's own, or foreign.
+"""The books of a repetition: tasks' time on the target CPUs is the command's own, or foreign.
 
-The kernel counts twice, and in different places: what each CPU ran, and what a command and all its descendants that
-were waited for have had. Where the first is more than the second, somebody else ran; where it is less, the command has
-left the CPUs, or one of the counts is wrong. No privilege is needed for it.
+The kernel counts twice, in different places: the time that each CPU ran tasks, and the time of a command and of all its
+descendants that were waited for. If the first is larger, another process ran; if it is smaller, the command has left
+the CPUs, or one of the counts is wrong. No privilege is needed.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 _EXACT_DOUBT_NS = 100_000
 _DOUBT_OF_EACH_NS = 20_000  # the CPUs are not read at once
 _TICKED_DOUBT_NS = 2 * TICK_NS  # of each CPU: counters in steps of 10 ms at both ends
-_TICKED_DOUBT_SHARE = 0.01  # a tick sees whoever has the CPU then
-_TRUSTED_SHARE = 0.6  # of the time that has passed: rows that account for less stand still, or are of a CPU that went
+_TICKED_DOUBT_SHARE = 0.01  # a tick samples the task on the CPU at that moment
+_TRUSTED_SHARE = 0.6  # of the time that has passed: rows with less are constant, or of a CPU that went offline
 _NO_COUNTS = "what the target CPUs ran is not known: /proc/stat gave no counts of {}"
 _HAS_LEFT = "the command had {} of CPU time more than its target CPUs ran: it has left them, or the counts are wrong"
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """Nanoseconds of all target CPUs together within a repetition. None is unknown, and `reason` says why.
+    """The time (ns) of all target CPUs together within a repetition. None is unknown, with the `reason`.
 
     `foreign_ns` may be off by `doubt_ns`. `is_exact`: the CPUs' time is counted in nanoseconds, and not in ticks.
     """
@@ -46,7 +46,7 @@ class Books:
 
 @dataclass(frozen=True, slots=True)
 class RanTime:
-    """What tasks had of a CPU, in ns, and by how much that may be off.
+    """The time (ns) that tasks had of a CPU, and its maximum error.
 
     `is_late`: the kernel counts when a task leaves the CPU, and none has: one had it all the time, or none.
     """
@@ -58,9 +58,9 @@ class RanTime:
 
 
 def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure_ns: int = 0) -> Books:
-    """The books of the CPUs between two snapshots, in which a command began and ended that had `own_ns` itself.
+    """Return the books of the CPUs between two snapshots around a command that had `own_ns` itself.
 
-    For `unsure_ns` more nobody knows whether it was the command's.
+    A further `unsure_ns` may or may not be the command's time.
     """
     ran = {cpu: ran_between(before, after, cpu) for cpu in cpus}
     unknown = [cpu for cpu, found in ran.items() if found is None]
@@ -76,16 +76,16 @@ def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure
 
 
 def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
-    """What tasks had of the CPU; None is unknown.
+    """Return the time that tasks had of the CPU, or None if it is unknown.
 
-    Where time counts when a task leaves the CPU, one that never does shows in the ticks alone.
+    If the kernel counts time when a task leaves the CPU, a task that never leaves it shows in the ticks alone.
     """
     first, last = (before.cpu_time or {}).get(cpu), (after.cpu_time or {}).get(cpu)
     if first is None or last is None or last.total_ns < first.total_ns:
         return None
     length_ns = after.taken_at_ns - before.taken_at_ns
     ticked_ns = max(_tasks_ns(last) - _tasks_ns(first), 0)
-    has_moved = before.run_time != after.run_time  # else it stood still: we have run ourselves
+    has_moved = before.run_time != after.run_time  # a constant is no counter: at least we have run
     old, new = (before.run_time or {}).get(cpu), (after.run_time or {}).get(cpu) if has_moved else None
     if old is None or new is None or new.ran_ns < old.ran_ns:
         if not accounts_for_time(first, last, length_ns):
@@ -100,7 +100,7 @@ def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
 
 
 def accounts_for_time(first: CpuTime, last: CpuTime, length_ns: int) -> bool:
-    """Whether a CPU's rows hold most of the time between them; of a few ticks, which they may have missed, it is so."""
+    """Return whether a CPU's rows cover most of the time between them; for a few ticks this is assumed."""
     return last.total_ns - first.total_ns >= length_ns * _TRUSTED_SHARE - TICK_NS
 
 

@@ -1,4 +1,4 @@
-"""What CPUs have in common: the core, the memory node, the kind of core."""
+"""Groups of CPUs: by core, by memory node, and by kind of core."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ _Key = TypeVar("_Key")
 
 
 class CpuGroups:
-    """Of each CPU; None is unknown."""
+    """The groups of each CPU; None is unknown."""
 
     def __init__(self, topology: Mapping[int, CpuPlace]) -> None:
         self._topology = topology
 
     def core(self, cpu: int) -> int:
-        """By its first CPU."""
+        """Return the core, as the number of its first CPU."""
         place = self._topology.get(cpu)
         return min(place.siblings) if place is not None and place.siblings else cpu
 
     def node(self, cpu: int) -> int | None:
-        """The memory node."""
         place = self._topology.get(cpu)
         return place.node if place is not None else None
 
     def kind(self, cpu: int) -> str | None:
-        """The kind of core."""
+        """Return the kind of core."""
         place = self._topology.get(cpu)
         return place.kind if place is not None else None
 
 
 def differ(group: Callable[[int], object], one: int, other: int) -> bool:
-    """Whether the groups of both CPUs are known, and are not the same."""
+    """Return whether the groups of both CPUs are known and different."""
     groups = group(one), group(other)
     return None not in groups and groups[0] != groups[1]
 
 
 def grouped(ns_by_cpu: Mapping[int, float], group: Callable[[int], _Key]) -> Mapping[_Key, float]:
-    """The times, added up by group."""
+    """Return the sums of the times by group."""
     sums: dict[_Key, float] = {}
     for cpu, ns in ns_by_cpu.items():
         key = group(cpu)

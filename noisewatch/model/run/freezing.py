@@ -1,4 +1,4 @@
-"""For how long the control group of a command was frozen, or had used up its quota: by looks, writes and counts."""
+"""The time for which a command's cgroup was frozen or had used up its quota, from looks, writes and kernel counts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _ENTERED = "{}: it had been frozen, or had used up its quota, when the first loo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freezing:
-    """Of one repetition. `ns` is what is known of, `folder` the group that had most of it.
+    """The time (ns) for which cgroups of a command were stopped in one repetition, as far as it is known.
 
-    `is_estimate`: by looks, which do not see what is shorter than the time between two. `unknown` says why there may
-    be more. For `blind_ns` the command may have been in a group that no look had watched yet, and that is not counted.
+    `folder` is the group with most of it. `is_estimate`: it comes from looks, which miss what is shorter than the time
+    between two of them. `unknown` is why there may be more. For `blind_ns` the command may have been in a group that no
+    look had watched yet; a stop in that time is not counted.
     """
 
     ns: int = 0
@@ -37,7 +38,7 @@ class _Group:
     is_estimate: bool = False
 
     def add(self, now: GroupFreeze, taken_at_ns: int) -> None:
-        """Counted; else half of the time between two looks for each that found it frozen."""
+        """Add the time since the last look: as counted, or half of it for each of both looks that found it frozen."""
         counted, before = now.frozen_ns, self.last.frozen_ns
         if counted is not None and before is not None:
             self.ns += counted - before if counted >= before else counted  # another one by that name
@@ -47,16 +48,16 @@ class _Group:
         self.last, self.seen_at_ns = now, taken_at_ns
 
     def change(self, now: GroupFreeze, at_ns: int) -> None:
-        """Count until a moment at which it may have changed, which is exact."""
+        """Add the exact time until a moment at which the state may have changed."""
         self.ns += (at_ns - self.seen_at_ns) * self.last.is_frozen
         self.last, self.seen_at_ns = now, at_ns
 
 
 class FreezeTally:
-    """The looks around one repetition and within it, in order."""
+    """The looks around and within one repetition, in order."""
 
     def __init__(self, first: FreezeLook) -> None:
-        """`first`: right before the command is started, at the groups that it will be in."""
+        """Begin with the look right before the command is started, at the groups that it will be in."""
         self._groups = {each.folder: _Group(each, first.taken_at_ns) for each in first.groups}
         self._last = first
         self._unknown = first.reason
@@ -64,7 +65,10 @@ class FreezeTally:
         self._blind_ns = 0
 
     def change(self, now: GroupFreeze, at_ns: int, is_certain: bool) -> None:
-        """Add the state of a group right after a write that may have frozen or thawed it; `is_certain`: surely did."""
+        """Add the state of a group right after a write that may have frozen or thawed it.
+
+        `is_certain`: the write surely did.
+        """
         group = self._groups.get(now.folder)
         if group is None or now.frozen_ns is not None:
             return
@@ -73,11 +77,14 @@ class FreezeTally:
         group.change(now, at_ns)
 
     def move(self, at_ns: int) -> None:
-        """Add that a process was moved into a group of the command's: it may have been away since the last look."""
+        """Add that a process was moved into a group of the command, perhaps soon after the last look.
+
+        It may have been in an unwatched group since then.
+        """
         self._blind_ns = max(self._blind_ns, at_ns - self._last.taken_at_ns)
 
     def add(self, look: FreezeLook) -> None:
-        """One more look; the last one is right behind the end of the command."""
+        """Add one more look; the last one is right after the end of the command."""
         for now in look.groups:
             group = self._groups.get(now.folder)
             if group is None:
@@ -90,7 +97,7 @@ class FreezeTally:
         self._unknown = self._unknown or look.reason
 
     def _entered(self, now: GroupFreeze, at_ns: int) -> _Group:
-        """A group in which the look before has not found it."""
+        """Begin a group that was not in the look before."""
         if now.frozen_ns is None:
             self._blind_ns = max(self._blind_ns, at_ns - self._last.taken_at_ns)
         elif now.frozen_ns:
@@ -99,7 +106,7 @@ class FreezeTally:
         return group
 
     def freezing(self, length_ns: int) -> Freezing:
-        """What they come to, of a repetition that took so long."""
+        """Return the sum of the looks, for a repetition of this length (ns)."""
         frozen = [group for group in self._groups.values() if group.ns > 0]
         if not frozen:
             hidden = _HIDDEN.format(self._hidden) if self._hidden is not None else None

@@ -1,9 +1,9 @@
-"""How much longer one command takes than another, of runs that took turns: the difference of their means.
+"""How much longer one command takes than another: the difference of means of runs that alternated.
 
-The runs come in pairs of neighbours, one of each command. Which of the two goes first is drawn at random for each pair,
-as often the one as the other. So a linear drift cancels, as in A B B A, and what comes and goes meets both alike,
-whatever its period: a disturbance every fourth run makes 8 of 10 fixed series A B B A A B B A … show a difference that
-is not there, and 1 of 20 drawn ones.
+The runs come in pairs of neighbours, one of each command. Which command goes first is drawn at random for each pair,
+both equally often. So a linear drift cancels, as in A B B A, and periodic noise affects both commands alike, whatever
+its period: a disturbance every fourth run makes 8 of 10 fixed series A B B A A B B A … show a false difference, and 1
+of 20 drawn ones.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ class RunPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """`share` is how much longer B takes than A, as a share of A's mean. 0.02: B takes 2 % more.
+    """The difference between the means of two commands.
 
-    `interval` holds it in 95 of 100 series. `smallest_shown` is the smallest difference that a series of so many pairs
-    shows in 4 of 5 cases even with the most noise that this one lets expect (`TEST_OF_PAIRS`). So the next series of 15
-    pairs shows it in 94 of 100 cases, where few runs take much longer in 77 to 82; and twice as much in 100, and in 91
-    to 96 (tests.benchmark.run_statistics). Both are None of fewer than three pairs, or where one command always ran
+    `share` is how much longer B takes than A, as a share of A's mean. 0.02: B takes 2 % more. `interval` contains it in
+    95 of 100 series. `smallest_shown` is the smallest difference that a series with this number of pairs shows in 4 of
+    5 cases, even with the most noise that is expected after this series (`TEST_OF_PAIRS`). So the next series of 15
+    pairs shows it in 94 of 100 cases, or in 77 to 82 if a few runs take much longer; and twice as much in 100, or in 91
+    to 96 (tests.benchmark.run_statistics). Both are None for fewer than three pairs, or if one command always ran
     first.
 
-    `second_share` is how much longer a run takes as the second of its pair: drift, or what the first leaves behind.
+    `second_share` is how much longer a run takes as the second of its pair: drift, or an effect of the first run.
     """
 
     pairs: int
@@ -55,21 +56,21 @@ class MeanDifference:
 
     @property
     def is_shown(self) -> bool | None:
-        """Whether there is a difference, at 5 % false alarms; None where nothing can be said."""
+        """Whether the series shows a difference, at 5 % false alarms; None without an interval."""
         return None if self.interval is None else not self.interval.low <= 0 <= self.interval.high
 
 
 def drawn_order(pairs: int, seed: int) -> tuple[bool, ...]:
-    """For each pair whether A goes first: in half of them, if odd in one more, in an order that the seed gives."""
+    """Draw for each pair whether A goes first: in half of them, if odd in one more, by the seed."""
     order = [number % 2 == 0 for number in range(pairs)]
     random.Random(seed).shuffle(order)
     return tuple(order)
 
 
 def paired(order: Sequence[bool], times_s: Sequence[float | None]) -> list[RunPair]:
-    """The pairs of a series as it ran, two times to each entry of the order; None for a run that is left out.
+    """Return the pairs of a series, with two times for each entry of the order; None is a run to leave out.
 
-    A pair that lacks a run is left out as a whole, and so is what an aborted series lacks.
+    A pair that lacks a run is left out as a whole, and so are the missing pairs of an aborted series.
     """
     pairs = []
     for is_a_first, first, second in zip(order, times_s[::2], times_s[1::2], strict=False):
@@ -80,12 +81,12 @@ def paired(order: Sequence[bool], times_s: Sequence[float | None]) -> list[RunPa
 
 
 def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
-    """Of one pair or more, of times longer than 0 seconds. None at all: ValueError.
+    """Return the mean difference of paired times (s, all > 0). Raise ValueError if there is no pair.
 
-    The two-period crossover design: the pairs with A first and those with B first are averaged apart, then together, so
-    that what the order does to a run cancels and does not widen the interval: Hills and Armitage, 1979, doi
+    The two-period crossover design: the pairs with A first and those with B first are averaged separately, then
+    together, so that the effect of the order cancels and does not widen the interval: Hills and Armitage, 1979, doi
     10.1111/j.1365-2125.1979.tb05903.x. The error of the ratio is that of b - ratio · a, over A's mean: Cochran,
-    "Sampling Techniques", 1977, ch. 6. A command that slows the next run more than the other does is not seen.
+    "Sampling Techniques", 1977, ch. 6. It is not detected if one command slows the next run more than the other does.
     """
     if not pairs:
         raise ValueError("a series without pairs has no difference")
@@ -113,16 +114,19 @@ def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
 
 
 def _most_noise(freedom: int) -> float:
-    """The upper bound of a standard deviation, as a multiple of what was estimated.
+    """Return the upper bound of a standard deviation, as a multiple of the estimate.
 
-    Without it every other series of pairs would be noisier than the one that states the smallest difference.
+    Without it every other series of pairs would be noisier than the one that gives the smallest difference.
     NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.3.1.
     """
     return math.sqrt(freedom / chi_square_quantile(1 - _NOISE_CONFIDENCE, freedom))
 
 
 def _second_share(groups: Sequence[Sequence[RunPair]]) -> float:
-    """Of groups in both orders: the same command as the second of its pair and as the first, for both commands."""
+    """Return how much longer runs take as the second of their pair than as the first, for both commands.
+
+    `groups` are the pairs with A first, and those with B first.
+    """
     a_first, b_first = groups
     a, b = (
         statistics.fmean(pair[of] for pair in later) / statistics.fmean(pair[of] for pair in earlier)

@@ -1,4 +1,4 @@
-"""One value of a benchmark that measures itself, by what the kernel counted of the thread that measured it."""
+"""One value of a self-measuring benchmark, with the kernel's counts for the thread that measured it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredValue:
-    """Times are ns; `began_ns` is on CLOCK_MONOTONIC. None is unknown.
+    """One value of a benchmark. Times are ns; `began_ns` is on CLOCK_MONOTONIC. None is unknown.
 
-    What is left of its length beside `ran_ns` and `waited_ns`, the thread slept, or interrupts and the hypervisor had,
-    as far as the kernel takes these out of a thread's time: CONFIG_IRQ_TIME_ACCOUNTING and
+    In the rest of its length, next to `ran_ns` and `waited_ns`, the thread slept, or interrupts and the hypervisor had
+    the CPU, if the kernel excludes them from a thread's time: CONFIG_IRQ_TIME_ACCOUNTING and
     CONFIG_PARAVIRT_TIME_ACCOUNTING.
     """
 
@@ -32,7 +32,7 @@ class MeasuredValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValuesAround:
-    """The CPU while all values were measured, of which they are a part. None is unknown, and `unknowns` say why."""
+    """The load of the CPU during all values and the time between them. None is unknown; `unknowns` explain why."""
 
     length_ns: int
     interrupted_ns: int | None  # by the count of interrupts and typical costs, without the tick

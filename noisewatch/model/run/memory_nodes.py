@@ -1,4 +1,4 @@
-"""How much of a command's memory came from other nodes than those of its target CPUs."""
+"""The share of a command's memory from other nodes than those of its target CPUs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MemoryElsewhere:
-    """`share` is the part of the memory that lies, or came, from other nodes; None is unknown, and `reason` says why.
+    """The `share` of memory that lies on, or came from, other nodes; None is unknown, with the `reason`.
 
-    `is_bound`: of all that was handed out on the machine meanwhile, of which the command had a part: it has no more.
+    `is_bound`: an upper bound, from all memory that the machine allocated in the meantime, of which the command's is a
+    part.
     """
 
     share: float | None
@@ -27,9 +28,9 @@ NOWHERE_ELSE = MemoryElsewhere(0.0, 0)
 def elsewhere_by_pages(
     before: Mapping[int, NodePages], after: Mapping[int, NodePages], home: frozenset[int], page_bytes: int
 ) -> MemoryElsewhere:
-    """From the counts of all nodes; `home` are those of the target CPUs.
+    """Return the memory from other nodes by the counts of all nodes; `home` are the target CPUs' nodes.
 
-    What other nodes gave to CPUs that are not their own may have gone to the target CPUs.
+    Pages that other nodes gave to CPUs of a different node may have gone to the target CPUs.
     """
     if any(after[node].to_others < pages.to_others for node, pages in before.items()):
         return MemoryElsewhere(None, None, reason="the kernel's count of pages by node ran backwards")

@@ -1,4 +1,4 @@
-"""A part of a repetition, as if it were one of its own: what the looks around it tell."""
+"""A part of a repetition, treated as a repetition of its own: by the looks around it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_WAITED_FOR = "what the command itself had of the CPUs is not known: a proce
 
 
 def part_of(repetition: Repetition, began_ns: int, ended_ns: int) -> Repetition | None:
-    """From `began_ns` to `ended_ns`, between the looks before and after; None where there are no such looks."""
+    """Return the part from `began_ns` to `ended_ns`, by the looks around it, or None if there are no such looks."""
     windows = [
         window
         for window in repetition.windows
@@ -47,9 +47,9 @@ def part_of(repetition: Repetition, began_ns: int, ended_ns: int) -> Repetition 
 
 
 def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids: frozenset[int] = frozenset()) -> Books:
-    """The books of a command that neither began nor ended with them: what it had is known by two looks.
+    """Return the books of a command that ran before and after both snapshots: its time is known from them.
 
-    Time of its processes that ended in between is known in ticks alone; others are said to have had what that hides.
+    The time of its processes that ended in between is known in ticks alone; the uncertainty is added to foreign time.
     """
     threads, then = _own_tasks(after, earlier_pids), _own_tasks(before, earlier_pids)
     if threads is None or then is None:
@@ -66,7 +66,7 @@ def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids:
 
 
 def _part_of_use(use: CommandUse, share: float) -> CommandUse:
-    """Reads, writes and memory as if they came evenly; how long this part waited for a CPU is not known."""
+    """Return the use, with reads, writes and page faults in proportion; the wait for CPUs is unknown."""
     return replace(
         use,
         waited_ns=None,
@@ -78,7 +78,10 @@ def _part_of_use(use: CommandUse, share: float) -> CommandUse:
 
 
 def _own_tasks(snapshot: Snapshot, earlier_pids: frozenset[int]) -> dict[int, Task] | None:
-    """The threads of the command; None where not all were read. What earlier ones have left is none of it."""
+    """Return the threads of the command, without processes that earlier repetitions left running.
+
+    None if not all threads were read.
+    """
     if snapshot.tasks is None or not snapshot.tasks.is_complete:
         return None
     watchers = _watchers(snapshot)
@@ -91,13 +94,13 @@ def _own_tasks(snapshot: Snapshot, earlier_pids: frozenset[int]) -> dict[int, Ta
 
 
 def _children_ns(snapshot: Snapshot) -> int:
-    """Of those that noisewatch and the command have waited for."""
+    """Return the CPU time (ns) of the children that noisewatch and the command have waited for."""
     tasks = snapshot.tasks.by_tid if snapshot.tasks is not None else {}
     return sum(tasks[pid].children_ns for pid in snapshot.own_pids if pid in tasks)
 
 
 def _watchers(snapshot: Snapshot) -> frozenset[int]:
-    """noisewatch itself, whose descendant the command is."""
+    """Return the processes of noisewatch itself, whose descendant the command is."""
     tasks = snapshot.tasks.by_tid if snapshot.tasks is not None else {}
     own = snapshot.own_pids
     return frozenset(pid for pid in own if pid in tasks and tasks[pid].parent_pid not in own)

@@ -1,8 +1,8 @@
-"""Where the threads of a command ran: what looks at them, some ten times a second, come to, or the trace tells.
+"""Where the threads of a command ran, by looks at them (some ten times a second) or by the trace.
 
-Without a trace, a thread's time between two looks is counted for the CPU on which both found it, or half for each of
-two: shares are estimates. It may have moved more often than the looks saw; the kernel counts that, but not whence and
-where to.
+Without a trace, a thread's time between two looks counts for the CPU on which both found it, or half for each of two
+CPUs: shares are estimates. The thread may have moved more often than the looks show; the kernel counts that, but not
+from where to where.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadPlacement:
-    """One thread. Times are those that the looks or the trace saw, and None is unknown.
+    """The placement of one thread. Times are by the looks or the trace, and None is unknown.
 
-    `moves` are changes of CPU from one look to the next, and `node_moves` and `kind_moves` those of them that led to
-    another memory node or kind of core: at least so many, and by a trace just as many. `migrations` is the kernel's
-    count, up to one of the last looks. A core is known by its first CPU.
+    `moves` are changes of CPU from one look to the next; `node_moves` and `kind_moves` are those to another memory node
+    or kind of core. By looks they are lower bounds, by a trace they are exact. `migrations` is the kernel's count, up
+    to one of the last looks. A core is identified by its first CPU.
     """
 
     tid: int
@@ -45,7 +45,7 @@ class ThreadPlacement:
 
     @property
     def least_moves(self) -> int:
-        """How often it moved at least."""
+        """The lower bound of the number of moves."""
         return max(self.moves, self.migrations or 0)
 
 
@@ -53,8 +53,8 @@ class ThreadPlacement:
 class Stacking:
     """Threads that were ready on one CPU while another target CPU had none of the command.
 
-    `share` is the part of the looks, `most_ready` how many shared one CPU at the most. `stacked` are the CPUs that were
-    shared, `free` those that were free meanwhile.
+    `share` is the part of the looks, `most_ready` the largest number of threads that shared one CPU. `stacked` are the
+    CPUs that were shared, `free` those that were free in the meantime.
     """
 
     share: float
@@ -67,16 +67,18 @@ class Stacking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Of one repetition. Threads have the most run time first; `other_ns` is that of short-lived ones, added up.
+    """The placement of a command's threads in one repetition.
 
-    `used_ns` is all the CPU time that the command has had, None where nobody said. `nodes` and `kinds` are those of the
-    target CPUs, with None among them where one is not known. `stopped_ns`: a signal had stopped a thread, by the looks.
+    Threads with the most run time come first; `other_ns` is the sum of short-lived threads. `used_ns` is all CPU time
+    of the command, or None if it was not given. `nodes` and `kinds` are those of the target CPUs, with None among them
+    if one is unknown. `stopped_ns`: a signal had stopped a thread, by the looks.
 
-    In `hidden_ns` of the run time threads migrated more often than the looks can have seen, and in `uncounted_ns` the
-    kernel did not tell how often: there they may have been on any CPU. Both only count where each look asks for that.
+    In `hidden_ns` of the run time threads migrated more often than the looks can show, and for `uncounted_ns` the
+    kernel did not report how often: in that time they may have been on any CPU. Both only count if each look reads
+    migrations.
 
-    `traced_share`: the threads' times and moves are those of a trace, which is sure of that part of the CPU time; None
-    where they are those of the looks. `debuggers` that it has not started had stopped threads: number and name.
+    `traced_share`: the threads' times and moves are from a trace, which is certain for that share of the CPU time; None
+    if they are from the looks. `debuggers` (number and name) that the command did not start had stopped threads.
     """
 
     target: CpuSet
@@ -92,54 +94,54 @@ class Placement:
     hidden_ns: int = 0
     uncounted_ns: int = 0
     reason: str | None = None  # why threads may be missing
-    spread: SpreadThreads | None = None  # None where they were not to be
+    spread: SpreadThreads | None = None  # None if threads were not to be spread
     traced_share: float | None = None
     debuggers: frozenset[tuple[int, str]] = frozenset()
 
     @property
     def is_traced(self) -> bool:
-        """Whether a trace tells, which misses no move."""
+        """Whether the placement is from a trace, which misses no move."""
         return self.traced_share is not None
 
     @property
     def seen_ns(self) -> float:
-        """The run time that was seen."""
+        """The run time (ns) that was observed."""
         return sum(thread.ran_ns for thread in self.threads) + self.other_ns
 
     @property
     def ran_ns(self) -> float:
-        """All run time that is known of."""
+        """All known run time (ns), observed or not."""
         return max(self.seen_ns, self.used_ns or 0)
 
     @property
     def seen_share(self) -> float | None:
-        """The part of the command's CPU time that was seen; None is unknown."""
+        """The share of the command's CPU time that was observed; None is unknown."""
         if self.traced_share is not None:
             return self.traced_share
         return min(self.seen_ns / self.used_ns, 1.0) if self.used_ns else None
 
     @property
     def sure_share(self) -> float | None:
-        """The part of it in which it is also known where it was; None is unknown."""
+        """The share of the command's CPU time whose CPU is known too; None is unknown."""
         if self.traced_share is not None:
             return self.traced_share
         sure_ns = self.seen_ns - self.hidden_ns - self.uncounted_ns
         return min(sure_ns / self.used_ns, 1.0) if self.used_ns else None
 
     def ns_by_node(self) -> Mapping[int | None, float]:
-        """The run time of all threads on each memory node."""
+        """Return the run time (ns) of all threads on each memory node."""
         return _added(thread.ns_by_node for thread in self.threads)
 
     def ns_by_kind(self) -> Mapping[str | None, float]:
-        """The run time of all threads on each kind of core."""
+        """Return the run time (ns) of all threads on each kind of core."""
         return _added(thread.ns_by_kind for thread in self.threads)
 
     def ns_by_core(self) -> Mapping[int, float]:
-        """The run time of all threads on each core, by its first CPU."""
+        """Return the run time (ns) of all threads on each core, by its first CPU."""
         return _added(thread.ns_by_core for thread in self.threads)
 
     def ns_by_cpu(self) -> Mapping[int, float]:
-        """The run time of all threads on each CPU."""
+        """Return the run time (ns) of all threads on each CPU."""
         return _added(thread.ns_by_cpu for thread in self.threads)
 
 
@@ -152,9 +154,9 @@ def _added(maps: Iterable[Mapping[_Key, float]]) -> Mapping[_Key, float]:
 
 
 def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int, float]:
-    """For which part of the time between them nobody ran on each of the CPUs; those of which nobody knows are left out.
+    """Return the share of the time between the snapshots that each CPU was idle; unknown CPUs are left out.
 
-    Time in which tasks wait for a disk is idle too: another one could run.
+    Time in which tasks wait for a disk is idle too: another task could run.
     """
     found: dict[int, float] = {}
     for cpu in cpus:

@@ -1,5 +1,7 @@
-"""Where a command's threads ran by the trace of all switches between threads, which is exact: also of threads that came
-and went, or moved and came back, between two looks."""
+"""The exact placement of a command's threads, by the trace of all switches between threads.
+
+It includes threads that lived, or moved and came back, between two looks.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ _NEARLY_ALL = 0.9  # of the CPU time: on some kernels part of it is always in do
 
 
 def placed_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -> Placement:
-    """By the trace, if it holds nearly all CPU time that the command has had, or more than the looks; else as they saw
-    it.
+    """Return the placement by the trace if that is more certain, otherwise `looked`, the one by the looks.
 
-    Only the looks know who waited for whom, where memory came from, and what was stopped.
+    The trace is used if it contains nearly all CPU time of the command, or more than the looks. Waits, the origin of
+    memory and stops are known from the looks alone.
     """
     share = _sure_share(window, looked.used_ns)
     is_less = share < min(looked.sure_share or 0.0, _NEARLY_ALL)
@@ -40,7 +42,7 @@ def placed_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -
 
 
 def _sure_share(window: TraceWindow, used_ns: int | None) -> float:
-    """The part of the command's CPU time that it had on the traced CPUs for sure."""
+    """Return the share of the command's CPU time that was certainly on the traced CPUs."""
     if not used_ns:
         return 0.0
     unsure_ns = window.elsewhere_ns(used_ns, window.traced) + window.doubt_ns
@@ -65,7 +67,7 @@ def _placed(thread: TracedThread, looked: ThreadPlacement | None, groups: CpuGro
 
 
 def _without_time(thread: ThreadPlacement) -> ThreadPlacement:
-    """It was ready all the time, and never had a CPU."""
+    """Return the placement of a thread that was always ready and never got a CPU."""
     none = dict.fromkeys(thread.ns_by_cpu, 0.0)
     return replace(
         thread,

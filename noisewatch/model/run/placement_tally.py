@@ -1,4 +1,4 @@
-"""Adding up the looks at a command's threads, so that none of them has to be kept."""
+"""Running sums of the looks at a command's threads, so that no look has to be kept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class _Thread:
     kind_moves: int = 0
 
     def add(self, cpu: int, ns: float) -> None:
-        """Run time there."""
         self.ns_by_cpu[cpu] = self.ns_by_cpu.get(cpu, 0.0) + ns
 
 
@@ -42,12 +41,15 @@ class _Stacks:
 
 
 class PlacementTally:
-    """The looks of one repetition so far, in order."""
+    """The sums of all looks of one repetition so far."""
 
     def __init__(
         self, target: CpuSet, topology: Mapping[int, CpuPlace], begun: Mapping[int, int | None] | None = None
     ) -> None:
-        """`begun`: by thread, how often those had migrated that were there when the command began; if asked for."""
+        """Begin a repetition.
+
+        `begun` has the migrations so far of each thread that existed when the command began, if they are needed.
+        """
         self._target = target
         self._groups = CpuGroups(topology)
         self._begun = begun or {}
@@ -64,11 +66,11 @@ class PlacementTally:
 
     @property
     def spans_places(self) -> bool:
-        """Whether the target CPUs are of several memory nodes, or kinds of core: then each migration matters."""
+        """Whether the target CPUs are on several memory nodes or kinds of core: each migration counts."""
         return any(len(set(map(place, self._target))) > 1 for place in (self._groups.node, self._groups.kind))
 
     def add(self, look: CommandLook) -> None:
-        """One more look."""
+        """Add one more look; looks have to come in order."""
         for tid in self._threads.keys() - look.threads.keys():
             self._end(self._threads.pop(tid))
         for tid, now in look.threads.items():
@@ -105,14 +107,17 @@ class PlacementTally:
             thread.kind_moves += differ(self._groups.kind, last.cpu, now.cpu)
 
     def _add_unsure(self, ns: int, before: int | None, after: int | None, seen: int = 0) -> None:
-        """Time in which it may have been anywhere: the kernel counted more migrations than the looks can have seen."""
+        """Add run time that may have been on any CPU, by more migrations than the looks can show."""
         if before is None or after is None:
             self._uncounted_ns += ns
         elif after - before > seen:
             self._hidden_ns += ns
 
     def _add_stacks(self, look: CommandLook) -> None:
-        """Whether threads shared a CPU while another was free; one that had no turn may need the CPU it had last."""
+        """Add whether threads shared a CPU while another was free.
+
+        A thread that had no turn yet may need the CPU that it had last.
+        """
         ready: dict[int, list[int]] = defaultdict(list)
         for tid, now in look.threads.items():
             if now.is_ready and tid not in look.without_turn:
@@ -129,7 +134,7 @@ class PlacementTally:
         self._stacks.tids.update(*stacked.values())
 
     def _add_stop(self, look: CommandLook) -> None:
-        """Half of the time between two looks for each that found a thread stopped, whoever else of them ran on."""
+        """Add half of the time between two looks for each look with a stopped thread."""
         is_stopped = any(now.is_stopped for tid, now in look.threads.items() if tid not in look.without_turn)
         if self._last is None:
             self._stopped_ns += _BEFORE_FIRST_NS * is_stopped
@@ -151,9 +156,10 @@ class PlacementTally:
         used_ns: int | None = None,
         idle_share_by_cpu: Mapping[int, float] | None = None,
     ) -> Placement:
-        """What the looks came to. `used_ns` is all CPU time of the command.
+        """Return the placement by all looks. `used_ns` is all CPU time of the command.
 
-        `idle_share_by_cpu`: for which part of the repetition nobody ran there. A CPU that others used was not free.
+        `idle_share_by_cpu` is the share of the repetition in which the CPU was idle: a CPU that others used was not
+        free.
         """
         found = [self._placed(thread) for thread in (*self._threads.values(), *self._ended)]
         return Placement(
@@ -211,7 +217,7 @@ class PlacementTally:
 def placement_of(
     looks: Iterable[CommandLook], target: CpuSet, topology: Mapping[int, CpuPlace], memory: MemoryElsewhere
 ) -> Placement:
-    """The looks of one repetition, in order."""
+    """Return the placement by the looks of one repetition, which have to be in order."""
     tally = PlacementTally(target, topology)
     for look in looks:
         tally.add(look)

@@ -1,4 +1,4 @@
-"""One repetition of a command, and all that was seen of the machine meanwhile."""
+"""One repetition of a command, and all observations of the machine during it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CommandUse:
-    """What the kernel says of one command that has ended: it, and its descendants that were waited for.
+    """The kernel's counts for one command that has ended, with its descendants that were waited for.
 
-    `left_ns` is the CPU time that those had which it has left running. `unsure_ns` is in none of the others: what
-    orphans had that it may have started, or another that lived before it.
+    `left_ns` is the CPU time of the processes that it has left running. `unsure_ns` is in none of the others: the time
+    of orphans that the command, or another one before it, may have started.
 
-    `stopped_ns`: a signal had stopped it, or what it has started, which the trace or the looks at its threads tell.
-
+    `stopped_ns`: a signal had stopped the command, or its descendants, by the trace or by the looks at its threads.
     `waited_ns`: its first thread was ready to run and had to wait for a CPU (/proc/PID/schedstat); None is unknown.
-    `ran_alone`: no other thread or process of it had a part worth mentioning in its CPU time.
+    `ran_alone`: none of its other threads or processes had a notable part of its CPU time.
     """
 
     user_ns: int
@@ -55,12 +54,11 @@ class CommandUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """Times are on CLOCK_MONOTONIC, in ns; `began_wall_ns` is since 1970 in UTC.
+    """One run of a command. Times are on CLOCK_MONOTONIC, in ns; `began_wall_ns` is since 1970 in UTC.
 
     `span` is from the counters just before it to those just after. `windows` are the intervals between looks at all
-    threads that overlap it, in order: several within a long one, one around many short ones. `status` is the exit
-    status, negative for the signal that ended it. `trace` is what the kernel's trace has told of it, in its place why
-    that is not known.
+    threads that overlap it, in order: several within a long repetition, one around many short ones. `status` is the
+    exit status, negative for the signal that ended it. `trace` is the kernel's trace of it, or why there is none.
     """
 
     number: int  # from 1 on
@@ -88,7 +86,7 @@ class Repetition:
 
     @property
     def is_measurement(self) -> bool:
-        """Whether its time tells anything: it succeeded, and nobody cut it short."""
+        """Whether its time is a measurement: it succeeded, and was not cut short."""
         return self.status == 0 and not self.is_cut_short
 
     @property
@@ -101,30 +99,30 @@ class Repetition:
 
     @property
     def target(self) -> CpuSet:
-        """As it was when it began: CPUs may go offline meanwhile."""
+        """The target CPUs when it began: CPUs may go offline later."""
         return self.span.before.target.cpus
 
     def share_of(self, ns: float) -> float:
-        """What part of its length that is, 1 at the most."""
+        """Return the share that `ns` is of its length, 1 at most."""
         return min(ns / max(self.length_ns, 1), 1.0)
 
     def within(self, window: Interval) -> int:
-        """How many ns of the window were in the repetition."""
+        """Return the time (ns) of the window within the repetition."""
         begin, end = window.before.taken_at_ns, window.after.taken_at_ns
         return max(min(end, self.ended_ns) - max(begin, self.began_ns), 0)
 
     def outside(self, window: Interval) -> int:
-        """How many ns of the window were not in the repetition."""
+        """Return the time (ns) of the window outside of the repetition."""
         return window.length_ns - self.within(window)
 
     @property
     def name_by_left_pid(self) -> dict[int, str | None]:
-        """Of the processes that it has left running; None where the look behind it did not see it."""
+        """The names of the processes that it has left running; None if the look after it had none."""
         tasks = self.windows[-1].after.tasks if self.windows else None
         found = {pid: tasks.by_tid.get(pid) if tasks is not None else None for pid in sorted(self.left_pids or ())}
         return {pid: task.name if task is not None else None for pid, task in found.items()}
 
     @property
     def slack_ns(self) -> int:
-        """What `span` covers beside the repetition: who ran then did not disturb it."""
+        """The time (ns) that `span` covers beyond the repetition: noise in it did not disturb the command."""
         return max(self.span.length_ns - self.length_ns, 0)

@@ -1,4 +1,4 @@
-"""Runs selected by what disturbed them, never by their times: the statistics of all, and of the undisturbed ones."""
+"""Selection of runs by what disturbed them, never by their times: statistics of all, and of the undisturbed ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SelectedByCause:
-    """Both statistics; `of_undisturbed` is None where there is no undisturbed run.
+    """The statistics of all runs and of the undisturbed ones; the latter are None if there are none.
 
-    A run of which nobody knows whether it was disturbed counts as neither. Runs that failed or were cut short are no
-    measurements, and in neither statistics; `of_all` is None where there are only such. `is_refused` says that fewer
-    than `min_undisturbed` (a share) of all runs were undisturbed: then no figure stands for the command alone.
+    A run that may or may not have been disturbed counts as neither. Runs that failed or were cut short are no
+    measurements, and in neither statistics; `of_all` is None if there are no others. `is_refused` means that fewer than
+    `min_undisturbed` (a share) of all runs were undisturbed: then no figure represents the command alone.
     """
 
     of_all: SeriesStatistics | None
@@ -28,7 +28,7 @@ class SelectedByCause:
 
     @property
     def count(self) -> int:
-        """All runs, measurements or not."""
+        """The number of all runs, measurements or not."""
         return self.undisturbed + self.disturbed + self.unknown + len(self.failed_statuses) + self.cut_short
 
     @property
@@ -37,7 +37,7 @@ class SelectedByCause:
 
     @property
     def headline(self) -> SeriesStatistics | None:
-        """What to report first; None where that is refused."""
+        """The statistics to report first; None if they are refused."""
         return None if self.is_refused else self.of_undisturbed
 
 
@@ -48,9 +48,10 @@ def select_by_cause(
     failed_statuses: Sequence[int] = (),
     cut_short: int = 0,
 ) -> SelectedByCause:
-    """`are_undisturbed` has an entry for each time, in order; None where nobody knows. No runs at all: ValueError.
+    """Return the statistics of the runs, selected by cause. Raise ValueError if there are no runs at all.
 
-    The times are those of measurements alone: not of those that failed with a status, or were cut short.
+    `are_undisturbed` has an entry for each time, in order; None is unknown. The times are those of measurements alone:
+    not of runs that failed with a status, or were cut short.
     """
     kept = [time for time, is_undisturbed in zip(times_s, are_undisturbed, strict=True) if is_undisturbed]
     total = len(times_s) + len(failed_statuses) + cut_short

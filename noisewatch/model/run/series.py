@@ -1,4 +1,4 @@
-"""The statistics of the wall times of one command, run again and again."""
+"""Statistics of the wall times of one command that ran several times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noisewatch.records import dataclass
 
 CONFIDENCE = 0.95
 FEWEST_FOR_ORDER = 10  # runs: the tests of the order are approximations, good from here on
-_DOUBT_ALPHA = 0.01  # one series of a hundred without drift is said to drift
+_DOUBT_ALPHA = 0.01  # one series of a hundred without drift is reported to drift
 _FAR_MADS = 7.0  # 1 % of normal series of ten have a run that far away, and fewer of longer ones
 _MAD_OF_NORMAL = 1.4826  # standard deviations of a normal distribution, to its MAD
 
@@ -29,7 +29,7 @@ class Bounds(NamedTuple):
 
 
 class OrderDoubt(StrEnum):
-    """Why the runs are not independent of when they ran, so that the interval of their mean is too narrow."""
+    """Why the runs depend on when they ran, so that the interval of their mean is too narrow."""
 
     SLOWER = "slower"  # later runs took longer
     FASTER = "faster"
@@ -38,17 +38,17 @@ class OrderDoubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SeriesStatistics:
-    """What `count` wall times come to. Of one run alone nothing is known of how much they vary: None.
+    """Statistics of `count` wall times. Values that a single run does not have are None.
 
-    `mean_interval_s` holds the mean in 95 of 100 series of independent runs, by Student's t. It holds it in fewer if
-    few runs take much longer (88 of 100 series of 25, lognormal with σ = 1), and if runs resemble their neighbours (86
-    where their correlation is 0.3, 76 where it is 0.5). `cv_interval` is that of the CV; what hits one run of twenty,
-    25 runs do not bound. tests.benchmark.run_statistics prints all of these. The minimum and the maximum are plain
-    facts, and estimate nothing.
+    `mean_interval_s` contains the mean in 95 of 100 series of independent runs, by Student's t. It contains it in fewer
+    if a few runs take much longer (88 of 100 series of 25, lognormal with σ = 1), and if runs resemble their neighbours
+    (86 for a correlation of 0.3, 76 for 0.5). `cv_interval` is that of the CV; 25 runs do not bound the effect of an
+    event that affects one run of twenty. tests.benchmark.run_statistics prints all of these. The minimum and the
+    maximum are plain facts, and estimate nothing.
 
-    `doubt` is why the order mattered; None where nothing shows it, or `is_order_tested` is false.
-    `later_share` is how much longer the second half took than the first, as a share of the first; None of one run.
-    `far_runs` are the positions (from 0) of runs further than seven scaled MADs from the median, if there are ten runs.
+    `doubt` is why the order mattered; None if nothing shows it, or if `is_order_tested` is false. `later_share` is how
+    much longer the second half took than the first, as a share of the first; None for one run. `far_runs` are the
+    positions (from 0) of runs further than seven scaled MADs from the median, if there are ten runs.
     """
 
     count: int
@@ -67,7 +67,7 @@ class SeriesStatistics:
 
 
 def statistics_of(times_s: Sequence[float]) -> SeriesStatistics:
-    """Of one run or more, in the order in which they ran; each took longer than 0 seconds. None at all: ValueError."""
+    """Return the statistics of one or more times (s, > 0), in the order of the runs. Raise ValueError if empty."""
     if not times_s:
         raise ValueError("a series without runs has no statistics")
     count, mean_s = len(times_s), statistics.fmean(times_s)
@@ -91,17 +91,20 @@ def statistics_of(times_s: Sequence[float]) -> SeriesStatistics:
 
 
 def _mean_interval(mean: float, sd: float, count: int) -> Bounds:
-    """By Student's t: https://www.itl.nist.gov/div898/handbook/eda/section3/eda352.htm."""
+    """Return the confidence interval of the mean by Student's t.
+
+    https://www.itl.nist.gov/div898/handbook/eda/section3/eda352.htm
+    """
     half = t_quantile((1 + CONFIDENCE) / 2, count - 1) * sd / math.sqrt(count)
     return Bounds(mean - half, mean + half)
 
 
 def sd_interval(values: Sequence[float]) -> Bounds | None:
-    """The interval of the standard deviation; None of fewer than two values.
+    """Return the confidence interval of the standard deviation, or None for fewer than two values.
 
     By χ², whose degrees of freedom shrink with the excess kurtosis of the values: Hummel, Banga and Hettmansperger,
-    "Better Confidence Intervals for the Variance in a Random Sample", 2005. Plain χ² holds the standard deviation of 25
-    exponential times in 73 of 100 series, this in 85; of normal ones both in 95.
+    "Better Confidence Intervals for the Variance in a Random Sample", 2005. Plain χ² contains the standard deviation of
+    25 exponential times in 73 of 100 series, this in 85; of normal ones both in 95.
     """
     count = len(values)
     if count < 2:
@@ -116,9 +119,9 @@ def sd_interval(values: Sequence[float]) -> Bounds | None:
 
 
 def _excess_kurtosis(squares: Sequence[float], total: float) -> float:
-    """G2 of Joanes and Gill, "Comparing Measures of Sample Skewness and Kurtosis", 1998, doi 10.1111/1467-9884.00122.
+    """Return G2, the sample excess kurtosis; 0 for fewer than four values, or for equal ones.
 
-    0 of fewer than four values, or of equal ones.
+    Joanes and Gill, "Comparing Measures of Sample Skewness and Kurtosis", 1998, doi 10.1111/1467-9884.00122.
     """
     count = len(squares)
     if count < 4 or not total:
@@ -128,11 +131,11 @@ def _excess_kurtosis(squares: Sequence[float], total: float) -> float:
 
 
 def doubt_of_order(values: Sequence[float]) -> OrderDoubt | None:
-    """Whether later values are larger or smaller, else whether neighbours resemble each other; each at 1 %.
+    """Test whether later values are larger or smaller, else whether neighbours resemble each other.
 
-    Both tests go by ranks, so that no distribution is assumed. The first is Spearman's correlation with the order, with
-    Student's t: Kendall, "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of the ranks:
-    Bartels, 1982, doi 10.1080/01621459.1982.10477764. None of fewer than ten values, or of equal ones.
+    Each test is at 1 %. Both use ranks, so that no distribution is assumed. The first is Spearman's correlation with
+    the order, with Student's t: Kendall, "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of
+    the ranks: Bartels, 1982, doi 10.1080/01621459.1982.10477764. None for fewer than ten values, or for equal ones.
     """
     count = len(values)
     if count < FEWEST_FOR_ORDER or min(values) == max(values):
@@ -152,7 +155,7 @@ def doubt_of_order(values: Sequence[float]) -> OrderDoubt | None:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """From 1; equal values share the mean of theirs."""
+    """Return the rank of each value, from 1; equal values share the mean of their ranks."""
     places: dict[float, list[int]] = defaultdict(list)
     for place, value in enumerate(sorted(values), start=1):
         places[value].append(place)
@@ -161,13 +164,13 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _later_share(values: Sequence[float]) -> float | None:
-    """Of an odd number the middle value is in neither half."""
+    """Return how much longer the second half is on average; the middle value of an odd number is in neither."""
     half = len(values) // 2
     return statistics.fmean(values[-half:]) / statistics.fmean(values[:half]) - 1 if half else None
 
 
 def _far_runs(values: Sequence[float]) -> tuple[int, ...]:
-    """Where more than half of the values are equal, nothing says what is far."""
+    """Return the positions of values far from the median; none if more than half of the values are equal."""
     spread = mad(values)
     if not spread or len(values) < FEWEST_FOR_ORDER:
         return ()

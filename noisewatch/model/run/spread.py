@@ -1,4 +1,4 @@
-"""What became of the threads of a command that were to get a CPU each (`noisewatch run --spread`)."""
+"""The threads of a command that were to get a CPU each (`noisewatch run --spread`), and what was done with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SpreadThread:
-    """What was done with a thread: pinned to the CPU, let go again (None), or left where it was for the reason."""
+    """A thread that was pinned to `cpu`, unpinned again (None), or left unpinned for the `reason`."""
 
     tid: int
     name: str
@@ -19,7 +19,7 @@ class SpreadThread:
 
 @dataclass(frozen=True, slots=True)
 class SpreadThreads:
-    """Over a repetition: how often a thread was pinned to a CPU of its own, and how many were left where they were."""
+    """The numbers of pinned threads and of threads left unpinned, over a repetition."""
 
     pinned: int
     left_by_reason: Mapping[str, int]

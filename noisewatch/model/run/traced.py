@@ -1,4 +1,4 @@
-"""Who had the CPUs while a command ran, by the kernel's trace: threads and interruptions, each with its exact time."""
+"""The sources on the CPUs while a command ran, by the kernel's trace: threads and interruptions, with exact times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RESCHEDULE = "reschedule"
 class TracedCulprit:
     """One source on one CPU within a repetition. Times are as in TracedTime.
 
-    `is_own`: the command has sent it. `wakes`: an interrupt that only starts a thread, whoever wanted that.
+    `is_own`: the command has sent it. `wakes`: an interrupt that only starts a thread, whatever thread requested that.
     """
 
     cpu: int
@@ -41,7 +41,10 @@ class TracedCulprit:
 
 
 def threads_in(window: TraceWindow, cpus: CpuSet) -> list[TracedCulprit]:
-    """All that are not the command's, the costliest first; ended ones of one name and parent are one."""
+    """Return the threads that are not the command's, the costliest first.
+
+    Ended threads of one name and parent are one source.
+    """
     times = [time for time in window.times if time.source.kind in THREADS and time.cpu in cpus]
     crowds = crowds_of([time.source for time in times], lambda source: source.name)
     named = [(crowd.name, crowd.pid) if (crowd := crowds.get(at)) else _name(time) for at, time in enumerate(times)]
@@ -50,7 +53,7 @@ def threads_in(window: TraceWindow, cpus: CpuSet) -> list[TracedCulprit]:
 
 
 def interruptions_in(window: TraceWindow, cpu: int, irqs: Irqs | None) -> list[TracedCulprit]:
-    """All on the CPU, with the tick, the costliest first."""
+    """Return all interruptions on the CPU, the tick included, the costliest first."""
     return _added_up(_interruptions(window.times, cpu, irqs))
 
 
@@ -73,7 +76,7 @@ def _name(time: TracedTime) -> tuple[str, int | None]:
 
 
 def _pid_of(thread: Thread) -> int | None:
-    """Of one that has ended, as far as was seen how it began."""
+    """Return the thread's process; that of an ended thread is known if its start was traced."""
     if thread.pid is not None or thread.parent is None:
         return thread.pid
     return thread.parent.pid if thread.parent.is_process else thread.tid
@@ -96,7 +99,7 @@ def _culprit(time: TracedTime, kind: Kind, name: str, pid: int | None) -> Traced
 
 
 def _added_up(culprits: Iterable[TracedCulprit]) -> list[TracedCulprit]:
-    """The same names as one."""
+    """Merge culprits of the same name."""
     alike: Mapping[object, list[TracedCulprit]] = defaultdict(list)
     for each in culprits:
         alike[each.cpu, each.kind, each.name, each.pid, each.irq, each.is_own, each.wakes].append(each)

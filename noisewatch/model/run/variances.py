@@ -1,4 +1,4 @@
-"""How much of the variation between processes the machine explains, and how much the program."""
+"""The shares of the machine and of the program in the variation between processes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from noisewatch.records import dataclass
 
 
 class Explained(StrEnum):
-    """Why processes of the same command differ, as far as it is known."""
+    """The explanation for differences between processes of the same command."""
 
     PROGRAM = "program"  # they vary more than the machine makes them: layout, hash seeds, allocation
     ORDER = "order"  # they do, but by when they ran, which nothing of that changes: warming up, heat, a neighbour
     MACHINE = "machine"  # they vary no more than the machine can make them
-    UNDECIDED = "undecided"  # too few runs to tell the two apart
-    UNKNOWN_MACHINE = "unknown-machine"  # nobody measured what the machine does
+    UNDECIDED = "undecided"  # too few runs to separate the two
+    UNKNOWN_MACHINE = "unknown-machine"  # the noise of the machine was not measured
     UNKNOWN_RUNS = "unknown-runs"  # one run does not vary
 
 
 @dataclass(frozen=True, slots=True)
 class VarianceParts:
-    """The CV between processes, and its two parts; their squares add up. `of_machine` is what was predicted.
+    """The CV between processes, and its two parts; their squares add up. `of_machine` is the prediction.
 
-    `of_program` is the rest, as an interval; None where one of the others is unknown. It starts at 0 unless the runs
-    vary more than the machine alone makes them, for all that either interval allows.
+    `of_program` is the rest, as an interval; None if one of the others is unknown. It starts at 0 unless the runs vary
+    more than the machine alone makes them, within both intervals.
     """
 
     explained: Explained
@@ -37,10 +37,10 @@ class VarianceParts:
 
 
 def parts_of(series: SeriesStatistics | None, of_machine: Bounds | None) -> VarianceParts:
-    """`of_machine` is the CV that the machine alone gives runs of this length: a noise floor's;
-    None if unknown. A series of None: no run counts.
+    """Divide the variation of the series between the machine and the program.
 
-    What the machine does and what the program does are taken as independent, so that their variances add up.
+    `of_machine` is the CV that the machine alone gives runs of this length, by a noise floor; None if unknown. A series
+    of None has no run that counts. Machine and program are assumed to be independent, so that their variances add up.
     """
     if series is None:
         return VarianceParts(Explained.UNKNOWN_RUNS, 0, None, None, of_machine, None)

@@ -1,1 +1,1 @@
-"""What a trace shows: interruptions, and the culprits behind them."""
+"""The results of a trace: interruptions, and the culprits behind them."""

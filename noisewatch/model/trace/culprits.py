@@ -1,6 +1,6 @@
-"""Who took time from a CPU, by the kernel's trace: each source with its count, its time and its lengths.
+"""Culprits of a CPU by the kernel's trace: each source with its count, its time and its lengths.
 
-Ended threads of one name and parent are one source: a script starts hundreds, and each has had next to nothing.
+Ended threads of one name and parent are one source: a script starts hundreds, each with very little time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Threads that had ended before anybody could ask whose they were. `pid` is who has started them, if known."""
+    """Threads that had ended before their process could be read. `pid` is the process that started them, if known."""
 
     kind: Kind
     name: str
@@ -27,7 +27,7 @@ class Crowd:
 
 
 def crowds_of(sources: Sequence[TracedSource], name_of: Callable[[TracedSource], str]) -> Mapping[int, Crowd]:
-    """The crowd that each of the sources belongs to, by its number; those that are alone belong to none."""
+    """Return the crowd of each source, by its number; single sources belong to none."""
     alike: dict[tuple[Kind, str, Parent | None], dict[int, int]] = defaultdict(dict)
     for number, source in enumerate(sources):
         thread = source.thread
@@ -44,15 +44,15 @@ def crowds_of(sources: Sequence[TracedSource], name_of: Callable[[TracedSource],
 
 
 def _named(name: str, parent: Parent | None, count: int) -> str:
-    """`cc1 (523 ended children of make)`"""
+    """Return the name of a crowd: `cc1 (523 ended children of make)`."""
     if parent is None:
         return f"{name} ({count} ended threads)"
     return f"{name} ({count} ended {'threads' if parent.is_process else 'children'} of {parent.name})"
 
 
-MOSTLY = 0.5  # of the time: that is what the CPU is there for
-_MOST_ALIKE = 3  # threads of one name that are told apart: a script starts hundreds
-_NOTABLE = 0.01  # of the time: such a thread stands by itself
+MOSTLY = 0.5  # of the time: such a thread is the CPU's purpose
+_MOST_ALIKE = 3  # threads of one name that are listed separately: a script starts hundreds
+_NOTABLE = 0.01  # of the time: such a thread is listed separately
 _Key = tuple[Kind, str, int | None]  # kind, name, thread
 _NAME_OF_VECTOR = {
     "call_function": "function call",
@@ -64,7 +64,7 @@ _NAME_OF_VECTOR = {
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCulprit:
-    """A source on one CPU. Lengths are ns, rounded down by less than a quarter, and without what interrupted it."""
+    """A source on one CPU. Lengths are ns, rounded down by less than a quarter, without nested interruptions."""
 
     disturbance: Disturbance
     count: int
@@ -72,7 +72,7 @@ class MeasuredCulprit:
     count_by_length: Mapping[int, int]
 
     def quantile_ns(self, share: float) -> int:
-        """The length of rank ⌈share · n⌉, as exactly as the lengths are kept."""
+        """Return the length (ns) of rank ⌈share · n⌉, with the precision of the kept lengths."""
         wanted, seen = max(-int(-share * self.count // 1), 1), 0
         for length in sorted(self.count_by_length):
             seen += self.count_by_length[length]
@@ -83,7 +83,10 @@ class MeasuredCulprit:
 
 @dataclass(frozen=True, slots=True)
 class TracedCpu:
-    """One CPU. `main_thread` has it most of the time, if one does: it suffers the noise, and is no culprit."""
+    """The traced sources of one CPU.
+
+    `main_thread` has the CPU most of the time, if one thread does: it suffers the noise, and is no culprit.
+    """
 
     cpu: int
     lost_events: int | None  # None is unknown
@@ -98,22 +101,22 @@ class TracedCpu:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What had a CPU while our own loop was to have it, the costliest first. Each may have had `doubt_ns` less."""
+    """The sources that had a CPU next to our own loop, the costliest first. Each may have had `doubt_ns` less."""
 
     disturbances: tuple[Disturbance, ...]
     doubt_ns: int
 
 
 def culprits_of(trace: Trace, irqs: Irqs | None, hz: int | None = None) -> tuple[TracedCpu, ...]:
-    """All that had the traced CPUs; `hz` is how often this kernel ticks, None if not known."""
+    """Return all sources of the traced CPUs; `hz` is the kernel's tick rate, or None if unknown."""
     return tuple(_traced(with_kinds(cpu, irqs, trace.length_ns, hz), trace.length_ns, irqs) for cpu in trace.cpus)
 
 
 def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None) -> CpuPieces:
-    """The same, with kinds that the trace alone cannot tell.
+    """Return the pieces, with kinds of sources that the trace alone does not show.
 
-    A number may be the CPU's own timer, as /proc/interrupts knows; and what a timer runs, or how often, if it is the
-    tick.
+    /proc/interrupts shows whether an interrupt is the CPU's own timer. The function that a timer runs, or its rate,
+    shows whether it is the tick.
     """
     kinds = [kind_of_source(source, irqs) for source in cpu.sources]
     for number, (source, stats) in enumerate(zip(cpu.sources, cpu.stats, strict=True)):
@@ -125,7 +128,7 @@ def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None
 
 
 def kind_of_source(source: TracedSource, irqs: Irqs | None) -> Kind:
-    """As the number of an interrupt, or what a timer ran, tells."""
+    """Return the kind of the source by the number of its interrupt, or by the function that its timer ran."""
     if source.kind not in (Kind.TICK, Kind.IRQ):
         return source.kind
     if source.function is not None:
@@ -135,7 +138,7 @@ def kind_of_source(source: TracedSource, irqs: Irqs | None) -> Kind:
 
 
 def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
-    """All that had the CPU beside our own loop, and whatever else is ours."""
+    """Return the sources that had the CPU next to our own loop and other processes of noisewatch."""
     loops = {
         source.thread.name for source in cpu.sources if source.thread is not None and source.thread.tid == spinner_tid
     }
@@ -157,7 +160,7 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
 
 
 def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
-    """`36 virtio1-req.0 (Virtio block device)`, `NET_RX`, `flush_tlb_func, called by python3`."""
+    """Return a name such as `36 virtio1-req.0 (Virtio block device)`, `NET_RX` or `flush_tlb_func, called by …`."""
     if source.kind == Kind.TICK:
         return "timer tick"
     if source.kind == Kind.TIMER:
@@ -203,7 +206,7 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
 
 
 def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:
-    """Many threads of one name as one source, but for those that have had the CPU for long."""
+    """Merge many threads of one name into one source, except for threads that had the CPU for long."""
     alike: dict[tuple[Kind, str], list[int | None]] = defaultdict(list)
     for kind, name, tid in together:
         alike[kind, name].append(tid)
@@ -221,7 +224,7 @@ def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int)
 
 
 def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid: int | None = None) -> MeasuredCulprit:
-    """All of them as one; `pid` is who has started a crowd."""
+    """Merge the sources into one culprit; `pid` is the process that started a crowd."""
     _, name, tid = key
     source = cpu.sources[numbers[0]]
     stats = [cpu.stats[number] for number in numbers]

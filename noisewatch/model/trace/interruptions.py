@@ -1,4 +1,4 @@
-"""The longest interruptions of the main thread in a trace: when each was, and what it was made of."""
+"""The longest interruptions of the main thread in a trace, with their times and parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """Time without a break, since the trace began, in which others had the CPU."""
+    """A time without a break in which other sources had the CPU. `start_ns` is since the trace began."""
 
     start_ns: int
     length_ns: int
@@ -24,7 +24,10 @@ class Interruption:
 def longest_interruptions(
     pieces: CpuPieces, main_thread_tid: int | None, irqs: Irqs | None, most: int
 ) -> tuple[Interruption, ...]:
-    """The longest, in falling order, of all but the thread; idleness ends one, as the thread does."""
+    """Return the longest interruptions of the main thread, the longest first.
+
+    They contain all sources but the thread; both the thread and idleness end one.
+    """
     longest = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda each: each[1] - each[0])
     crowds = crowds_in(pieces, irqs)
     return tuple(
@@ -33,7 +36,7 @@ def longest_interruptions(
 
 
 def _interruptions(pieces: CpuPieces, main_thread_tid: int | None) -> Iterator[tuple[int, int, dict[int, int]]]:
-    """Begin, end and shares by source of each."""
+    """Yield begin, end and time by source of each interruption."""
     begin = end = 0
     shares: dict[int, int] = {}
     for start_ns, end_ns, number in zip(pieces.start_ns, pieces.end_ns, pieces.source, strict=True):

@@ -1,1 +1,1 @@
-"""The machine that a user wants, described by facts; and whether a machine is that one."""
+"""The machine that a user requires, described by facts, and the test whether a machine meets them."""

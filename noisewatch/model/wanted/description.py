@@ -1,4 +1,4 @@
-"""A description of the machine wanted, in TOML, as a person writes it:
+"""A description of the required machine, in TOML, as a user writes it:
 
     [identity]
     "CPU model" = ["AMD EPYC 7451 *", "AMD EPYC 7551 *"]     any of these; * stands for any text
@@ -38,7 +38,7 @@ _CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # what a statement of several lines end
 
 
 def parse_description(content: bytes, file: str) -> WantedMachine:
-    """What the file says. Raises UsageError: `machine.toml:4: wanted …, found …`."""
+    """Parse a description. Raise UsageError for an error in it: `machine.toml:4: wanted …, found …`."""
     text = _decoded(content, file)
     if _LONG_KEY.search(text):
         raise UsageError(f"{file}: {_TOO_DEEP}")
@@ -60,7 +60,7 @@ def _decoded(content: bytes, file: str) -> str:
 
 
 def _parsed(text: str, file: str) -> dict[str, Any]:
-    import tomllib  # most are asked for no machine
+    import tomllib  # most commands need no description
 
     try:
         return tomllib.loads(text)
@@ -83,7 +83,7 @@ def _facts(tables: dict[str, Any], text: str, file: str) -> Iterator[WantedFact]
 
 
 def _entries(tables: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The keys of each fact, which are its class and its name, and what is set; of what is no table its key alone."""
+    """Yield the keys of each fact, its class and its name, with its value; the key alone for a value without table."""
     for name, table in tables.items():
         if not isinstance(table, dict) or name not in set(FactClass):
             yield (name,), table
@@ -92,7 +92,7 @@ def _entries(tables: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _flat(of_class: FactClass, table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """TOML reads `kernel.numa_balancing = 0` as a table in a table."""
+    """Yield the facts of a table with dotted names: TOML parses `kernel.numa_balancing = 0` as a table in a table."""
     for key, value in table.items():
         name = prefix + key
         if isinstance(value, dict) and value and AT_LEAST not in value and paths_of(of_class, name) is None:
@@ -102,7 +102,7 @@ def _flat(of_class: FactClass, table: dict[str, Any], prefix: str = "") -> Itera
 
 
 def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact | None:
-    """None where it is not asked. Raises UsageError, without the place."""
+    """Return the required fact, or None if it is "any". Raise UsageError, without file and line."""
     if name is None or class_name not in set(FactClass):
         raise UsageError(_no_table(class_name, value))
     of_class = FactClass(class_name)
@@ -135,7 +135,7 @@ def _belongs(name: str) -> str | None:
 
 
 def _near(name: str, known: Iterable[str]) -> str | None:
-    from difflib import get_close_matches  # for names that are written wrongly
+    from difflib import get_close_matches  # for misspelt names
 
     by_word = {each.lower(): str(each) for each in known}
     near = get_close_matches(name.lower(), by_word, n=1)
@@ -143,7 +143,7 @@ def _near(name: str, known: Iterable[str]) -> str | None:
 
 
 def _text(value: Any) -> str:
-    """Of what is wanted exactly."""
+    """Return the text of an exact value. Raise UsageError for another type."""
     if isinstance(value, str) and value:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -164,7 +164,7 @@ def _least(name: str, said: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """As it stands in TOML, nearly."""
+    """Return the value nearly as in TOML, for an error message."""
     if isinstance(value, bool):
         return f'{str(value).lower()} (a switch is "on" or "off")'
     if isinstance(value, float):
@@ -185,7 +185,7 @@ def line_of(text: str, *keys: str) -> int | None:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """The line where each begins, and the dotted path of what it sets."""
+    """Yield the first line of each statement, and the dotted path that it sets."""
     table, pending, first = "", "", 0
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         first = first if pending else number
@@ -210,7 +210,7 @@ def _parsed_statement(text: str) -> dict[str, Any] | None:
 
 
 def _path(said: Any) -> str:
-    """Of the one thing that is set; an inline table of several ends it."""
+    """Return the dotted path of the single key that is set; it ends at an inline table of several keys."""
     keys = []
     while isinstance(said, dict) and len(said) == 1:
         ((key, said),) = said.items()

@@ -1,4 +1,4 @@
-"""The machine that a user wants: what each fact is to be."""
+"""The machine that a user requires: the allowed values of each fact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 160  # characters
 
 @dataclass(frozen=True, slots=True)
 class WantedFact:
-    """It is to be any of the values, in which `*` stands for any text, or at least something; never both."""
+    """A required fact: any of the values, in which `*` matches any text, or at least an amount; never both."""
 
     of_class: FactClass
     name: str
@@ -20,13 +20,13 @@ class WantedFact:
     at_least: str | None = None
 
     def __str__(self) -> str:
-        """`at least "64 GiB"`, `"2" or "4"`."""
+        """Return a text such as `at least "64 GiB"` or `"2" or "4"`."""
         if self.at_least is not None:
             return f"at least {in_quotes(self.at_least)}"
         return " or ".join(in_quotes(shown(self.name, value)) for value in self.any_of)
 
     def is_met_by(self, found: str) -> bool | None:
-        """Whether a machine with this value is the one; None where that is not comparable."""
+        """Return whether a machine with this value meets the requirement, or None if it is not comparable."""
         if self.at_least is None:
             return any(_is_same(self.name, found, value) for value in self.any_of)
         scale = scale_of(self.name)
@@ -34,7 +34,7 @@ class WantedFact:
 
 
 def in_quotes(value: str) -> str:
-    """What people read of it; the evidence has all of it."""
+    """Return the value in quotes, shortened for people; the evidence contains all of it."""
     return f'"{value if len(value) <= _LONGEST else value[:_LONGEST] + "…"}"'
 
 
@@ -44,7 +44,7 @@ def _is_same(name: str, found: str, wanted: str) -> bool:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Whether it is the text, each `*` standing for any text."""
+    """Return whether the text matches the pattern, in which `*` matches any text."""
     first, *others = pattern.split(ANY_TEXT)
     if not others:
         return text == pattern
@@ -60,7 +60,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WantedMachine:
-    """What a description asks for: one fact or more."""
+    """The requirements of a description: one fact or more."""
 
     file: str
     facts: tuple[WantedFact, ...]

@@ -1,6 +1,6 @@
-"""Facts of which one may be more than another: what "at least" means of each, and which of them mean the same.
+"""Scales of facts that can be compared: the meaning of "at least", and values with the same meaning.
 
-What cannot be compared is unknown (None): a BIOS that is called F12 is neither older nor newer than 2.19.1.
+Values that cannot be compared are unknown (None): a BIOS named F12 is neither older nor newer than 2.19.1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from noisewatch.units import describe_clock, describe_size, parse_frequency, par
 
 _Amount = tuple[float, ...]
 _Measure = Callable[[str], _Amount | None]
-# Of what is installed, firmware and kernel keep up to so much for themselves. Machines differ by more.
+# The share of installed memory that firmware and kernel keep for themselves, at most. Machines differ by more.
 KEPT_BACK = 0.05
 _ROUNDED = 0.01  # a size that is written with three digits
 _GROUP = regex(r"(?P<value>[^,(]+?)(?: \((?:CPU|package) [\d,-]+\))?(?:, |$)")
@@ -37,7 +37,7 @@ def _never(found: str, wanted: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FactScale:
-    """What compares a fact as found with what is wanted, beyond two texts that are the same."""
+    """The comparison of a fact with a requirement, beyond equality of the texts."""
 
     example: str  # of what may be wanted at least
     takes: Callable[[str], bool]  # whether that can be wanted at least
@@ -54,7 +54,7 @@ def _scale(
     is_same: Callable[[str, str], bool] = _never,
     shown: Callable[[str], str] = str,
 ) -> FactScale:
-    """Of amounts, which are measured as they are wanted, and as they are found."""
+    """Build a scale of amounts; requirements and facts are parsed by separate functions."""
 
     def is_at_least(fact: str, least: str) -> bool | None:
         has, needed = found(fact), wanted(least)
@@ -66,12 +66,12 @@ def _scale(
 
 
 def scale_of(name: str) -> FactScale | None:
-    """The fact's; None where it has no order."""
+    """Return the scale of the fact, or None if it has no order."""
     return _SCALES.get(name)
 
 
 def shown(name: str, value: str) -> str:
-    """The fact for people: memory as 15.6 GiB, a clock as 3 GHz."""
+    """Return the fact for people: memory as 15.6 GiB, a clock as 3 GHz."""
     scale = scale_of(name)
     return scale.shown(value) if scale is not None else value
 
@@ -87,13 +87,13 @@ def _shown_memory(text: str) -> str:
 
 
 def _is_same_memory(fact: str, value: str) -> bool:
-    """Whether so much is installed: less what is kept back, and more as far as it may be rounded."""
+    """Return whether the required memory is installed, less what is kept back and plus rounding."""
     has, wanted = parse_size(fact), parse_size(value)
     return has is not None and wanted is not None and 1 - KEPT_BACK <= has / (wanted or 1) <= 1 + _ROUNDED
 
 
 def _lowest(measure: Callable[[str], float | None]) -> _Measure:
-    """The lowest of those of all CPUs, of a fact that may be grouped by CPU."""
+    """Return a function that parses the lowest value of all CPUs, from a fact that may be grouped by CPU."""
 
     def lowest(text: str) -> _Amount | None:
         groups = [measure(match["value"]) for match in _GROUP.finditer(text)]
@@ -134,7 +134,7 @@ def _wanted_version(text: str) -> _Amount | None:
 
 
 def _version(text: str) -> _Amount | None:
-    """`6.14.0-36-generic` as 6.14.0.36; a candidate comes before its release. Zeros at the end mean nothing."""
+    """Parse `6.14.0-36-generic` as 6.14.0.36; a release candidate comes before its release."""
     candidate, match = _CANDIDATE.match(text), _VERSION.match(text)
     if match is None:
         return None
@@ -149,7 +149,7 @@ def _hexadecimal(text: str) -> int | None:
 
 
 def _sizes_of_caches(text: str) -> Mapping[str, float] | None:
-    """By level, in bytes, of `L1d 32K, L2 1 MiB`."""
+    """Return the sizes (bytes) by level of a text such as `L1d 32K, L2 1 MiB`."""
     matches = [_CACHE.fullmatch(word.strip()) for word in text.split(",")]
     sizes = {match["name"]: parse_size(match["size"]) for match in matches if match is not None}
     known = {level: size for level, size in sizes.items() if size is not None}
@@ -157,7 +157,10 @@ def _sizes_of_caches(text: str) -> Mapping[str, float] | None:
 
 
 def _are_caches_at_least(fact: str, least: str) -> bool | None:
-    """Those that are wanted, of all cores: `performance cores: L2 2048K; efficiency cores, CPU 8-11: L2 4096K`."""
+    """Return whether all cores have the required caches.
+
+    The fact is a text such as `performance cores: L2 2048K; efficiency cores, CPU 8-11: L2 4096K`.
+    """
     needed = _sizes_of_caches(least)
     has = [_sizes_of_caches(of_cores.rpartition(": ")[2]) for of_cores in fact.split("; ")]
     if needed is None or None in has:

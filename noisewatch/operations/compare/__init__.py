@@ -1,1 +1,1 @@
-"""What two files say of machines: read, recognized by what they hold, and made comparable."""
+"""Comparison of two files: they are read, recognized by their content, and made comparable."""

@@ -1,9 +1,9 @@
-"""The figures of a calibration that a document holds, each with how far it may be elsewhere by chance.
+"""The figures of a calibration in a document, each with its deviation by chance.
 
-What moves the pieces of work within a calibration also moves whole calibrations: they are not independent, so that
-their number makes no error smaller. What shares a core or its caches with others (all but the chain of dependent steps)
-is taken to stray as far as nine of ten blocks of a millisecond do. `python -m tests.benchmark.compare` prints how often
-two calibrations of one machine differ so.
+Influences on the pieces of work within a calibration also affect whole calibrations. The pieces are not independent,
+and their number does not reduce the error. Work that shares a core or its caches with others (all but the chain of
+dependent steps) is assumed to vary as far as nine of ten blocks of a millisecond do. `python -m
+tests.benchmark.compare` prints how often two calibrations of one machine differ by these rules.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _WIDTH = 3.29  # standard deviations from the 5th to the 95th percentile
 _MAD = 1.4826  # of a normal distribution, in standard deviations
 _GAPS_DEVIATION = 0.55  # of the logarithm of a rate: twenty calibrations of a virtual machine with changing neighbours
 _READING_DEVIATION = 0.03  # of the same
-SPEED_DEVIATION = 0.0033  # a third of the 1 % that counts: what speed changes by itself from one hour to the next
+SPEED_DEVIATION = 0.0033  # a third of the 1 % that counts: the change of speed by itself from hour to hour
 
 
 class _Part(NamedTuple):
-    """What was measured under one condition, as the document tells it."""
+    """The part of a document that was measured under one condition."""
 
     condition: Condition
     cpus: Sequence[Mapping[str, Any]]
@@ -51,12 +51,12 @@ class _Part(NamedTuple):
 
 
 def figures_of_calibration(document: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
-    """All that a calibration can tell, of a verdict or of `calibrate`, under each condition by itself."""
+    """Return all figures of a calibration, of a verdict or of `calibrate`, under each condition."""
     return {name: figure for part in _parts(document) for name, figure in _figures_of(part).items()}
 
 
 def load_of(document: Mapping[str, Any]) -> str | None:
-    """What ran beside the calibration under load: `2 busy processes on CPUs 0-1`."""
+    """Return the load of the calibration under load: `2 busy processes on CPUs 0-1`."""
     under_load = mapping_of(document.get("under_load"))
     processes, cpus = number_of(under_load.get("processes")), cpus_of(under_load.get("cpus"))
     if processes is None or not cpus:
@@ -97,27 +97,27 @@ def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     cpus = _complete(part.cpus)
     found = _speeds(cpus) | {figure: _gaps(figure, cpus) for figure in _GAPS}
     found |= _noise(mappings_of(part.floors), part.drift)
-    if part.condition != Condition.AGAINST:  # it is the shortest of all CPUs, and told once
+    if part.condition != Condition.AGAINST:  # it is the shortest of all CPUs, and listed once
         reading = number_of(part.clock_ns)
         found[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
     return _told(found, cpus, part.condition)
 
 
 def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
-    """The few that a receipt tells of the calibration before its series."""
+    """Return the few figures that a receipt contains of the calibration before its series."""
     cpus = _complete(mappings_of(calibration.get("cpus")))
     found = _speeds(cpus) | _noise(mappings_of(calibration.get("noise_floor")), {})
     return _told({figure: found[figure] for figure in _OF_A_RECEIPT}, cpus, Condition.ALONE)
 
 
 def core_of(calibration: Mapping[str, Any]) -> str | None:
-    """What measured, and with what priority."""
+    """Return the loops that measured, and their priority."""
     core = word_of(calibration.get("core"))
     return f"{core} at real-time priority" if core and calibration.get("scheduler") == "fifo" else core
 
 
 def _complete(cpus: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """None at all where one of them was not measured to the end: what it is like is unknown."""
+    """Return the CPUs, or none if any CPU was not measured to the end."""
     return cpus if all(cpu.get("trouble") == "none" for cpu in cpus) else []
 
 
@@ -137,9 +137,9 @@ def _told(
 
 
 def _speeds_by_cpu(cpus: Sequence[Mapping[str, Any]]) -> dict[Figure, dict[int, Estimate]]:
-    """Of each CPU by its number, where there are several and all are known: the speeds that are the CPU's own.
+    """Return the speeds that are a CPU's own, by figure and CPU, if there are several and all are known.
 
-    Of all other work, one CPU strays from one calibration to the next by more than its blocks within one tell.
+    In all other work, a CPU varies between calibrations by more than its blocks within one calibration show.
     """
     numbers = [cpu.get("cpu") for cpu in cpus]
     if len(cpus) < 2 or len(cpus_of(numbers) or ()) < len(cpus):
@@ -159,7 +159,7 @@ def _speeds(cpus: Sequence[Mapping[str, Any]]) -> dict[Figure, Estimate | None]:
 
 
 def _work(figure: Figure, spreads: Sequence[Mapping[str, Any]]) -> Estimate | None:
-    """The mean of all CPUs, which stray together."""
+    """Return the mean of all CPUs, which vary together."""
     counts = [positive(spread.get("count")) for spread in spreads]
     pieces = [_ratio(positive(spread.get("median_ns")), positive(spread.get("pieces"))) for spread in spreads]
     deviations = [_deviation(figure, spread) for spread in spreads]
@@ -186,7 +186,7 @@ def _clock(cpus: Sequence[Mapping[str, Any]]) -> Estimate | None:
 
 
 def _gaps(figure: Figure, cpus: Sequence[Mapping[str, Any]]) -> Estimate | None:
-    """None where a CPU had no room for all of them."""
+    """Return the rate of gaps, or None if the buffer of a CPU was too small for all of them."""
     rates = [_gaps_per_s(mapping_of(cpu.get("histogram")), cpu, *_GAPS[figure]) for cpu in cpus]
     return _estimate(figure, _mean(rates), _GAPS_DEVIATION, WEIGHT)
 
@@ -212,7 +212,7 @@ def _noise(floors: Sequence[Mapping[str, Any]], drift: Mapping[str, Any]) -> dic
 
 
 def _noise_floor(figure: Figure, floor: Mapping[str, Any], length_ns: int, drift: Mapping[str, Any]) -> Estimate | None:
-    """Two calibrations stray by the drift together, so each by its part of that."""
+    """Return the noise floor, with its share of the drift, which is the deviation between two calibrations."""
     margin = positive(mapping_of(drift.get("margin_by_sample_ns")).get(str(length_ns)))
     if margin is None or margin < 1:
         margin = USUAL_DRIFT.margin_at(length_ns)

@@ -1,7 +1,7 @@
-"""A file that is compared, as the JSON that it holds: one document, or lines of which the first says what they are.
+"""Files to compare as JSON: one document, or lines of which the first names the kind.
 
-Nothing but a regular file is read, so that nobody waits for a pipe; a document is read up to 64 MiB, and of lines, of
-which there may be any number, one at a time.
+Only regular files are read, so that no pipe blocks. A document is read up to 64 MiB; lines, of which there may be any
+number, one at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Document = Mapping[str, Any]
 
 @contextmanager
 def opened_document(path: str) -> Iterator[BinaryIO]:
-    """The regular file. Raises UsageError, also for what goes wrong while it is read."""
+    """Open the regular file. Raise UsageError if that fails, or if reading in the context does."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
@@ -40,9 +40,9 @@ def opened_document(path: str) -> Iterator[BinaryIO]:
 
 
 def documents_in(path: str, file: BinaryIO) -> Iterator[Document]:
-    """The objects of the file: one, or one a line. Raises UsageError where it holds none, or is damaged.
+    """Yield the objects of the file: one, or one a line. Raise UsageError if it has none, or is damaged.
 
-    A last line that was cut short is left out: whoever wrote it was killed.
+    A last line that was cut short is left out, because its writer was killed.
     """
     first = file.readline(_MOST_LINE_BYTES)
     head = _parsed(first)
@@ -63,7 +63,7 @@ def documents_in(path: str, file: BinaryIO) -> Iterator[Document]:
 
 
 def not_ours(path: str) -> UsageError:
-    """That the file is nothing that can be compared."""
+    """Return the error for a file that cannot be compared."""
     return UsageError(f"{_shown(path)}: {_NOT_OURS}")
 
 
@@ -84,7 +84,7 @@ def _whole(path: str, first: bytes, file: BinaryIO) -> Document:
 
 
 def _parsed(line: bytes) -> Document | None:
-    """The object of one line; None where it holds none, or not all of it."""
+    """Return the object of one line, or None if there is no complete object."""
     try:
         said = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):

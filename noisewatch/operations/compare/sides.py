@@ -1,4 +1,4 @@
-"""A side of a comparison from a file: its kind is recognized by what it holds, whatever it is called."""
+"""A side of a comparison from a file, whose kind is recognized by its content, not by its name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from noisewatch.operations.compare.values import cpus_of, mapping_of, mappings_o
 from noisewatch.operations.history.described import parsed_facts
 from noisewatch.text import clean
 
-Judge = Callable[[str], tuple[Document, str | None]]  # of a recording: its verdict, and how it is damaged
+Judge = Callable[[str], tuple[Document, str | None]]  # a recording's verdict, and how it is damaged
 
 _SCHEMA = 1
 _GZIP = b"\x1f\x8b"
@@ -49,12 +49,12 @@ _LEAST_UNDISTURBED = 0.5
 
 
 def compare_files(before: str, after: str, judge: Judge) -> SideComparison:
-    """What differs between two files; `judge` gives the verdict on a recording. Raises UsageError."""
+    """Compare two files; `judge` gives the verdict on a recording. Raise UsageError for an unusable file."""
     return compare_sides(read_side(before, judge), read_side(after, judge))
 
 
 def read_side(path: str, judge: Judge) -> ComparedSide:
-    """What the file says. Raises UsageError."""
+    """Read a file as a side of a comparison. Raise UsageError for an unusable file."""
     with opened_document(path) as file:
         if file.peek(2)[:2] == _GZIP:  # type: ignore[attr-defined]  # of a BufferedReader
             return _recording(path, judge)
@@ -106,7 +106,7 @@ def _verdict(path: str, document: Document, findings: Any) -> ComparedSide:
 
 
 def _state(said: Mapping[str, Any]) -> FindingState | None:
-    """None for what this version does not know: it is then known to one side alone."""
+    """Return the state of a finding, or None if this version does not support it: then one side alone has it."""
     status, severity, check_id = (str(said.get(key)) for key in ("status", "severity", "id"))
     if status not in {*Status} or severity not in {*Severity} or check_id != said.get("id"):
         return None
@@ -160,7 +160,7 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> ComparedSi
 
 
 def _facts(document: Document) -> Facts:
-    """Of what was written before facts were, the few that it tells."""
+    """Return the facts of the document; of old documents without facts, the few that their `machine` contains."""
     if isinstance(document.get("facts"), dict):
         return parsed_facts(document["facts"])
     machine = mapping_of(document.get("machine"))
@@ -172,14 +172,14 @@ def _facts(document: Document) -> Facts:
 
 
 class _Times:
-    """Of one command."""
+    """The times of the undisturbed repetitions of one command."""
 
     def __init__(self) -> None:
         self.undisturbed_s: list[float] = []
         self.count = 0
 
     def take(self, repetition: Mapping[str, Any]) -> None:
-        """What failed, was cut short or has no time counts, and is no measurement."""
+        """Add a repetition; one that failed, was cut short or has no time counts, but is not a measurement."""
         self.count += 1
         wall_ns = positive(repetition.get("wall_ns"))
         is_whole = mapping_of(repetition.get("ended")).get("status") == 0 and repetition.get("is_cut_short") is False
@@ -208,7 +208,7 @@ def run_times(header: Mapping[str, Any], repetitions: Iterable[Mapping[str, Any]
 
 
 def commands_of(header: Mapping[str, Any]) -> dict[str, str]:
-    """What was run, as far as the receipt tells it: the program, or the whole command line."""
+    """Return the commands in the receipt, by name: the whole command line, or the program alone."""
     found = {}
     for said in mappings_of(header.get("commands")):
         name, argv = said.get("command"), said.get("argv")
@@ -221,7 +221,10 @@ def commands_of(header: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _mean(times: _Times, least_share: float) -> Estimate | None:
-    """Where the order of the runs mattered they are no independent samples, and their number makes no error smaller."""
+    """Return the mean time, or None for too few runs.
+
+    If the order of the runs mattered, they are not independent samples, and their number does not reduce the error.
+    """
     kept = times.undisturbed_s
     if len(kept) < _FEWEST or len(kept) < least_share * times.count:
         return None

@@ -1,1 +1,1 @@
-"""Reads the verdicts of many machines, one after the other."""
+"""Reading of the verdicts of many machines, one after the other."""

@@ -1,4 +1,4 @@
-"""The newest report of each host, of any number of files: one file is in memory at a time."""
+"""The newest report of each host, from any number of files: one file is in memory at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_NO_HOST = ("verdict", "noisewatch", "preflight", "report")  # then the folde
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetOptions:
-    """Where the reports are, which hosts should have some, and how old those may be."""
+    """The files of the reports, the hosts that should have reports, and the maximum age."""
 
     places: Sequence[str]
     baseline: str | None = None
@@ -30,7 +30,7 @@ class FleetOptions:
 
 
 def gather(options: FleetOptions) -> Fleet:
-    """The fleet as its reports show it. Raises UsageError where there is none, and nobody is missed."""
+    """Read the fleet's reports. Raise UsageError if there is none, and no host is expected."""
     reports = _reports(options.places)
     baseline = None
     if options.baseline is not None:
@@ -41,7 +41,7 @@ def gather(options: FleetOptions) -> Fleet:
 
 
 def expected_hosts(text: str) -> tuple[str, ...]:
-    """The hosts that a file names, one a line, or a list that is parted by commas. Raises UsageError."""
+    """Return the hosts of a file, one a line, or of a comma-separated list. Raise UsageError if it is invalid."""
     path = Path(text)
     if os.path.exists(text) or "/" in text:  # which takes a list that is too long for a path
         names = [line.partition("#")[0].strip() for line in _text_of(path).splitlines()]
@@ -88,7 +88,7 @@ def _reports(places: Sequence[str]) -> Reports:
 
 
 def _sort_in(report: Report, machines: list[Report]) -> None:
-    """The newest report of each machine that has the name, as far as lasting facts tell them apart."""
+    """Add the report to the newest ones of each machine with this name; lasting facts distinguish machines."""
     for place, known in enumerate(machines):
         if lasting_difference(known, report) is None:
             machines[place] = report if report.counts_before(known) else known
@@ -97,12 +97,12 @@ def _sort_in(report: Report, machines: list[Report]) -> None:
 
 
 def _others(newest: Report, machines: Sequence[Report]) -> tuple[Report, ...]:
-    """Those of other machines than the newest is of; where that is broken, of all."""
+    """Return the reports of other machines than the newest report's; if that is broken, of all."""
     return tuple(report for report in machines if report is not newest)
 
 
 def _read_all(places: Sequence[str]) -> Iterator[Report]:
-    """A file that is named twice, or also in a folder, counts once."""
+    """Yield the report of each file once, even if the file is named twice or is also in a folder."""
     seen = set()
     for file in report_files(places):
         if file.path not in seen:
@@ -114,7 +114,7 @@ def _read_all(places: Sequence[str]) -> Iterator[Report]:
 
 
 def _sound(reports: Reports) -> dict[str, Report]:
-    """The newest that is not broken, of each host."""
+    """Return the newest report of each host that is not broken."""
     return {
         name: sound
         for name, report in reports.newest.items()
@@ -124,7 +124,7 @@ def _sound(reports: Reports) -> dict[str, Report]:
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """Where a report is, and whose; or why a folder could not be looked at."""
+    """The path of a report and its host, or the trouble with reading a folder."""
 
     path: str
     host: str
@@ -132,7 +132,7 @@ class ReportFile:
 
 
 def report_files(places: Sequence[str]) -> Iterator[ReportFile]:
-    """Those that are named, and those in folders at any depth. Raises UsageError where nothing is."""
+    """Yield the named files, and the files in folders at any depth. Raise UsageError for a missing one."""
     for place in places:
         if os.path.isdir(place):
             yield from _in_folder(place)
@@ -143,7 +143,7 @@ def report_files(places: Sequence[str]) -> Iterator[ReportFile]:
 
 
 def _in_folder(top: str) -> Iterator[ReportFile]:
-    """Links are followed, each folder is looked at once, and hidden files are not looked at."""
+    """Yield the files in a folder: links are followed, each folder is read once, and hidden files are skipped."""
     waiting, seen = [top], set()
     while waiting:
         folder = waiting.pop()
@@ -167,7 +167,7 @@ def _in_folder(top: str) -> Iterator[ReportFile]:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself: whoever opens it is told
+    except OSError:  # a link to itself: opening it reports the error
         return False
 
 

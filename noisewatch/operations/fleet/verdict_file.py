@@ -1,7 +1,7 @@
-"""A file with a verdict, as `preflight --format json` and `jsonl` write it: what a fleet's table needs, and no more.
+"""A file with a verdict of `preflight --format json` or `jsonl`, parsed as far as a fleet's table needs it.
 
-The rest is checked for being JSON, and skipped: with `json`, which makes objects of all, twenty thousand verdicts take
-half a minute.
+The rest is only checked to be JSON, and skipped: with `json`, which makes objects of everything, twenty thousand
+verdicts take half a minute.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class _Cause(msgspec.Struct):
 
 
 class _Work(msgspec.Struct):
-    """Of blocks, which have fewer pieces on a slower CPU."""
+    """The time of blocks of work, which have fewer pieces on a slower CPU."""
 
     median_ns: float | None = None
     pieces: int | None = None
 
     @property
     def piece_ns(self) -> float | None:
-        """The median time of a piece; None where it is not known."""
+        """The median time (ns) of a piece; None if unknown."""
         if self.median_ns is None or self.pieces is None or self.pieces <= 0:
             return None
         return self.median_ns / self.pieces
@@ -127,7 +127,10 @@ _FINDINGS = msgspec.json.Decoder(_Finding)
 
 
 def report_in(path: str, host: str) -> Report:
-    """What the file says of its host, which is `host` unless it says so itself; a broken one says what is wrong."""
+    """Read the report of the file; a broken file gives a report with its trouble.
+
+    Its host is the one in the file, or `host` if there is none.
+    """
     try:
         text, written_s = _read(path)
         return parsed_report(path, host, text, written_s)
@@ -136,7 +139,10 @@ def report_in(path: str, host: str) -> Report:
 
 
 def _written_at_the_latest(path: str) -> float:
-    """When a file was that says nothing: by the link to it, or by what that leads to; now, where neither is known."""
+    """Return when an unreadable file was written: the later time of the link and its target.
+
+    Now, if neither is known.
+    """
     times: list[float] = []
     for look in (os.lstat, os.stat):
         with suppress(OSError, ValueError):  # a NUL in the name
@@ -145,12 +151,12 @@ def _written_at_the_latest(path: str) -> float:
 
 
 def broken_report(path: str, host: str, trouble: str, written_s: float) -> Report:
-    """Of a file that says nothing."""
+    """Return the report of an unusable file."""
     return Report(host=_shown(host), source=path, written_s=written_s, trouble=trouble, facts={}, figures={})
 
 
 def _read(path: str) -> tuple[bytes, float]:
-    """The file, and when it was written. Nobody waits for a pipe. Raises Unreadable."""
+    """Read the file and its modification time; a pipe does not block. Raise Unreadable if that fails."""
     try:
         descriptor = os.open(path, _OPEN)
         with open(descriptor, "rb", buffering=0) as file:
@@ -167,7 +173,7 @@ def _read(path: str) -> tuple[bytes, float]:
 
 
 def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report:
-    """What the text of the file says. Raises Unreadable."""
+    """Parse the text of the file. Raise Unreadable if it is not a verdict."""
     verdict, findings = _parsed(path, text)
     if verdict.host is not None and not 0 < len(verdict.host.strip()) <= _LONGEST_HOST:
         raise Unreadable(path, f"names a host with {len(verdict.host)} characters, wanted 1 to {_LONGEST_HOST}")
@@ -190,12 +196,15 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
 
 
 def _shown(host: str) -> str:
-    """A name that can be shown, and that no other host has: what is unprintable in it is escaped."""
+    """Return a printable and unique name of the host: unprintable characters are escaped."""
     return host if host.isprintable() else host.encode("unicode_escape").decode()
 
 
 def _parsed(path: str, text: bytes) -> tuple[_Verdict, Sequence[_Finding]]:
-    """Of JSON Lines, the first is the verdict and the others its findings. Raises Unreadable."""
+    """Parse the verdict and its findings; in JSON Lines the first line is the verdict.
+
+    Raise Unreadable if it is none.
+    """
     first, _, rest = text.partition(b"\n")
     is_lines = first.rstrip().endswith(b"}")
     try:
@@ -212,7 +221,10 @@ def _parsed(path: str, text: bytes) -> tuple[_Verdict, Sequence[_Finding]]:
 
 
 def _decoded(path: str, text: bytes) -> _Verdict:
-    """Another version is told as that, whatever else it has. Raises Unreadable and msgspec's errors."""
+    """Decode a verdict; another schema is reported as such first.
+
+    Raise Unreadable for another schema, and msgspec's errors.
+    """
     try:
         verdict = _VERDICTS.decode(text)
     except msgspec.ValidationError:
@@ -233,7 +245,7 @@ def _words_of(error: Exception) -> str:
 
 
 def _reason(verdict: _Verdict, findings: Sequence[_Finding]) -> Reason | None:
-    """The first cause: they are in order, the worst first."""
+    """Return the first cause, which is the worst one."""
     if not verdict.causes or not verdict.causes[0].findings:
         return None
     check = verdict.causes[0].findings[0]
@@ -259,7 +271,7 @@ def _facts(verdict: _Verdict) -> dict[str, str | None]:
 
 
 def _figures(calibration: _Calibration | None, floor: _FloorAt | None) -> dict[Figure, float]:
-    """Speeds are the mean of the CPUs."""
+    """Return the noise floor and the speeds; speeds are the means of the CPUs."""
     noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}
     speeds = _speeds_by_cpu(calibration)
     return noise | {figure: sum(value_by_cpu.values()) / len(value_by_cpu) for figure, value_by_cpu in speeds.items()}
@@ -274,7 +286,7 @@ def _slowest(calibration: _Calibration | None) -> dict[Figure, SlowestCpu]:
 
 
 def _speeds_by_cpu(calibration: _Calibration | None) -> dict[Figure, dict[int, float]]:
-    """Those that each CPU knows."""
+    """Return the speeds that are known for all CPUs."""
     cpus = () if calibration is None else calibration.cpus
     speeds = {}
     for figure, speed_of in _SPEEDS:

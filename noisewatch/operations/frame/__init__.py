@@ -1,1 +1,1 @@
-"""What crosses from the sampler to the screen each interval."""
+"""The data that the sampler sends to the screen each interval."""

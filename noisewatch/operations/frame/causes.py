@@ -1,4 +1,4 @@
-"""What to do about the checks that did not pass, as far as a screen shows it."""
+"""The causes of checks that did not pass and the steps against them, as far as a screen shows them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CauseLine:
-    """One cause; the findings that belong to it carry its number, from 1.
+    """One cause; the findings that belong to it have its number, from 1.
 
-    `names` are those of the threads that the steps name by number. `steps` are what to do, each with its purpose:
-    `now`, `undo`, `for good`, `try`; without one a line goes on the one before. `settles` are the ids that are
-    over then. `said` is None where the findings say it all.
+    `names` are the names of threads that the steps refer to by number. `steps` are the actions, each with its purpose:
+    `now`, `undo`, `for good`, `try`; a line without purpose continues the one before. `settles` are the ids of the
+    checks that pass after them. `said` is None if the findings explain it all.
     """
 
     steps: tuple[tuple[str, str], ...] = ()
@@ -23,16 +23,16 @@ class CauseLine:
 
     @property
     def command(self) -> str | None:
-        """The shell's command for now; None where nothing can be run."""
+        """The shell command for now, or None."""
         return self.lines_of(NOW)
 
     @property
     def undo(self) -> str | None:
-        """The shell's command that brings back what was read; None where there is none."""
+        """The shell command that restores the current setting, or None."""
         return self.lines_of(UNDO)
 
     def lines_of(self, wanted: str) -> str | None:
-        """What is to be done for that purpose; None where nothing is."""
+        """Return the lines for this purpose, or None."""
         purposes = [purpose for purpose, _ in self.steps]
         if wanted not in purposes:
             return None
@@ -46,5 +46,5 @@ class CauseLine:
 
     @property
     def by_hand(self) -> str | None:
-        """What else is to be done, in words or as options of noisewatch."""
+        """The remaining action, in words or as options of noisewatch, or None."""
         return next((line for purpose, line in self.steps if purpose in (TRY, FOR_GOOD)), None)

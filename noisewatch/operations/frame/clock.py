@@ -10,7 +10,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClockGroup:
-    """CPUs whose clocks are set in the same way, by cpufreq. None is unknown; `none` where the driver has none.
+    """CPUs with the same cpufreq settings. None is unknown; `none` means that the driver has no such setting.
 
     The present clock and the governor of each CPU are in its CpuLine.
     """
@@ -28,7 +28,7 @@ class ClockGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClockCpu:
-    """One CPU, of which more is known than its clock. Heat and slowing are its core's. None is unknown."""
+    """One CPU with more figures than its clock. Heat and slowdowns are its core's. None is unknown."""
 
     cpu: int
     awake_share: float | None = None  # of the interval, C0: not in any of the states
@@ -42,7 +42,7 @@ class ClockCpu:
 
 @dataclass(frozen=True, slots=True)
 class ClockPackage:
-    """One package; `cpus` are those that are online. None is unknown."""
+    """One package; `cpus` are its online CPUs. None is unknown."""
 
     package: int
     cpus: str
@@ -71,7 +71,10 @@ class ClockSensor:
 
 @dataclass(frozen=True, slots=True)
 class ClockFigures:
-    """All of them. `reasons` says, by the name of a figure, why it is unknown of a target CPU, or its package."""
+    """All figures of the clock screen.
+
+    `reasons` explains, by the name of a figure, why it is unknown for a target CPU or its package.
+    """
 
     groups: tuple[ClockGroup, ...] = ()
     cpus: tuple[ClockCpu, ...] = ()

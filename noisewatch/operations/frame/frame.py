@@ -1,4 +1,4 @@
-"""What crosses from the sampler to the screen each interval: some figures a CPU and the top culprits, no raw tables."""
+"""Frames from the sampler to the screen, one each interval: some figures a CPU and the top culprits, no raw tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class CpuLine:
-    """One CPU in one interval. None is unknown, or not known yet."""
+    """One CPU in one interval. None is unknown, or not yet known."""
 
     cpu: int
     role: Role
@@ -61,7 +61,7 @@ class CulpritLine:
 
     @property
     def process_mark(self) -> str:
-        """What stands behind the name: ` [4711]`, ` [4711/4715]` of a thread; empty of what is no process."""
+        """The text after the name: ` [4711]`, or ` [4711/4715]` for a thread; empty for other sources."""
         if self.pid is None:
             return ""
         return f" [{self.pid}]" if self.tid in (None, self.pid) else f" [{self.pid}/{self.tid}]"
@@ -69,9 +69,9 @@ class CulpritLine:
 
 @dataclass(frozen=True, slots=True)
 class FindingLine:
-    """A check that did not pass. `gravity` is what that does to the verdict, `fix` a command, or what to do.
+    """A check that did not pass. `gravity` is its effect on the verdict, `fix` a command, or an action in words.
 
-    `status` and `weight` are the finding's: how it was answered, and what that weighs.
+    `status` and `weight` are the finding's: the kind of answer, and its weight.
     """
 
     id: str
@@ -85,13 +85,13 @@ class FindingLine:
 
     @property
     def command(self) -> str | None:
-        """What a shell can run against it."""
+        """The shell command against the finding, or None."""
         return self.fix if self.fix and self.is_command else None
 
 
 @dataclass(frozen=True, slots=True)
 class ClockLimits:
-    """Between what the clock of these CPUs may move."""
+    """The limits of the clock of these CPUs."""
 
     cpus: str
     min_khz: int | None
@@ -100,9 +100,7 @@ class ClockLimits:
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """How often `heat`, or the `power` limit, slowed what these target CPUs share, a core or a package; None is
-    unknown.
-    """
+    """How often `heat`, or the `power` limit, slowed a core or a package of these target CPUs; None is unknown."""
 
     what: str
     cpus: str
@@ -112,7 +110,7 @@ class Throttled:
 
 @dataclass(frozen=True, slots=True)
 class CoolingLine:
-    """The cooling devices of one kind that slow the processor down now; None where one of them cannot be known."""
+    """The cooling devices of one kind that slow the processor down now; None if the state of one is unknown."""
 
     kind: str
     active: int | None
@@ -121,7 +119,7 @@ class CoolingLine:
 
 @dataclass(frozen=True, slots=True)
 class Temperature:
-    """One sensor of the processor that can be asked without interrupting a target CPU."""
+    """One sensor of the processor that can be read without interrupting a target CPU."""
 
     name: str
     celsius: float | None
@@ -130,9 +128,9 @@ class Temperature:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What has nothing to tell is left out; None is unknown."""
+    """Power, clock limits, throttling, cooling and heat. Normal values are left out; None is unknown."""
 
-    mains_power: bool | str | None = None  # `none` where nothing tells of it
+    mains_power: bool | str | None = None  # `none` if the machine does not report it
     clock_limits: tuple[ClockLimits, ...] = ()
     throttled: tuple[Throttled, ...] = ()  # in this interval
     cooling: tuple[CoolingLine, ...] | None = None
@@ -166,37 +164,37 @@ class Frame:
     is_last: bool = False
     remark: str | None = None
     conditions: Conditions = _UNKNOWN_CONDITIONS
-    has_idle_probe: bool = False  # whether it is on; where it spins, the CPUs' lines tell
-    no_idle_probe_reason: str | None = None  # why it is not, although it is wanted
+    has_idle_probe: bool = False  # whether it is on; the CPUs' lines show where it spins
+    no_idle_probe_reason: str | None = None  # why it is off although it was requested
     counts: Counts | None = None  # of all checks that were judged, by their status
     causes: tuple[CauseLine, ...] = ()  # of the findings, the gravest first
     gravities: str = ""  # of all checks in the order of the catalogue, by the place of each among Gravity
-    answers: Mapping[str, str] | None = None  # of checks that pass or do not apply, by id; None while nobody looks
+    answers: Mapping[str, str] | None = None  # of checks that pass or do not apply, by id; None while not shown
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
     ahead_s: int | None = None  # that local time on the machine is ahead of UTC
     places: tuple[PlaceLine, ...] | None = None  # where they changed, or have never been told; None: as before
     irqs: tuple[IrqLine, ...] | None = None  # None is unknown, as in the first look ...
     no_irqs_reason: str | None = None  # ... or for that reason
     irq_settings: tuple[IrqSetting, ...] | None = None  # all of them, where one changed; None: as before
-    irq_balancer: str | None = None  # with these: who may have moved some, `irqbalance (pid 812)`, where one runs
-    clock: ClockFigures | None = None  # None while nobody looks at them
+    irq_balancer: str | None = None  # the running program that may have moved some: `irqbalance (pid 812)`
+    clock: ClockFigures | None = None  # None while not shown
     runs: tuple[RunLine, ...] = ()  # of `noisewatch run`
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The checks that make the machine unstable."""
+        """The ids of the checks that make the machine unstable."""
         return tuple(each.id for each in self.findings if each.gravity == Gravity.FAILED)
 
     @property
     def number_of(self) -> Mapping[Gravity, int]:
-        """Of all checks, how many are of each gravity; one of another version tells that of its findings only."""
+        """The number of checks of each gravity; of another version's verdict only its findings are counted."""
         if self.gravities:
             return Counter(_GRAVITIES[int(place)] for place in self.gravities)
         return Counter({Gravity.PASSED: self.passed or 0}) + Counter(each.gravity for each in self.findings)
 
     @property
     def leading(self) -> tuple[FindingLine, ...]:
-        """The gravest finding of each cause, in their order; then those that belong to none."""
+        """The gravest finding of each cause, in the order of causes; then the findings without a cause."""
         first: dict[int, FindingLine] = {}
         for each in self.findings:
             if each.cause is not None:
@@ -204,32 +202,32 @@ class Frame:
         return (*(first[number] for number in sorted(first)), *(each for each in self.findings if each.cause is None))
 
     def cause_of(self, finding: FindingLine) -> CauseLine | None:
-        """The cause that the finding belongs to."""
+        """Return the cause of the finding, or None."""
         number = finding.cause
         return self.causes[number - 1] if number is not None and number <= len(self.causes) else None
 
     def command_against(self, finding: FindingLine) -> str | None:
-        """That of its cause, or its own."""
+        """Return the command of the finding's cause, or its own, or None."""
         cause = self.cause_of(finding)
         return finding.command if cause is None else cause.command
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The checks without an answer, first those that leave the verdict open."""
+        """The ids of the checks without an answer, first those that leave the verdict open."""
         return tuple(each.id for each in self.findings if each.gravity in (Gravity.UNANSWERED, Gravity.OPEN))
 
     @property
     def is_cut(self) -> bool:
-        """Whether there may be more culprits than the costliest, which it holds: first those of target CPUs."""
+        """Whether there may be more culprits than in the frame, which has the costliest, target CPUs first."""
         return len(self.culprits) >= MOST_CULPRITS
 
     def tells_all_of(self, cpu: int) -> bool:
-        """Whether all culprits on the CPU are in it: what a housekeeping CPU has comes last, and is cut first."""
+        """Return whether the frame has all culprits of the CPU; those of housekeeping CPUs are cut first."""
         line = next((line for line in self.cpus if line.cpu == cpu), None)
         return line is not None and self.tells_all_on(line)
 
     def tells_all_on(self, line: CpuLine) -> bool:
-        """The same of a CPU whose line is known."""
+        """Return whether the frame has all culprits of the CPU with this line."""
         if line.stolen_ns_per_s is None:
             return False
         return not self.is_cut or (line.role != Role.HOUSEKEEPING and self.culprits[-1].role == Role.HOUSEKEEPING)

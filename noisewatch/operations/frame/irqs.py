@@ -1,4 +1,4 @@
-"""Interrupts by source and CPU, and where each may go."""
+"""Interrupts by source and CPU, and their affinities."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class IrqLine:
 
     @property
     def rate_by_cpu(self) -> Mapping[int, float]:
-        """Interrupts per second of each CPU that had any."""
+        """The interrupts per second of each CPU that had any."""
         return dict(zip(self.cpus, self.rates, strict=False))
 
     @property
     def total(self) -> float:
-        """Interrupts per second, on all CPUs together."""
+        """The interrupts per second on all CPUs together."""
         return sum(self.rates)
 
 
 @dataclass(frozen=True, slots=True)
 class IrqSetting:
-    """What counts in one row of /proc/interrupts, or /proc/irq, and where it may go. None is unknown.
+    """The source of one row of /proc/interrupts or /proc/irq, and its affinity. None is unknown.
 
-    Affinities are CPU lists. `effective` is where the IRQ goes (Linux 4.15), `allowed` is where it may.
+    Affinities are CPU lists. `effective` is where the IRQ is delivered (Linux 4.15), `allowed` is where it may be.
     """
 
     label: str
@@ -41,9 +41,9 @@ class IrqSetting:
     allowed: str | None = None
     effective: str | None = None
     movable: bool | None = None
-    is_managed: bool | None = None  # by the kernel, which lets nobody else move it
+    is_managed: bool | None = None  # by the kernel: users cannot move it
 
     @property
     def irq(self) -> int | None:
-        """Its number; None of the architecture's own."""
+        """The number of the IRQ; None for an interrupt of the architecture."""
         return int(self.label) if self.label.isdecimal() else None

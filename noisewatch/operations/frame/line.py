@@ -1,4 +1,4 @@
-"""A frame as a line of JSON: records as arrays of their fields, without what is as in the line before."""
+"""A frame as a line of JSON: records as arrays of their fields, without values that the line before contains."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ NOTHING_TOLD: Standing = {}
 
 
 def standing_of(frame: Frame) -> Standing:
-    """What the next line need not tell again."""
+    """Return the fields that the next line does not have to repeat."""
     return {name: getattr(frame, name) for name in _STANDING}
 
 
 def encode_frame(frame: Frame, told: Standing = NOTHING_TOLD) -> bytes:
-    """The frame as one line, without what was `told` already."""
+    """Encode the frame as one line, without fields that are unchanged since `told`."""
     fields = {name: getattr(frame, name) for name in Frame.__slots__}
     for name, value in told.items():
         if fields[name] == value:
@@ -51,7 +51,7 @@ def encode_frame(frame: Frame, told: Standing = NOTHING_TOLD) -> bytes:
 
 
 def _values(of: Any) -> object:
-    """Without the copies of dataclasses.astuple, which take longer than all else that a frame needs."""
+    """Return the fields as a tuple; faster than dataclasses.astuple, whose copies would dominate the cost."""
     return _values_of(type(of))(of)  # type: ignore[arg-type]  # which can be hashed
 
 
@@ -69,13 +69,13 @@ def _named_values(of: Any) -> dict[str, object]:
 
 
 def described_frame(frame: Frame) -> dict[str, Any]:
-    """All of it by name, as documents have it."""
+    """Return all fields by name, as in documents."""
     described: dict[str, Any] = json.loads(json.dumps(frame, default=_named_values))
     return described
 
 
 def decode_frame(line: bytes, told: Standing = NOTHING_TOLD) -> Frame:
-    """The frame of a line that encode_frame made with the same `told`. Raises ValueError for any other line."""
+    """Decode a line that encode_frame made with the same `told`. Raise ValueError for any other line."""
     fields = json.loads(line)
     try:
         for name in fields.keys() & _DECODED_BY_NAME.keys():
@@ -96,7 +96,7 @@ _ROLE_OF_CULPRIT, _KIND = (CulpritLine.__slots__.index(name) for name in ("role"
 
 
 def _cpu(values: list[Any]) -> CpuLine:
-    """By place, as there may be thousands of them in a frame."""
+    """Decode a CpuLine by position, because a frame may have thousands of them."""
     _expect(CpuLine, values)
     taken = values[_TAKEN]
     values[_ROLE], values[_TAKEN] = _ROLES[values[_ROLE]], None if taken is None else tuple(taken)
@@ -179,7 +179,7 @@ def _each(decoded: Callable[[Any], object]) -> Callable[[Any], object]:
 
 
 def _each_again(decoded: Callable[[Any], object]) -> Callable[[Any], object]:
-    """As _each; what stands at its place as it did in the line before is not made anew."""
+    """Return a decoder like `_each` that reuses records which are unchanged since the line before."""
     made: list[tuple[Any, object]] = []
 
     def each(found: list[Any]) -> object:

@@ -1,4 +1,4 @@
-"""Frames of what was read and judged: the sampler's side of them."""
+"""Frames from snapshots and verdicts: the sampler's side."""
 
 from __future__ import annotations
 
@@ -62,9 +62,10 @@ def frame_of(
     remembered: Remembered | None = None,
     **rest: Any,
 ) -> Frame:
-    """The frame of one interval; `rest` is what only the sampler knows. `tells_all`: of checks that pass as well.
+    """Build the frame of one interval; `rest` are fields that only the sampler has.
 
-    `remembered` is that with which the verdict was judged, where it was.
+    `tells_all`: include the answers of checks that pass. `remembered` is the cache that the verdict was judged with, if
+    any.
     """
     case = verdict.case if verdict is not None else Case(snapshot)
     roles = case.kept("roles", _roles)
@@ -96,7 +97,7 @@ def frame_of(
 
 
 def _roles(case: Case) -> dict[int, Role]:
-    """Every CPU that is there or ought to be, in order."""
+    """Return the role of every CPU that is present or expected, in order."""
     offline = ((case.snapshot.online.present or frozenset()) | case.target) - case.online
     roles = dict.fromkeys(case.online, Role.HOUSEKEEPING)
     roles.update(dict.fromkeys(case.siblings, Role.SIBLING))
@@ -106,7 +107,7 @@ def _roles(case: Case) -> dict[int, Role]:
 
 
 def _conditions(snapshot: Snapshot, interval: Interval | None) -> Conditions:
-    """As the snapshot has them; limits and mains power are read every ten seconds."""
+    """Return the conditions of the snapshot; limits and mains power are read every ten seconds."""
     return Conditions(
         mains_power=snapshot.settings.mains_power.is_on,
         clock_limits=_clock_limits(snapshot),
@@ -125,14 +126,14 @@ def _clock_limits(snapshot: Snapshot) -> tuple[ClockLimits, ...]:
 
 
 def _throttled(interval: Interval) -> Iterator[Throttled]:
-    """Those whose counter grew, and those that ought to have one that can be read."""
+    """Yield slowdowns whose counter grew or cannot be read."""
     for slowed in slowed_between(interval):
         if slowed.times != 0:
             yield Throttled(slowed.what, format_cpu_list(slowed.cpus), slowed.times, slowed.by)
 
 
 def _cooling(snapshot: Snapshot) -> Iterator[CoolingLine]:
-    """One line a kind that is at work, or that cannot be known: servers have a device for each CPU."""
+    """Yield a line for each kind of active or unknown device: servers have one device for each CPU."""
     states = snapshot.background.cooling_states
     states_by_kind: dict[str, list[int | None]] = {}
     for device in snapshot.settings.cooling.devices or ():
@@ -158,7 +159,7 @@ def _temperatures(snapshot: Snapshot) -> Iterator[Temperature]:
 def cpu_lines_and_culprits(
     snapshot: Snapshot, interval: Interval | None, roles: Mapping[int, Role]
 ) -> tuple[tuple[CpuLine, ...], tuple[CulpritLine, ...]]:
-    """A line for each CPU of `roles`, and the costliest culprits, those on housekeeping CPUs last."""
+    """Return a line for each CPU of `roles`, and the costliest culprits, housekeeping CPUs last."""
     if interval is None:
         return tuple([_line_without_rates(snapshot, cpu, role) for cpu, role in roles.items()]), ()
     taken = taken_by_cpu(interval, [cpu for cpu, role in roles.items() if role != Role.OFFLINE])
@@ -175,7 +176,7 @@ def _line_without_rates(snapshot: Snapshot, cpu: int, role: Role) -> CpuLine:
 def _lines(
     snapshot: Snapshot, interval: Interval, roles: Mapping[int, Role], taken_by_cpu: Mapping[int, Taken]
 ) -> Iterator[CpuLine]:
-    """What is the same for all of them is asked once: there may be hundreds."""
+    """Yield the line of each CPU; values common to all CPUs are computed once, because there may be hundreds."""
     clocks = snapshot.frequency.cpus
     interrupts, softirqs = interval.interrupts.by_cpu(), interval.softirqs.by_cpu()
     seconds, length_ns = interval.seconds, interval.length_ns
@@ -202,7 +203,7 @@ def _lines(
 
 
 def _by_kind(taken: Mapping[Kind, int], seconds: float) -> tuple[int, ...]:
-    """In the order of KINDS."""
+    """Return the stolen time (ns/s) in the order of KINDS."""
     if not taken:
         return _NOTHING_BY_KIND
     per_s = [0] * len(KINDS)
@@ -212,7 +213,10 @@ def _by_kind(taken: Mapping[Kind, int], seconds: float) -> tuple[int, ...]:
 
 
 def _culprits(interval: Interval, roles: Mapping[int, Role], taken: Mapping[int, Taken]) -> tuple[CulpritLine, ...]:
-    """They are looked for on as many CPUs as there may be culprits: those of any other CPU cost less than these."""
+    """Return the costliest culprits, from the CPUs whose worst culprit costs most.
+
+    MOST_CULPRITS CPUs are enough: the culprits of all others cost less.
+    """
     by_cost = sorted(taken, key=lambda cpu: (roles[cpu] == Role.HOUSEKEEPING, -taken[cpu].most_ns))
     culprits = [each for cpu in sorted(by_cost[:MOST_CULPRITS]) for each in disturbances_of(interval, cpu)]
     culprits.sort(key=lambda each: (roles[each.cpu] == Role.HOUSEKEEPING, -(each.stolen_ns or 0)))
@@ -235,9 +239,10 @@ def _culprit_line(each: Disturbance, role: Role, seconds: float) -> CulpritLine:
 
 
 def told_of(verdict: Verdict | None, tells_all: bool = False, remembered: Remembered | None = None) -> dict[str, Any]:
-    """The fields of a frame, by their names; nothing without a verdict. `tells_all`: of what passes, too.
+    """Return the verdict's fields of a frame, by name; none without a verdict.
 
-    `remembered` is that with which the verdict was judged: of findings that are still the same ones it knows the words.
+    `tells_all`: include checks that pass. `remembered` is the cache that the verdict was judged with: it has the texts
+    of unchanged findings.
     """
     if verdict is None:
         return {}
@@ -261,7 +266,7 @@ def told_of(verdict: Verdict | None, tells_all: bool = False, remembered: Rememb
 
 
 def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]]) -> dict[str, Any]:
-    """Those that did not pass, and what is behind them."""
+    """Return the findings that did not pass, and their causes."""
     causes = causes_of(verdict)
     number_by_id = {each.check.id: number for number, cause in enumerate(causes, 1) for each in cause.findings}
     placed = [(_PLACE_OF_GRAVITY[gravity], number_by_id.get(each.check.id), each) for each, gravity in telling]
@@ -273,7 +278,7 @@ def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]]) -> di
 
 
 def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
-    """A digit for each check of the catalogue; what a monitor does not ask is left out."""
+    """Return a digit for each check of the catalogue; checks that the monitor does not judge count as left out."""
     return "".join(_PLACE_OF_GRAVITY[gravity_by_id.get(each.id, Gravity.LEFT_OUT)] for each in CATALOGUE)
 
 
@@ -293,7 +298,7 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
 
 @lru_cache(maxsize=64)  # the same ones every second
 def _first_command(fix: Fix) -> str | None:
-    """Return the first command that there is; the others are not rendered, as nobody asks for them here."""
+    """Return the first command that there is; the others are not rendered, because no screen shows them."""
     command = fix.now or fix.undo or fix.persist or fix.undo_persist
     return printable(command) if command else None
 

@@ -1,4 +1,4 @@
-"""The figures of the clock screen: the sampler's side of them."""
+"""Figures of the clock screen: the sampler's side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOT_TOLD = "not told by this processor or driver"
 
 
 def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures | None:
-    """The figures now, and over the interval; None where they were not asked for."""
+    """Return the present figures, and those of the interval; None if the clocks were not read."""
     readings = snapshot.clock
     if readings is None:
         return None
@@ -72,7 +72,7 @@ def _group(clock: CpuFrequency, cpus: Iterable[int]) -> ClockGroup:
 
 
 def _idle_names(readings: ClockReadings) -> tuple[str, ...]:
-    """Those of all CPUs, in the order of the states."""
+    """Return the names of the idle states of all CPUs, in the order of the states."""
     names: dict[str, None] = {}
     for states in readings.states_by_cpu.values():
         names.update((_name(state), None) for state in states or ())
@@ -86,7 +86,7 @@ def _name(state: StateTime) -> str:
 def _cpus(
     snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, names: tuple[str, ...]
 ) -> Iterator[ClockCpu]:
-    """The CPUs of which anything is known."""
+    """Yield the CPUs with any known figure."""
     celsius_by_core = {(each.package, each.core): each for each in readings.packages.cores}
     topology, counts = snapshot.topology, snapshot.background.throttling.count_by_core_cpu
     asked_by_cpu = {cpu: asked for asked in counts for cpu in cpus_of_core(asked, snapshot.target.cpus, topology)}
@@ -107,7 +107,7 @@ def _cpus(
 
 
 def _shares_by_name(readings: ClockReadings, interval: Interval | None, cpu: int) -> Mapping[str, float] | None:
-    """The share of the interval in each idle state, by its name."""
+    """Return the share of the interval in each idle state, by its name; None if unknown."""
     earlier = interval.before.clock if interval is not None else None
     if interval is None or earlier is None:
         return None
@@ -119,7 +119,7 @@ def _shares_by_name(readings: ClockReadings, interval: Interval | None, cpu: int
 
 
 def _shares(share_by_name: Mapping[str, float] | None, names: Iterable[str]) -> dict[str, Any]:
-    """POLL is a state in which the CPU spins, and so is awake."""
+    """Return the shares of time awake and in each idle state; in POLL the CPU spins, so it counts as awake."""
     if share_by_name is None:
         return {}
     asleep = sum(share for name, share in share_by_name.items() if name != POLL)
@@ -133,7 +133,7 @@ def _shares(share_by_name: Mapping[str, float] | None, names: Iterable[str]) -> 
 def _reasons(
     snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, found: ClockFigures
 ) -> Iterator[tuple[str, str]]:
-    """By figure, why it is unknown of the first target CPU, or of its package."""
+    """Yield, by figure, why it is unknown for the first target CPU, or for its package."""
     cpu = min(snapshot.target.cpus, default=None)
     if cpu is None:
         return
@@ -206,13 +206,13 @@ def _why_no_shares(snapshot: Snapshot, readings: ClockReadings, interval: Interv
 
 
 def _why(snapshot: Snapshot, *paths: str, default: str = _NOT_TOLD) -> str:
-    """The reason that was kept for the first of the paths that has one."""
+    """Return the recorded reason of the first of the paths that has one."""
     reasons = snapshot.reason_by_path
     return next((f"{reasons[path]} ({path})" for path in paths if path in reasons), default)
 
 
 def clock_packages(snapshot: Snapshot, readings: ClockReadings, is_first: bool) -> tuple[ClockPackage, ...]:
-    """Those that CPUs are known to be in, by number."""
+    """Return the figures of the packages with known CPUs, by number."""
     cpus_by_package: dict[int, list[int]] = {}
     for cpu, place in sorted(snapshot.topology.items()):
         if place.package is not None:
@@ -250,7 +250,7 @@ def _package(
 
 
 def _asked_for_throttles(snapshot: Snapshot, cpus: CpuSet) -> int | None:
-    """The CPU of the package that was asked how often that was throttled."""
+    """Return the CPU of the package whose throttle counters were read."""
     asked = snapshot.background.throttling.count_by_package_cpu
     return next((cpu for cpu in asked if cpu in cpus and cpus_of_package(cpu, cpus, snapshot.topology)), None)
 
@@ -261,7 +261,7 @@ def _enabled(readings: ClockReadings, package: int) -> list[Zone]:
 
 
 def _long_limit(snapshot: Snapshot, readings: ClockReadings, package: int) -> tuple[float | None, float | None]:
-    """PL1 and what the package was rated for, in watts; where they are not asked any more, as the run began."""
+    """Return PL1 and the rated power of the package in watts; if they are no longer read, their first values."""
     first = [each for each in snapshot.hardware.power_limits.zones or () if each.package == package]
     limit_w = _least(zone.long_limit_uw for zone in _enabled(readings, package))
     rated = [zone.rated_uw for zone in readings.packages.zones if zone.package == package]
@@ -281,7 +281,10 @@ def _lowest(values: Iterable[int | None]) -> int | None:
 
 
 def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tuple[float | None, float | None]:
-    """Of the package's own sensor; of the hottest, where it is the only package and no sensor names one."""
+    """Return the temperature and its limit, of the package's own sensor.
+
+    Of the hottest sensor, if this is the only package and no sensor names a package.
+    """
     sensors = [each for each in snapshot.hardware.sensors.read or () if each.package == package]
     if not sensors and is_only:
         sensors = [each for each in snapshot.hardware.sensors.read or () if each.package is None]
@@ -293,13 +296,13 @@ def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tu
 
 
 def _celsius(snapshot: Snapshot, sensor: Sensor, is_first: bool) -> float | None:
-    """Now; what was asked when the run began is of the first look alone."""
+    """Return the present temperature; in the first look, the one that was read when the run began."""
     known = snapshot.background.celsius_by_path.get(sensor.path)
     return sensor.celsius if known is None and is_first else known
 
 
 def clock_sensors(snapshot: Snapshot, is_first: bool) -> tuple[ClockSensor, ...]:
-    """The processor's sensors that tell most."""
+    """Return the most informative sensors of the processor."""
     return tuple(
         ClockSensor(
             name=f"{sensor.chip} {sensor.label}" if sensor.label else sensor.chip,

@@ -1,4 +1,4 @@
-"""The interrupts of an interval, and the settings of a snapshot, as lines of a frame: the sampler's side of them."""
+"""Interrupts of an interval and settings of a snapshot as lines of a frame: the sampler's side."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXACT_BELOW = 10.0
 
 
 def irq_lines(counts: InterruptCounts, seconds: float) -> tuple[IrqLine, ...] | None:
-    """The rows that counted anything; None where that is unknown, which `counts.reason` explains."""
+    """Return the rows that counted anything, or None if that is unknown, as `counts.reason` explains."""
     if counts.rows is None or seconds <= 0:
         return None
     count_by_label: dict[str, dict[int, int]] = {}
@@ -40,7 +40,7 @@ def _irq_line(label: str, count_by_cpu: Mapping[int, int], seconds: float) -> Ir
 
 
 def irq_settings(snapshot: Snapshot) -> tuple[IrqSetting, ...]:
-    """All rows of the table, then those that /proc/irq alone knows; none where neither can be read."""
+    """Return all rows of the table, then those that are in /proc/irq alone; none if neither can be read."""
     rows = snapshot.interrupts.rows if snapshot.interrupts is not None else ()
     irqs = snapshot.irqs.by_number if snapshot.irqs is not None else {}
     setting_by_label = {setting.label: setting for setting in _settings(rows, irqs)}

@@ -1,4 +1,4 @@
-"""The part of a frame that is about runs: the sampler's side of it."""
+"""Runs as lines of a frame: the sampler's side."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _Told = tuple[ToldRepetition, ...]
 
 
 class RunLines:
-    """Remembers which repetitions were told."""
+    """The lines of runs, each repetition in one frame only."""
 
     def __init__(self) -> None:
         self._told: dict[str, _Told] = {}
 
     def of(self, snapshot: Snapshot, interval: Interval | None) -> tuple[RunLine, ...]:
-        """A line for each run that is known."""
+        """Return a line for each known run, with the repetitions that no earlier frame contained."""
         before, self._told = self._told, {}
         return tuple([self._line(run, before, interval) for run in snapshot.runs])
 

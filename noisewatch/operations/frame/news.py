@@ -1,4 +1,4 @@
-"""What a frame tells only when it changed: read every ten seconds, it is mostly as it was."""
+"""Fields of a frame that are only sent after a change: they are read every ten seconds, and mostly unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from noisewatch.operations.frame.places import PlaceLine, place_lines
 
 
 class News:
-    """Remembers what was told last."""
+    """The rarely changing fields of frames, as they were sent last."""
 
     def __init__(self) -> None:
         self._settings: Settings | None = None
@@ -24,7 +24,7 @@ class News:
         self._irqs: tuple[IrqSetting, ...] | None = None
 
     def of(self, snapshot: Snapshot) -> dict[str, object]:
-        """The fields of the frame that have something new to tell."""
+        """Return the fields of the frame that have changed."""
         if snapshot.settings is self._settings:
             return {}
         self._settings = snapshot.settings

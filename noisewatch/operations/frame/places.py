@@ -1,4 +1,4 @@
-"""How the CPUs lie, as far as the screens group them."""
+"""The places of CPUs in the machine, as far as the screens group them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlaceLine:
-    """One CPU's place, from sysfs. None is unknown; siblings are the CPUs of its core, itself among them."""
+    """One CPU's place, from sysfs. None is unknown; siblings are the CPUs of its core, itself included."""
 
     cpu: int
     node: int | None = None
@@ -24,7 +24,7 @@ class PlaceLine:
 
 
 def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str]) -> tuple[PlaceLine, ...] | None:
-    """A line for each CPU that is online, by number; None where nothing is known of any."""
+    """Return a line for each online CPU, by number, or None if no place is known."""
     lines = tuple(
         PlaceLine(
             cpu=cpu,

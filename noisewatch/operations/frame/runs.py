@@ -1,4 +1,4 @@
-"""Runs of commands (`noisewatch run`) in a frame: what each says of itself, and what its command had of its CPUs."""
+"""Runs of commands (`noisewatch run`) in a frame: their status, and the CPU time of their commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RepetitionLine:
-    """One repetition, or several short ones (from `number` to `last`), as its run has judged it; times in ns."""
+    """One repetition, or several short ones (from `number` to `last`), as judged by its run; times in ns."""
 
     number: int
     last: int
@@ -20,7 +20,10 @@ class RepetitionLine:
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """`number` runs since `since_ns`, if `stage` is running. `repetitions` are those that no frame before has told."""
+    """The status of one run: repetition `number` is running since `since_ns`, if `stage` is running.
+
+    `repetitions` are those that no earlier frame contained.
+    """
 
     id: str
     stage: str  # calibrating, waiting, running or ended

@@ -1,1 +1,1 @@
-"""What earlier calibrations of this host showed: remembered where the user wants that, and asked by the next ones."""
+"""Earlier calibrations of this host, kept if the user requests it and used by later ones."""

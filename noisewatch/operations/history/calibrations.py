@@ -1,4 +1,4 @@
-"""The calibrations of this host in a file: recalled before one, and remembered after it."""
+"""Calibrations of this host in a file: recalled before a calibration, and remembered after it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from noisewatch.text import clean
 
 NO_PAST = Past(is_kept=False)
 _QUESTION = "history"
-_APART_S, _TOGETHER_S = 30.0, 86_400.0  # nearer ones saw the same; farther ones say little of the next benchmark
+_APART_S, _TOGETHER_S = 30.0, 86_400.0  # nearer ones are not independent; farther ones do not predict a benchmark
 
 
 def drift_in(past: Past, samples: CalibrationSamples) -> Drift:
-    """How much the noise of its CPUs changed between calibrations such as this one."""
+    """Return how much the noise of the same CPUs changed between calibrations like this one."""
     cpus = {said.cpu for said in samples.cpus}
     alike = [each for each in past.entries if each.core == samples.core and each.cpus == cpus]
     return drift_of([(one.cvs, other.cvs) for one, other in _pairs(alike)])
 
 
 def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> CalibrationOptions:
-    """With `is_auto` it is enough once what will judge it knows the noise floor well."""
+    """Return the options; with `is_auto` the calibration ends once the noise floor is known well enough."""
     if not options.is_auto:
         return options
     from noisewatch.judgement.noise.settled import is_settled
@@ -49,23 +49,23 @@ def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> Ca
 
 
 class CalibrationHistory:
-    """Of this host what is kept at the path; of a recording what was known when it was made."""
+    """The history of this host at the path; for a recording, the history at the time of recording."""
 
     def __init__(self, machine: Machine, path: Path | None) -> None:
-        """Raises UsageError where the file cannot be read, which is to be told before anything is measured."""
+        """Read the history. Raise UsageError if the file cannot be read, before anything is measured."""
         self._machine = machine
         self._path = path if machine.is_live else None
         self.known = read_past(self._path) if self._path is not None else NO_PAST
 
     def remark_damage(self, listener: ProgressListener) -> None:
-        """Names the lines of the file that count for nothing, if there are any."""
+        """Report the damaged lines of the file to the listener, if there are any."""
         if self.known.damaged:
             listener.on_remark(f"{self._path}: {damage_words(self.known.damaged)}")
 
     def recall(self) -> Past:
-        """What is known before a calibration; raises UsageError.
+        """Return the history before a calibration. Raise UsageError if it cannot be read.
 
-        It is asked just before that is read, so that a recording has both between the same two snapshots.
+        To be called just before the calibration, so that a recording has both between the same two snapshots.
         """
         if self._machine.is_live and self._path is None:
             return NO_PAST
@@ -76,7 +76,7 @@ class CalibrationHistory:
         return _recorded_past(answer)
 
     def remember(self, calibrated: Calibrated, snapshot: Snapshot, listener: ProgressListener) -> None:
-        """Adds the calibration, unless it is in doubt; the listener is told where that fails."""
+        """Add the calibration, unless it is in doubt; the listener gets a remark if that fails."""
         if self._path is None:
             return
         from noisewatch.judgement.history.measured import entry_of  # with all that a calibration comes to
@@ -92,7 +92,7 @@ class CalibrationHistory:
             listener.on_remark(f"not remembered: {error}")
 
     def _kept(self) -> Json:
-        """The newest of this machine, without its key: a recording may be shared."""
+        """Return the newest entries of this machine, without its key: a recording may be shared."""
         assert self._path is not None
         past = read_past(self._path)
         facts = {digest(entry.facts): described_facts(entry.facts) for entry in past.entries}
@@ -109,7 +109,7 @@ def _why_in_doubt(calibrated: Calibrated) -> str:
 
 
 def _recorded_past(answer: Json) -> Past:
-    """Of a recording; one from before there were figures has a list of entries."""
+    """Parse the history in a recording; a recording from before figures has a list of entries."""
     said = answer if isinstance(answer, dict) else {"entries": answer}
     lines, accepted, doubt = said.get("entries"), said.get("accepted"), said.get("doubt")
     entries = tuple(parsed_all(lines)) if isinstance(lines, list) else ()
@@ -121,7 +121,10 @@ def _recorded_past(answer: Json) -> Past:
 
 
 def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Each with the next one that is neither too near nor too far; the clock may have been set back in between."""
+    """Yield each calibration with the next one that is neither too near nor too far in time.
+
+    The clock may have been set back in between.
+    """
     last: Entry | None = None
     for each in calibrations:
         passed_s = math.inf if last is None else each.at_s - last.at_s

@@ -1,7 +1,7 @@
-"""The entries of a history as JSON: what one says that is damaged counts as nothing.
+"""Entries of a history as JSON: a damaged line counts for nothing.
 
-The facts stay the same for weeks. They have a line of their own, to which the entries refer by its digest. Facts are
-compared by name; the digest only tells a line that was changed since.
+Facts stay the same for weeks. They have a line of their own, to which the entries refer by its digest. Facts are
+compared by name; the digest only shows whether a line was changed later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST = 1e15  # of any figure
 
 
 def described(entry: Entry) -> dict[str, Json]:
-    """A line of the file, without whose it is."""
+    """Return the entry as a line of the file, without the machine's key."""
     return {
         "kind": CALIBRATION,
         "at": entry.at_s,
@@ -40,28 +40,28 @@ def described(entry: Entry) -> dict[str, Json]:
 
 
 def described_facts(facts: Facts) -> dict[str, Json]:
-    """The line that entries refer to."""
+    """Return the line of facts that entries refer to."""
     return {"kind": FACTS, "digest": digest(facts), "facts": plain_facts(facts)}
 
 
 def digest(facts: Facts) -> str:
-    """Of the facts: 32 hexadecimal digits."""
+    """Return the digest of the facts: 32 hexadecimal digits."""
     return _digest_of(plain_facts(facts))
 
 
 def _digest_of(plain: Json) -> str:
-    import hashlib  # only for those who keep a history
+    import hashlib  # only needed for a history
 
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def plain_facts(facts: Facts) -> dict[str, Json]:
-    """As JSON, by class and name; null is unknown."""
+    """Return the facts as JSON, by class and name; null is unknown."""
     return {str(of_class): dict(named) for of_class, named in facts.items()}
 
 
 def parsed_all(lines: Iterable[Json]) -> Iterator[Entry]:
-    """Those that are calibrations, and not damaged; the facts of one whose line with them is missing are unknown."""
+    """Yield the valid calibrations of the lines; their facts are unknown if the line of facts is missing."""
     facts_by_digest: dict[str, Facts] = {}
     for line in lines:
         if isinstance(line, dict) and line.get("kind") == FACTS:
@@ -71,7 +71,7 @@ def parsed_all(lines: Iterable[Json]) -> Iterator[Entry]:
 
 
 def is_damaged(line: Json) -> bool:
-    """Whether a line of facts, or of a calibration, does not say what it is to say, or what it said when written."""
+    """Return whether a line of facts or of a calibration is invalid or was changed after writing."""
     if line.get("kind") == FACTS:
         return not isinstance(line.get("facts"), dict) or _digest_of(line["facts"]) != line.get("digest")
     return _parsed(line, {}) is None
@@ -105,7 +105,7 @@ def _cvs(said: Mapping[str, Json]) -> Cvs:
 
 
 def _figures(said: Mapping[str, Json]) -> dict[Figure, float]:
-    """Those that this version knows. Raises ValueError for one that no machine has."""
+    """Return the figures that this version supports. Raise ValueError for a value that no machine has."""
     figures = {_FIGURES[name]: float(value) for name, value in said.items() if name in _FIGURES}
     if not all(0 <= value <= _MOST for value in figures.values()):
         raise ValueError("no figure of a machine")
@@ -113,7 +113,7 @@ def _figures(said: Mapping[str, Json]) -> dict[Figure, float]:
 
 
 def parsed_facts(said: Json) -> Facts:
-    """Those of the classes that this version knows, cleaned: they are shown."""
+    """Return the facts of the classes that this version supports, cleaned for display."""
     classes = said if isinstance(said, dict) else {}
     return {
         of_class: {

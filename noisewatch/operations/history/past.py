@@ -1,4 +1,4 @@
-"""What a file remembers of this machine."""
+"""The past of this machine in a history file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FACTS = regex(rb'"facts":"([^"]*)"')
 
 
 class _Choice:
-    """Which lines are worth to be parsed, the newest first: those of calibrations are long, and most are left out."""
+    """The choice of lines to parse, the newest first: lines of calibrations are long, and most are left out."""
 
     def __init__(self, machine: str) -> None:
         self.others: set[str] = set()
@@ -51,7 +51,10 @@ class _Choice:
         self._thinning: Thinning[tuple[int, bytes]] = Thinning()
 
     def is_wanted(self, line: bytes) -> bool:
-        """Whether it is parsed in any case, as what is no calibration as we write it; asked once of each line."""
+        """Return whether the line is to be parsed anyway: it is not a calibration in our format.
+
+        To be called once for each line.
+        """
         self._lines += 1
         if not line.startswith(_WRITTEN) or not line.endswith(b"}"):
             self._is_usual = self._is_usual and not (line.startswith(_ACCEPTED) and self._is_own(line))
@@ -87,7 +90,10 @@ class _Choice:
 
 
 def read_past(path: Path) -> Past:
-    """That of this machine; in doubt where the entries may be another's too. Raises UsageError."""
+    """Read the past of this machine. Raise UsageError if the file cannot be read.
+
+    It is in doubt if the entries may be another machine's too.
+    """
     key = machine_key()
     choice = _Choice(key)
     store = read_store(path, choice.is_wanted)
@@ -108,7 +114,7 @@ def read_past(path: Path) -> Past:
 
 
 def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
-    """The numbers of lines with facts, and of calibrations among the newest lines, that are damaged."""
+    """Return the numbers of damaged lines, among lines of facts and the newest calibrations."""
     newest = len(lines) - _MOST_CHECKED
     return {
         number
@@ -120,7 +126,7 @@ def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
 
 
 def damage_words(lines: Sequence[int]) -> str:
-    """`damaged in lines 4, 17: they count for nothing`."""
+    """Return `damaged in lines 4, 17: they count for nothing`."""
     numbers = [*map(str, lines[:_MOST_NAMED]), *(["…"] if len(lines) > _MOST_NAMED else [])]
     if len(numbers) == 1:
         return damaged_words("it counts for nothing", f"in line {numbers[0]}")
@@ -128,7 +134,7 @@ def damage_words(lines: Sequence[int]) -> str:
 
 
 def past_of(lines: Iterable[Json], machine: str) -> Past:
-    """The entries of the machine with that key that are looked at, of all lines of a file."""
+    """Return the past of the machine with that key, thinned, from all lines of a file."""
     own = [line for line in lines if line.get("machine") == machine]
     accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
     facts = [line for line in own if line["kind"] == FACTS]

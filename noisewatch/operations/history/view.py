@@ -1,4 +1,4 @@
-"""The history of this machine, as it is shown; and the word that from here on this is the machine."""
+"""The view of this machine's history, and the acceptance of the machine as it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HistoryView:
-    """What a file holds of this machine. `development` is of the entries of one set of CPUs; None without any."""
+    """The entries of this machine in a file.
+
+    `development` is of the entries with one set of CPUs, or None without any.
+    """
 
     path: Path
     past: Past
@@ -25,9 +28,10 @@ class HistoryView:
 
 
 def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False) -> HistoryView:
-    """Of these CPUs, or of those of the newest entry.
+    """Read the history of these CPUs, or of the CPUs of the newest entry.
 
-    Raises UsageError where the file cannot be read, is no history, or has no entry of these CPUs (`or_others`: of any).
+    Raise UsageError if the file cannot be read, is no history, or has no entry of these CPUs. With `or_others`, the
+    newest entry of other CPUs is used instead.
     """
     past = read_past(path)
     telling = [entry for entry in past.entries if entry.figures]
@@ -45,7 +49,10 @@ def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False
 
 
 def accept_machine(path: Path, why: str) -> None:
-    """What is usual is what comes from now on. Raises UsageError, also where there is nothing to accept."""
+    """Make the current machine the new baseline: later entries define what is usual.
+
+    Raise UsageError if the file cannot be read or written, or if it has no entry of this machine.
+    """
     if not read_past(path).entries:
         raise UsageError(
             f"{path}: nothing to accept: no entry of this machine yet (noisewatch preflight --history makes one)"

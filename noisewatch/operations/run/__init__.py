@@ -1,1 +1,1 @@
-"""Running a command while the machine is watched."""
+"""Running of a command while the machine is watched."""

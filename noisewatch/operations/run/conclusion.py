@@ -1,4 +1,4 @@
-"""What a series comes to: the statistics of each command, their difference, and what the machine had to do with it."""
+"""The conclusion of a series: statistics of each command, their difference, and the machine's influence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IS_UNDISTURBED = {RunOutcome.UNDISTURBED: True, RunOutcome.DISTURBED: False, Ru
 
 @dataclass(frozen=True, slots=True)
 class CommandConclusion:
-    """One command (0, or 1 for the other one of two): its runs, selected by cause, and why they vary."""
+    """One command (0, or 1 for the second one): its runs, selected by cause, and why they vary."""
 
     command: int
     numbers: tuple[int, ...]  # of its repetitions
@@ -37,12 +37,14 @@ class CommandConclusion:
 
 @dataclass(frozen=True, slots=True)
 class RunConclusion:
-    """`difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all measured
-    ones; None where there are none. `is_refused` says that too few of the `pairs` were undisturbed, or too few runs of
-    one of the two: then neither tells how the commands differ.
+    """The conclusion of a series.
 
-    `speed_change` is that of the CPU that changed most between the two calibrations; None is unknown, as that of
-    others is where `change_unknown` says why. The `culprits` that cost most are first.
+    `difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all measured ones; None if there are
+    none. `is_refused` means that too few of the `pairs` were undisturbed, or too few runs of one command: then neither
+    shows how the commands differ.
+
+    `speed_change` is of the CPU that changed most between the two calibrations, or None if unknown; changes of other
+    CPUs are unknown too if `change_unknown` gives a reason. The `culprits` that cost most are first.
     """
 
     commands: tuple[CommandConclusion, ...]
@@ -56,7 +58,7 @@ class RunConclusion:
 
 
 def conclude(series: RunSeries) -> RunConclusion:
-    """What is known at the end; nothing of a command without a single repetition."""
+    """Return the conclusion of the series, without commands that had no repetition."""
     of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
     commands = tuple(_command(series, judged) for judged in of_commands if judged)
     difference = _difference(series, undisturbed_only=True)
@@ -76,15 +78,15 @@ def conclude(series: RunSeries) -> RunConclusion:
 
 
 def speed_change_in(series: RunSeries) -> SpeedChange | None:
-    """Of the CPU that changed most between the two calibrations; None of none that is known."""
+    """Return the speed change of the CPU that changed most between both calibrations, or None if unknown."""
     changes = speed_changes(series.opening, series.closing) if series.opening and series.closing else []
     return changes[0] if changes else None
 
 
 def why_speed_unknown(series: RunSeries) -> str | None:
-    """Why nobody can say that the machine is what it was; None where that is known, or was not to be measured.
+    """Return why a change of the machine's speed is unknown; None if it is known or was not to be measured.
 
-    A series that ended early was not: it says so itself.
+    It was not to be measured in a series that ended early, which is reported as such.
     """
     if not series.options.calibration_s or series.has_ended_early:
         return None
@@ -94,7 +96,7 @@ def why_speed_unknown(series: RunSeries) -> str | None:
 
 
 def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
-    """What keeps the culprit away; None where nothing is known to, or no look at the machine was taken."""
+    """Return the remedy against the culprit; None if there is none, or if no look at the machine was taken."""
     windows = {each.repetition.number: each.repetition.windows for each in series.repetitions}
     hit, last = windows[culprit.numbers[-1]], windows[series.repetitions[-1].repetition.number]
     if not last:
@@ -131,7 +133,7 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
 
 
 def _machine_cv(opening: Calibrated | None, seconds: float) -> Bounds | None:
-    """Of samples of that length, or of the next shorter ones that the noise floor tells."""
+    """Return the machine's CV for samples of that length, or of the next shorter ones in the noise floor."""
     floors = [floor for floor in opening.floors if floor.sample_ns <= seconds * 1e9] if opening is not None else []
     return Bounds(floors[-1].cv_low, floors[-1].cv_high) if floors else None
 

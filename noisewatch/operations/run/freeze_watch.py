@@ -1,4 +1,4 @@
-"""Watching whether the control group of a command is frozen, or has used up its CPU quota."""
+"""A watch of whether the cgroup of a command is frozen, or has used up its CPU quota."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from noisewatch.model.run.freezing import FreezeTally, Freezing
 
 
 class FreezeWatch:
-    """A context manager. One command after the other: `prepare` before it is started, `sample` while it runs, `end`.
+    """A context manager that watches the cgroups of commands, one command after the other.
 
-    A look finds out in which groups the command is. On this host the kernel reports when they may be frozen or thawed.
+    Call `prepare` before it is started, `sample` while it runs, and `end`. A look finds the groups of the command. On
+    this host the kernel notifies of writes that may freeze or thaw them.
     """
 
     def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
-        """`find` as FreezeReader has it."""
+        """Begin without a command; `find` is as in FreezeReader."""
         self._machine = machine
         self._reader = FreezeReader(machine, find)
         self._tally = FreezeTally(FreezeLook(0))
         self._changes = FileChanges(self.note) if machine.is_live else None
         self._freezer_by_notice: dict[str, Freezer] = {}
         self._entrances: frozenset[str] = frozenset()
-        self._noted: deque[tuple[int, GroupFreeze | None, bool]] = deque()  # by another thread; None: a move
+        self._noted: deque[tuple[int, GroupFreeze | None, bool]] = deque()  # filled by another thread; None: a move
 
     def __enter__(self) -> Self:
         return self
@@ -76,9 +77,7 @@ class FreezeWatch:
         return self._tally.freezing(length_ns)
 
     def note(self, path: str) -> None:
-        """Take down what a write to the file may have changed, from whatever thread: the state of a group, or who is
-        in it.
-        """
+        """Note what a write to the file may have changed, from any thread: a group's state, or its members."""
         if path in self._entrances:
             self._noted.append((self._machine.now_ns(), None, False))
         freezer = self._freezer_by_notice.get(path)

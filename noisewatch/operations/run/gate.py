@@ -1,4 +1,4 @@
-"""Whether what was measured may be trusted, in one word."""
+"""The gate of a run: whether its measurements may be trusted, as one outcome."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _GRAVITY = (RunOutcome.UNDISTURBED, RunOutcome.UNKNOWN, RunOutcome.DISTURBED)
 
 
 def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedResults | None = None) -> RunOutcome:
-    """The gravest of all that was asked; where it `has_results`, None is a file of runs that could not be read.
+    """Return the gravest outcome of the machine, the series and the runs in a file.
 
-    Of a single run the runs in the file are what was measured; in a series the repetitions count as well.
+    If the run `has_results`, None means that the file could not be read. For a single run the runs in the file are the
+    measurements; in a series the repetitions count as well.
     """
     outcomes = [gate_of_machine(series)]
     if series.options.is_series or not has_results:
@@ -26,10 +27,10 @@ def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedRes
 
 
 def gate_of_series(series: RunSeries) -> RunOutcome:
-    """Undisturbed where as many repetitions as were wanted, of each command, were; disturbed where it is incomplete.
+    """Return undisturbed if enough repetitions of each command were; disturbed if the series is incomplete.
 
-    A repetition that failed or was cut short is no measurement, so that the series is incomplete. So is one whose
-    report refuses a result, as too small a share of all was undisturbed.
+    A repetition that failed or was cut short is not a measurement, so that the series is incomplete. So is a series
+    whose report refuses a result, because too small a share was undisturbed.
     """
     measured = [each for each in series.repetitions if each.repetition.is_measurement]
     outcomes = Counter((each.repetition.command, each.verdict.outcome) for each in measured)
@@ -43,7 +44,10 @@ def gate_of_series(series: RunSeries) -> RunOutcome:
 
 
 def gate_of_machine(series: RunSeries) -> RunOutcome:
-    """Disturbed where it was not the same after the series as before; undisturbed where that was not to be measured."""
+    """Return disturbed if the machine's speed changed during the series.
+
+    Undisturbed if that was not to be measured.
+    """
     change = speed_change_in(series)
     if change is not None and change.is_too_much:
         return RunOutcome.DISTURBED
@@ -51,7 +55,7 @@ def gate_of_machine(series: RunSeries) -> RunOutcome:
 
 
 def gate_of_results(results: MarkedResults) -> RunOutcome:
-    """Undisturbed where all runs of the file were, and there are any; a known disturbance outranks what is unknown."""
+    """Return undisturbed if all runs of the file were, and there are any; disturbed outranks unknown."""
     outcomes = {each.verdict.outcome for each in results.marked}
     if RunOutcome.DISTURBED in outcomes:
         return RunOutcome.DISTURBED

@@ -1,4 +1,4 @@
-"""From what was seen of a repetition to its verdict."""
+"""Judging of a repetition: from its observations to its verdict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOSTLY = 0.99  # of a command's time its first thread had: the rest is what the
 
 @dataclass(frozen=True, slots=True)
 class JudgedRepetition:
-    """A repetition, what it was allowed to meet, where its threads ran, and the verdict."""
+    """A repetition with its allowance of noise, the placement of its threads, and the verdict."""
 
     repetition: Repetition
     allowance: Allowance
@@ -44,12 +44,12 @@ class JudgedRepetition:
 
     @property
     def is_undisturbed(self) -> bool:
-        """A measurement that nothing disturbed: a run that failed or was cut short measures nothing."""
+        """Whether it is an undisturbed measurement: a failed or cut run measures nothing."""
         return self.standing == RunStanding.UNDISTURBED
 
     @property
     def standing(self) -> RunStanding:
-        """What it counts as."""
+        """The class in which the repetition is counted."""
         if self.repetition.is_cut_short:
             return RunStanding.CUT_SHORT
         return RunStanding(self.verdict.outcome) if self.repetition.is_measurement else RunStanding.FAILED
@@ -57,7 +57,7 @@ class JudgedRepetition:
 
 @dataclass(slots=True)
 class PendingRepetition:
-    """A repetition that runs, or whose last window is still open."""
+    """A repetition that is running, or whose last window is still open."""
 
     number: int
     command: int
@@ -77,7 +77,7 @@ class PendingRepetition:
     trace: TraceWindow | str = field(init=False)
 
     def finish(self, end: EndedCommand, ended: Mark, watch: PlacementWatch, trace: TraceWindow | str) -> None:
-        """The command has ended."""
+        """Add the observations of the end of the command."""
         self.end, self.ended, self.trace = end, ended, trace
         self.use = _use_of(self.started, end, self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
@@ -89,7 +89,7 @@ class PendingRepetition:
         traced_ns = 0 if isinstance(trace, str) else trace.states.stopped_ns
         if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # some programs try whether they can
             traced_ns = 0
-        # Nobody tells us when a process that it started is stopped.
+        # There is no notification when a process that it started is stopped.
         stopped_ns = max(self.use.stopped_ns, traced_ns or self.placement.stopped_ns)
         self.use = replace(self.use, stopped_ns=stopped_ns)
 
@@ -97,14 +97,14 @@ class PendingRepetition:
 def _had_more(placement: Placement, used_ns: int) -> bool:
     """Return whether the looks found more CPU time of the command than the kernel has added up.
 
-    It adds up none of children that nobody waits for as their parent ignores SIGCHLD (wait(2), NOTES).
+    It adds up none of children that are not waited for because their parent ignores SIGCHLD (wait(2), NOTES).
     """
     seen_ns = sum(thread.ran_ns for thread in placement.threads) + placement.other_ns
     return seen_ns * _MOSTLY > used_ns + _INEXACT_NS
 
 
 def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:
-    """The verdict, by the noise floors of interruptions alone, and the clocks, of the opening calibration."""
+    """Judge the repetition, with the clocks and the noise floors (interruptions alone) of the opening calibration."""
     before, after = pending.began.snapshot, pending.ended.snapshot
     ended_ns, seen_late_ns = pending.end.ended_ns, pending.wakeups.seen_late_ns
     if not isinstance(pending.trace, str) and pending.trace.has_seen_end:
@@ -147,14 +147,14 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
 
 
 def floors_of(opening: Calibrated | None) -> Sequence[NoiseFloor]:
-    """Of interruptions alone; none without a calibration."""
+    """Return the noise floors of interruptions alone; none without a calibration."""
     return opening.floors_by_work[ALONE].floors if opening is not None else ()
 
 
 def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
-    """What is kept of one that is long over; another one's `span` stands for its own.
+    """Return the repetition reduced to what is kept for long; `span`, of another one, replaces its own.
 
-    Looks and counters are all that a machine tells: 20 kB a repetition on a small one.
+    Looks and counters are the bulk of it: 20 kB a repetition on a small machine.
     """
     trace = judged.repetition.trace
     told = trace if isinstance(trace, str) else replace(trace, times=(), threads=())
@@ -162,12 +162,12 @@ def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
 
 
 def status_of(end: EndedCommand) -> int:
-    """As subprocess has it: negative for a signal."""
+    """Return the exit status as in subprocess: negative for a signal."""
     return end.exit_status if end.exit_status is not None else -(end.signal_number or 0)
 
 
 def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> CommandUse:
-    """With what its descendants used that it did not wait for, where nobody else can have started them."""
+    """Return the command's use, including descendants that it did not wait for, if they are certainly its own."""
     adopted = end.adopted_usage or ResourceUsage()
     usage = end.usage if end.may_be_others else end.usage.plus(adopted)
     waited_ns, first_thread_ns = _first_thread(started, end)
@@ -190,7 +190,7 @@ def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> Command
 
 
 def _first_thread(started: StartedCommand, end: EndedCommand) -> tuple[int | None, int | None]:
-    """How long it waited for a CPU, and how long it ran; None where the kernel does not tell."""
+    """Return how long (ns) the first thread waited for a CPU and ran; None if the kernel does not report it."""
     try:
         began, ended = (parse_schedstat(text) for text in (started.scheduling_at_begin, end.scheduling))
     except Malformed:

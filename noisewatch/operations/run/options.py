@@ -1,4 +1,4 @@
-"""What is run, how often, and how it is watched."""
+"""Options of a run: the commands, the number of repetitions, and how they are watched."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The commands are argument vectors; `against` is the other one of two, which take turns."""
+    """The options of a run.
+
+    Commands are argument vectors; `against` is a second command, alternating with the first.
+    """
 
     argv: tuple[str, ...]
     machine: MachineOptions = field(default_factory=MachineOptions)
@@ -21,7 +24,7 @@ class RunOptions:
     wait_s: float = 0.0  # before each repetition, at most, until the target CPUs are quiet
     membind: str = "none"  # the only nodes with its memory: auto, those of the target CPUs; none, any; or a list
     spreads: bool = False  # each busy thread of the command is pinned to a target CPU of its own
-    is_as_user: bool = False  # the command runs as who called sudo
+    is_as_user: bool = False  # the command runs as the user who called sudo
     most_retries: int = 0  # repetitions on top, in place of disturbed ones
     min_undisturbed: float = 0.5  # a share of the runs: with fewer there is no result
     shows_output: bool = True
@@ -32,7 +35,7 @@ class RunOptions:
 
     @property
     def is_series(self) -> bool:
-        """Whether more than one repetition is wanted."""
+        """Whether more than one repetition is requested."""
         return self.runs > 1 or len(self.commands) > 1
 
     @property
@@ -42,7 +45,7 @@ class RunOptions:
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """One, or the two that take turns."""
+        """The single command, or the two that alternate."""
         if self.is_aa:
             return self.argv, self.argv
         return (self.argv,) if self.against is None else (self.argv, self.against)

@@ -1,4 +1,4 @@
-"""Watching where a command's threads run."""
+"""A watch of where a command's threads run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from noisewatch.model.run.placement_tally import PlacementTally
 from noisewatch.operations.run.spreading import ThreadSpreader
 
 LOOK_EVERY_NS = 100_000_000
-_COUNT_EVERY = 10  # looks, of many threads that may go where they like: to count migrations takes as long as all else
+_COUNT_EVERY = 10  # looks, of many threads: reading migrations takes as long as the rest of a look
 _FEW_THREADS = 16
 _HAS_NODES = "/proc/sys/vm/zone_reclaim_mode"  # only a kernel with memory nodes has it
 _NOT_BEGUN = "no command was watched"
@@ -33,9 +33,10 @@ _NODES_UNKNOWN = f"{NODES}: no memory node is visible"
 
 
 class PlacementWatch:
-    """The placement of one command after the other: `begin`, `sample` each LOOK_EVERY_NS while it runs, `end`.
+    """A watch of the placement of commands, one after the other.
 
-    Whoever calls it runs on housekeeping CPUs. It reads nothing that stops the command or interrupts its CPUs.
+    Call `begin`, `sample` each LOOK_EVERY_NS while the command runs, and `end`, from housekeeping CPUs. The watch reads
+    nothing that stops the command or interrupts its CPUs.
     """
 
     def __init__(self, machine: Machine, target: CpuSet, topology: Mapping[int, CpuPlace]) -> None:
@@ -57,9 +58,9 @@ class PlacementWatch:
         self._spreader: ThreadSpreader | None = None
 
     def begin(self, pid: int, spreads: bool = False) -> None:
-        """The command has just been started; the caller is who its orphans come back to.
+        """Begin with a command that has just been started; orphans have to be reparented to the caller.
 
-        Where it `spreads`, each look gives busy threads CPUs of their own.
+        If it `spreads`, each look gives busy threads CPUs of their own.
         """
         folder = f"/proc/{pid}/task/{pid}"
         begun = {pid: read_migrations(self._machine.read_bytes, folder)} if self._counts_all else None
@@ -70,7 +71,7 @@ class PlacementWatch:
         self._pages = self._read_pages()
 
     def sample(self, tasks: Tasks | None = None) -> CommandLook | None:
-        """One look. `tasks` as CommandThreadReader.look has them."""
+        """Take one look. `tasks` are as in CommandThreadReader.look."""
         if self._threads is None:
             return None
         is_due = self._looks % _COUNT_EVERY == 0 or self._threads.count <= _FEW_THREADS
@@ -86,16 +87,16 @@ class PlacementWatch:
         used_ns: int | None = None,
         idle_share_by_cpu: Mapping[int, float] | None = None,
     ) -> Placement:
-        """The placement of the command by the looks; it has ended after `used_ns` of CPU time.
+        """Return the placement of the command by the looks; it has ended after `used_ns` of CPU time.
 
-        `idle_share_by_cpu`: for which part of the repetition nobody ran there.
+        `idle_share_by_cpu` is the share of the repetition in which the CPU was idle.
         """
         self._threads = None
         found = self._tally.placement(self._memory(), used_ns, idle_share_by_cpu)
         return found if self._spreader is None else replace(found, spread=self._spreader.outcome)
 
     def by_trace(self, looked: Placement, trace: TraceWindow | str) -> Placement:
-        """The same by the trace, where there is one that tells more."""
+        """Return the placement by the trace, if there is one with more information."""
         return looked if isinstance(trace, str) else placed_by_trace(looked, trace, CpuGroups(self._topology))
 
     @property

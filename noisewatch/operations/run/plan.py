@@ -1,4 +1,4 @@
-"""Where a command runs, as whom, and with which memory."""
+"""The plan of a command: its CPUs, its user and its memory nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ AUTO, NONE = "auto", "none"
 
 
 def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot) -> CommandPlan:
-    """The command on the target CPUs; in their isolated partition, where they are in one. Raises UsageError."""
+    """Return the plan of the command on the target CPUs, in their isolated partition if there is one.
+
+    Raise UsageError for options that cannot be met.
+    """
     return CommandPlan(
         argv=argv,
         cpus=snapshot.target.cpus,
@@ -27,7 +30,7 @@ def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot)
 
 
 def _partition_of(snapshot: Snapshot) -> str | None:
-    """The folder of the valid isolated partition that has all target CPUs: only from within can they be used."""
+    """Return the folder of the valid isolated partition with all target CPUs: only its tasks can use them."""
     own = set(snapshot.cgroup.folders)
     for partition in snapshot.isolation.partitions.all:
         is_valid = partition.invalid_reason is None and partition.has is not None
@@ -37,7 +40,7 @@ def _partition_of(snapshot: Snapshot) -> str | None:
 
 
 def _memory_nodes(wanted: str, snapshot: Snapshot) -> CpuSet | None:
-    """Those of the target CPUs, or those that were named. Raises UsageError."""
+    """Return the nodes of the target CPUs, or the named nodes. Raise UsageError for unknown nodes."""
     if wanted == NONE:
         return None
     if wanted == AUTO:
@@ -53,14 +56,14 @@ def _memory_nodes(wanted: str, snapshot: Snapshot) -> CpuSet | None:
         raise UsageError(f"--membind {wanted}: wanted {AUTO}, {NONE} or a list of nodes: {error}") from error
     if not named:
         raise UsageError(f"--membind {wanted!r}: names no node")
-    if known is not None and not named <= known:  # the kernel takes them without a word, beside one that there is
+    if known is not None and not named <= known:  # the kernel silently accepts them if one node exists
         missing, has = format_cpu_list(named - known), format_cpu_list(known)
         raise UsageError(f"--membind {wanted}: there is no node {missing}; the machine has {has}")
     return named
 
 
 def _calling_user() -> CommandUser:
-    """Who called sudo. Raises UsageError."""
+    """Return the user who called sudo. Raise UsageError if it is unknown."""
     try:
         uid, gid = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
     except (KeyError, ValueError):

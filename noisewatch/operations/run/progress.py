@@ -1,4 +1,4 @@
-"""Who is told of each repetition as it is judged."""
+"""Listeners to a series, which get each repetition when it is judged."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WatchingCost:
-    """What noisewatch itself used until the first repetition, without the processes that calibrate; and where it stays
-    from then on."""
+    """The CPU time of noisewatch itself until the first repetition, and its CPUs from then on.
+
+    The processes that calibrate are not included.
+    """
 
     cpu_s: float
     cpus: CpuSet
@@ -27,7 +29,7 @@ class WatchingCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunBeginning:
-    """What is known before the first repetition; `opening` is None where no calibration was wanted, or none worked."""
+    """The state before the first repetition; `opening` is None if no calibration was requested or none worked."""
 
     options: RunOptions
     seed: int
@@ -41,7 +43,7 @@ class RunListener(ProgressListener, Protocol):
     """A progress listener of a series."""
 
     def on_begin(self, beginning: RunBeginning) -> None:
-        """The first repetition is about to begin."""
+        """Show that the first repetition is about to begin."""
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
-        """One more repetition is over, and known for what it was."""
+        """Show one more repetition, with its verdict."""

@@ -1,8 +1,8 @@
-"""The hook of pyperf (`pyperf timeit --hook noisewatch …`): what met each value, written into the run's metadata.
+"""The hook of pyperf (`pyperf timeit --hook noisewatch …`): it writes the noise of each value into the run's metadata.
 
-It works in pyperf's worker, on the target CPU: while values are measured it only notes counters, and all else is
-imported when the last value is known. https://pyperf.readthedocs.io/en/latest/api.html: hooks are context managers;
-pyperf makes one for the warm-ups and another one for the values.
+It runs in pyperf's worker, on the target CPU: while values are measured it only reads counters, and the rest is
+imported after the last value. https://pyperf.readthedocs.io/en/latest/api.html: hooks are context managers; pyperf
+makes one for the warm-ups and another one for the values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ALL = (VERDICT, VALUES, REASONS, DISTURBED_VALUES, VERSION, BEGAN, ENDED)
 
 
 class PyperfHook:
-    """Notes the counters around each value; `teardown` judges them."""
+    """A hook that reads the counters around each value; `teardown` judges them."""
 
     def __init__(self) -> None:
         self._thread = OwnThread()
@@ -53,7 +53,7 @@ class PyperfHook:
             self._readings.append((self._began, ended))
 
     def teardown(self, metadata: MutableMapping[str, object]) -> None:
-        """Adds the verdict of all values, in place of an earlier one of the warm-ups."""
+        """Add the verdict on all values to the metadata, replacing an earlier one on the warm-ups."""
         cpu_files = read_cpu_files()
         from noisewatch import __version__
         from noisewatch.judgement.run.measured_values import judge_values
@@ -70,7 +70,7 @@ class PyperfHook:
 
 
 def _told(verdict: ValuesVerdict) -> dict[str, object]:
-    """As pyperf wants it: numbers and texts without line ends, none of them empty."""
+    """Return the metadata in pyperf's form: numbers and texts without line ends, none of them empty."""
     from noisewatch.judgement.run.reasons import RunOutcome
 
     outcomes = [value.outcome for value in verdict.values]
@@ -88,7 +88,7 @@ def _told(verdict: ValuesVerdict) -> dict[str, object]:
 
 
 def values_from(readings: Iterable[tuple[ThreadReading, ThreadReading]]) -> list[MeasuredValue]:
-    """A value between the readings of each pair."""
+    """Return the values between the readings of each pair."""
     return [_value(number, before, after) for number, (before, after) in enumerate(readings, start=1)]
 
 
@@ -116,7 +116,7 @@ def _waited_ns(text: bytes | None) -> int | None:
 
 
 def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], siblings: bytes | None) -> ValuesAround:
-    """Of one CPU: of a thread that may run on several, what they met is unknown."""
+    """Return the noise of the CPU around the values; it is unknown for a thread that may run on several CPUs."""
     length_ns = after.at_ns - before.at_ns
     if len(cpus) != 1:
         why = f"not pinned: what the {len(cpus)} CPUs that it may run on met is unknown"
@@ -153,7 +153,7 @@ def _interrupted_ns(before: bytes | None, after: bytes | None, cpu: int) -> int 
 
 
 def _cost_ns(table: Interrupts, cpu: int) -> int | None:
-    """Of all interrupts since boot but for the tick."""
+    """Return the typical cost (ns) of all interrupts since boot except for the tick, or None if unknown."""
     if cpu not in table.cpus or table.is_cut_off or table.uncounted:
         return None
     place = table.cpus.index(cpu)
@@ -164,7 +164,7 @@ def _cost_ns(table: Interrupts, cpu: int) -> int | None:
 def _times(
     before: bytes | None, after: bytes | None, cpu: int, siblings: bytes | None
 ) -> tuple[int | None, dict[int, int] | None]:
-    """What the hypervisor had, and how long each of the core's other threads was busy."""
+    """Return the steal time (ns) of the CPU, and the busy time (ns) of the core's other threads; None is unknown."""
     try:
         first, last = (parse_cpu_time((text or b"").decode("ascii", "replace")) for text in (before, after))
     except Malformed:

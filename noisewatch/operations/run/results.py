@@ -1,6 +1,6 @@
-"""The JSON file of pyperf (version 1.0) that a benchmark wrote while it was watched, its runs marked by what they met.
+"""The JSON file of pyperf (version 1.0) that a watched benchmark wrote, with a verdict on each of its runs.
 
-It is read to see when each run ran, and written with runs left out:
+It is read for the times of its runs, and written without disturbed runs:
 
     {"version": "1.0", "metadata": {…}, "benchmarks": [{"metadata": {…}, "runs": [
         {"values": [6.7e-09, …], "warmups": [[16777216, 1.05e-08]], "metadata": {"date": "2026-11-23 19:17:13.842931",
@@ -42,15 +42,15 @@ from noisewatch.units import NS_PER_S, describe_count
 _LARGEST = 64 << 20  # bytes of JSON; a run of 100 benchmarks has 2 MB
 _VERSION = "1.0"
 _ZONE_S = 900  # all time zones are whole quarters of an hour apart
-_MOST_APART_S = 5  # between the two ways of a run to tell when it ended
-_FEWEST_RUNS = 2  # of which there is a standard deviation
+_MOST_APART_S = 5  # between the two records of when a run ended: date and uptime
+_FEWEST_RUNS = 2  # needed for a standard deviation
 _NAMED = 100  # characters
 _UNDISTURBED = "noisewatch_undisturbed"
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedResults:
-    """`marked` are the runs that have values, in order."""
+    """The file, and its runs with values, marked by their verdicts, in order."""
 
     file: PyperfFile = field(repr=False)
     marked: tuple[MarkedRun, ...]
@@ -60,19 +60,19 @@ class MarkedResults:
         return [each for each in self.marked if each.verdict.outcome == RunOutcome.UNDISTURBED]
 
     def write_undisturbed(self, output: BinaryIO) -> None:
-        """The file with these runs alone. Raises TooFewUndisturbed."""
+        """Write the file with its undisturbed runs alone. Raise TooFewUndisturbed if too few are."""
         write_filtered(self.file, [each.run for each in self.undisturbed], __version__, output)
 
 
 def refuse_same_file(results: str, filtered: str) -> None:
-    """Raises UsageError where one is the other: what was measured is not to be written over."""
+    """Raise UsageError if both are the same file: the measurements are not to be overwritten."""
     is_same = os.path.realpath(results) == os.path.realpath(filtered)
     if is_same or (os.path.exists(results) and os.path.exists(filtered) and os.path.samefile(results, filtered)):
         raise UsageError(f"--filtered {filtered}: that is the file of --results")
 
 
 def mark_results(path: str, series: RunSeries) -> MarkedResults:
-    """Reads the file and marks its runs. Raises Unreadable and Malformed."""
+    """Read the file and mark its runs. Raise Unreadable or Malformed if it cannot be used."""
     booted_wall_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     file = read_pyperf_file(path, booted_wall_ns)
     watched = WatchedCommand(
@@ -86,7 +86,7 @@ def mark_results(path: str, series: RunSeries) -> MarkedResults:
 
 @dataclass(frozen=True, slots=True)
 class PyperfFile:
-    """What was read: the JSON as it is, and its runs in order."""
+    """The content of a file: the JSON unchanged, and its runs in order."""
 
     path: str
     content: Mapping[str, Any]
@@ -94,11 +94,14 @@ class PyperfFile:
 
 
 class TooFewUndisturbed(NoisewatchError):
-    """What is left of a file would be no benchmark."""
+    """The undisturbed runs of a file are too few for a benchmark."""
 
 
 def read_pyperf_file(path: str, booted_wall_ns: int) -> PyperfFile:
-    """The file; `booted_wall_ns` is the time of day at boot. Raises Unreadable and Malformed."""
+    """Read the file; `booted_wall_ns` is the time of day at boot.
+
+    Raise Unreadable or Malformed if it cannot be used.
+    """
     try:
         content = json.loads(_bytes_of(path), parse_constant=_refused)
     except RecursionError:
@@ -112,7 +115,7 @@ def read_pyperf_file(path: str, booted_wall_ns: int) -> PyperfFile:
 
 
 def write_filtered(file: PyperfFile, kept: Collection[BenchmarkRun], version: str, output: BinaryIO) -> None:
-    """Writes the file with the `kept` runs alone, and those without values. Raises TooFewUndisturbed."""
+    """Write the file with the `kept` runs and those without values. Raise TooFewUndisturbed for too few runs."""
     places = {(run.benchmark, run.run) for run in file.runs if run in kept or not run.value_count}
     benchmarks = []
     for number, benchmark in enumerate(file.content["benchmarks"]):
@@ -131,7 +134,7 @@ def write_filtered(file: PyperfFile, kept: Collection[BenchmarkRun], version: st
 
 def _bytes_of(path: str) -> bytes:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:  # a pipe would wait
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:  # a pipe would block
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Unreadable(path, "not a regular file")
             with gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file as reader:  # as pyperf does
@@ -209,7 +212,10 @@ def _length_ns(metadata: Mapping[str, Any]) -> int | None:
 
 
 def _ended_wall_ns(metadata: Mapping[str, Any], booted_wall_ns: int) -> tuple[int, ...]:
-    """In the zone that agrees with the uptime; without one in that of this process, twice if an hour came twice."""
+    """Return when the run ended (ns since 1970, UTC), in the zone that agrees with its uptime.
+
+    Without such a zone it is in that of this process: two times if the hour occurred twice, none without a date.
+    """
     try:
         date = datetime.fromisoformat(metadata.get("date", ""))
         if date.tzinfo is not None:

@@ -1,4 +1,4 @@
-"""Running a command, once or again and again, and saying of each repetition what it met."""
+"""Running of a command, one or more times, with a verdict on each repetition."""
 
 from __future__ import annotations
 
@@ -49,18 +49,17 @@ from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
-_KEPT = 50  # repetitions with all that was seen of them
+_KEPT = 50  # repetitions with all of their looks
 _LOOK_NS = NS_PER_S // 4
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSeries:
-    """All repetitions, in order; of two commands in pairs, whose order `seed` gave. `machine` is the first look.
+    """All repetitions, in order; of two commands in pairs, in an order drawn by `seed`. `machine` is the first look.
 
-    Of those before the last 50 the looks are kept only where `looks_often` was wanted.
-
-    `failed` is the number of the repetition whose status ended the series, `ended_by` the signal that did.
+    Of repetitions before the last 50 the looks are kept only if `looks_often` was requested. `failed` is the number of
+    the repetition whose status ended the series, `ended_by` the signal that did.
     """
 
     options: RunOptions
@@ -79,20 +78,21 @@ class RunSeries:
 
     @property
     def has_ended_early(self) -> bool:
-        """Whether fewer repetitions ran than were wanted."""
+        """Whether fewer repetitions ran than were requested."""
         return self.failed is not None or self.ended_by is not None
 
     def of_command(self, command: int) -> list[JudgedRepetition]:
-        """Those of one of two commands."""
+        """Return the repetitions of one of two commands."""
         return [each for each in self.repetitions if each.repetition.command == command]
 
 
 def run_series(
     machine: Machine, options: RunOptions, listener: RunListener, recorder: Machine | None = None
 ) -> RunSeries:
-    """Runs it; the `recorder` of the machine is asked for all but the counters around repetitions.
+    """Run the series; `recorder`, if any, records all readings except for the counters around repetitions.
 
-    Raises UsageError, CannotMeasure where there is no target CPU, and CannotStart.
+    Raise UsageError for invalid options, CannotMeasure if there is no target CPU, and CannotStart if a command cannot
+    be started.
     """
     if not machine.is_live:
         raise UsageError("a command runs on this host only, not in a copied tree or a recording")
@@ -105,7 +105,7 @@ def run_series(
         listener.on_remark(remark)
     if not first.target.cpus:
         raise CannotMeasure("there is no target CPU to run on")
-    command_plan(options, options.argv, first)  # what cannot be meant is refused before anything takes its time
+    command_plan(options, options.argv, first)  # invalid options are refused before anything takes time
     status = RunStatusWriter.of(machine, options, first.target.cpus, StatusFile())
     if recorder is not None:
         watch.tell(status.told)
@@ -126,14 +126,14 @@ def _calibrated_series(
     inherited: InheritedState,
     status: RunStatusWriter,
 ) -> RunSeries:
-    """The series between two calibrations of the machine."""
+    """Run the series between two calibrations of the machine."""
     status.enter(RunStage.CALIBRATING)
     opening, trouble = _calibrated(machine, watch.last, options, listener)
     series = None
     try:
         with RunTrace(options.tracer, watch.last) as trace, Commands(inherited) as commands:
             series = _Series(watch, options, listener, commands, status, opening, trace).run()
-        series = replace(series, ended_by=series.ended_by or commands.ended_by)  # behind the last repetition
+        series = replace(series, ended_by=series.ended_by or commands.ended_by)  # after the last repetition
         if trouble is not None:
             series = replace(series, not_calibrated=f"before the series: {trouble}")
         if opening is None or series.has_ended_early:
@@ -142,16 +142,16 @@ def _calibrated_series(
         closing, trouble = _calibrated(machine, watch.last, options, listener)
         after = None if trouble is None else f"after the series: {trouble}"
         return replace(series, closing=closing, not_calibrated=after)
-    except KeyboardInterrupt as error:  # of another signal it says which
+    except KeyboardInterrupt as error:  # its argument is the signal, if it was not SIGINT
         if series is None:
             raise
-        return replace(series, ended_by=next(iter(error.args), signal.SIGINT))  # the repetitions are over, and known
+        return replace(series, ended_by=next(iter(error.args), signal.SIGINT))  # all repetitions are finished
 
 
 def _calibrated(
     machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener
 ) -> tuple[Calibrated | None, str | None]:
-    """The machine alone, for as long as was wanted; else, with a remark, why it could not be measured."""
+    """Calibrate the machine alone, for the requested time; return the reason, with a remark, if that fails."""
     if not options.calibration_s:
         return None, None
     cpus = snapshot.target.cpus
@@ -267,7 +267,7 @@ class _Series:
             self._close_window()
 
     def _watched_to_the_end(self, pending: PendingRepetition) -> EndedCommand:
-        """Looks at the machine now and then, and at the command's threads more often."""
+        """Wait for the end of the command, with looks at the machine, and more often at its threads."""
         began_ns, sampled_ns = pending.started.began_ns, pending.started.began_ns
         while True:
             look_ns = self.watch.next_look_ns(began_ns, self.options.looks_often)
@@ -285,7 +285,7 @@ class _Series:
                 self._quotas.sample(pending.started.pid)
 
     def _look(self) -> Interval:
-        """The window until now, which covers all that were pending."""
+        """Return the window until now, and judge all pending repetitions with it."""
         window = self.watch.look()
         for each in self._pending:
             each.windows.append(window)
@@ -307,7 +307,7 @@ class _Series:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Of what was seen of those that are long over: of thousands it fills the memory."""
+        """Drop the looks of old repetitions, which would fill the memory if there are thousands."""
         while self._let_go_count < len(self._judged) - _KEPT:
             judged = self._judged[self._let_go_count]
             self._judged[self._let_go_count] = without_looks(judged, self._judged[0].repetition.span)
@@ -315,7 +315,7 @@ class _Series:
 
 
 def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener: RunListener) -> None:
-    """Returns when target CPUs and their siblings are quiet, after that time, or when somebody asks to end."""
+    """Wait until target CPUs and their siblings are quiet, the time is up, or the series is to end."""
     until_ns = time.monotonic_ns() + round(wait_s * NS_PER_S)
     watch.look()
     while commands.pause(watch.last.taken_at_ns + _LOOK_NS):
@@ -340,10 +340,10 @@ def _loud(window: Interval) -> Iterator[str]:
 
 
 def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:
-    """The number of the command, turn after turn: the same of one, of two in pairs, whose order the seed gives.
+    """Yield the number of the command of each repetition; two commands come in pairs, in an order drawn by the seed.
 
-    Then again for those that were not undisturbed, as often as that is wanted; of two commands as pairs. `judged` gives
-    all repetitions that are over.
+    Retries follow for repetitions (or pairs) that were not undisturbed, up to the requested number. `judged` returns
+    all finished repetitions.
     """
     count = len(options.commands)
     for is_first in drawn_order(options.runs, seed):
@@ -355,6 +355,6 @@ def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRe
 
 
 def _undisturbed_count(judged: Sequence[JudgedRepetition], count: int) -> int:
-    """Of the repetitions, or of the pairs of two."""
+    """Return the number of undisturbed repetitions, or of undisturbed pairs of two commands."""
     are_undisturbed = [each.is_undisturbed for each in judged]
     return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))

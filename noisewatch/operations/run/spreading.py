@@ -1,4 +1,4 @@
-"""Giving each busy thread of a command a CPU of its own, where the scheduler does not: on isolated CPUs (isolcpus)."""
+"""Spreading of a command's busy threads, one a CPU, on isolated CPUs (isolcpus) where the scheduler does not."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _SetAffinity = Callable[[int, Iterable[int]], None]
 
 
 class ThreadSpreader:
-    """Pins busy threads as they appear, one a CPU: first to CPUs of cores that none has, each where it is if it can.
+    """A spreader that pins busy threads as they appear, one a CPU.
 
-    What has set its own affinity is left alone. A pinned thread that rests is let go where another one needs its CPU.
-    Of more busy threads than CPUs, the rest stay where they were. A thread inherits the CPU of the one that started it:
-    one that lives for less than a look stays there.
+    CPUs of free cores come first, then a thread's present CPU. A thread that has set its own affinity is left alone. A
+    pinned thread that rests is unpinned if another one needs its CPU. If there are more busy threads than CPUs, the
+    rest stay where they were. A thread inherits the CPU of the one that started it: one that lives for less than a look
+    stays there.
     """
 
     def __init__(
@@ -42,11 +43,11 @@ class ThreadSpreader:
 
     @property
     def outcome(self) -> SpreadThreads:
-        """What all of it came to so far."""
+        """The counts of pinned threads and of threads left alone so far."""
         return SpreadThreads(self._pinned_count, dict(self._left_by_reason))
 
     def spread(self, look: CommandLook) -> list[SpreadThread]:
-        """What it did after the look; nothing where each busy thread has a CPU, or is left alone."""
+        """Pin threads after the look, and return what was done; nothing if all busy threads have a CPU."""
         last, self._last = self._last, look.threads
         for tid in self._cpu_by_tid.keys() - look.threads.keys():
             del self._cpu_by_tid[tid]
@@ -89,7 +90,7 @@ class ThreadSpreader:
         return SpreadThread(thread.tid, thread.name, None, reason)
 
     def _best(self, now: int) -> int:
-        """Of the free CPUs one whose core is free, and of these the one that it is on, or the first."""
+        """Return the best free CPU: with a free core, then the present one, then the first."""
         used = frozenset(self._cpu_by_tid.values())
         return min(self._free, key=lambda cpu: (bool(self._siblings(cpu) & used), cpu != now, cpu))
 
@@ -98,7 +99,7 @@ class ThreadSpreader:
         return place.siblings if place is not None and place.siblings is not None else frozenset({cpu})
 
     def _why_not_pinned(self, tid: int, cpu: int) -> str | None:
-        """Why it is left alone; None where it is pinned now."""
+        """Pin the thread to the CPU, or return why it is left alone."""
         try:
             allowed = frozenset(self._affinity(tid))
             is_inherited = len(allowed) == 1 and allowed <= self._given

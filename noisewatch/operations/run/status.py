@@ -1,4 +1,4 @@
-"""What a series tells of itself while it runs: to monitors on this host by a small file, and to its own recording."""
+"""The status of a running series: a small file for monitors on this host, and part of its own recording."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class _Entry:
     line: str = ""
 
     def takes(self, judged: JudgedRepetition) -> bool:
-        """Whether it becomes one with the repetition, which follows it."""
+        """Return whether the repetition, which follows the entry, can be merged with it."""
         repetition = judged.repetition
         is_short = repetition.ended_ns - self.began_ns <= _MOST_TOGETHER_NS
         return is_short and self.last + 1 == repetition.number and self.outcome == judged.standing
 
     def encode(self) -> None:
-        """What stands in the status."""
+        """Update the entry's line of the status."""
         values = (self.number, self.last, self.command, self.began_ns, self.ended_ns, self.outcome, self.said)
         self.line = json.dumps(values, separators=(",", ":"))
 
 
 @dataclass(slots=True)
 class RunStatusWriter:
-    """Writes between repetitions only. Where this process cannot name itself nothing is told."""
+    """A writer of the status, between repetitions only. Without `owner`, this process, nothing is written."""
 
     options: RunOptions
     cpus: CpuSet
@@ -65,24 +65,24 @@ class RunStatusWriter:
 
     @classmethod
     def of(cls, machine: Machine, options: RunOptions, cpus: CpuSet, file: StatusFile) -> RunStatusWriter:
-        """That of this process."""
+        """Return a writer for this process."""
         owner = None
         with suppress(Unreadable, Malformed):
             owner = read_owner(Reader(machine), os.getpid()).line().rstrip("\n")
         return cls(options=options, cpus=cpus, file=file, owner=owner)
 
     def enter(self, stage: RunStage) -> None:
-        """It does that from now on."""
+        """Write that the series enters the stage."""
         self._stage, self._since_ns = stage, time.monotonic_ns()
         self._write()
 
     def begin(self, number: int, command: int) -> None:
-        """The repetition is about to begin."""
+        """Write that the repetition is about to begin."""
         self._number, self._command = number, command
         self.enter(RunStage.RUNNING)
 
     def add(self, judged: JudgedRepetition) -> None:
-        """One that is over; it is told with what comes next."""
+        """Add a finished repetition, to be written with the next stage."""
         repetition, outcome = judged.repetition, str(judged.standing)
         self._count_by_outcome[outcome] += 1
         entry = self._entries[-1] if self._entries else None
@@ -97,11 +97,11 @@ class RunStatusWriter:
         entry.encode()
 
     def told(self) -> list[str]:
-        """As the texts of all runs are told, of this one alone."""
+        """Return the status of this run, in the form of the texts of all runs."""
         return [self._text()] if self.owner is not None else []
 
     def end(self) -> None:
-        """The last word; then there is no file."""
+        """Write the last stage, and remove the file."""
         self.enter(RunStage.ENDED)
         self.file.remove()
 

@@ -1,4 +1,4 @@
-"""The kernel's trace while a series runs: on all the time, taken note of for each repetition."""
+"""The kernel's trace of a series: always on, and evaluated for each repetition."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from noisewatch.kernel.trace.follower import TraceFollower
     from noisewatch.kernel.trace.window import TraceWindow
 
-_FULL_AFTER_NS = 100_000_000  # of what happens between repetitions, most is never looked at
+_FULL_AFTER_NS = 100_000_000  # the buffers are not read between repetitions
 
 
 @dataclass(frozen=True, slots=True)
 class TraceLevel:
-    """By what the kernel is asked who interrupts; `reason` says why by its counters alone."""
+    """The tracer of a series; `reason` explains why only the kernel's counters are used, or is None."""
 
     tracer: Tracer
     reason: str | None
@@ -36,9 +36,9 @@ UNTRACED = TraceLevel(Tracer.NONE, NOT_TRACED)
 
 
 class RunTrace:
-    """A context manager, to be entered before commands are started; what cannot be traced only has a reason.
+    """A context manager, to be entered before commands are started; if tracing fails, it has a reason only.
 
-    Target CPUs and their siblings are traced. To begin and to end takes a fifth of a second, and interrupts all CPUs.
+    Target CPUs and their siblings are traced. Starting and ending takes a fifth of a second, and interrupts all CPUs.
     """
 
     def __init__(self, tracer: Tracer, snapshot: Snapshot) -> None:
@@ -67,32 +67,32 @@ class RunTrace:
 
     @property
     def level(self) -> TraceLevel:
-        """What is had now: somebody may take the trace away."""
+        """The present tracer: another process may have taken the trace away."""
         return TraceLevel(self._tracer if self._follower is not None else Tracer.NONE, self._reason)
 
     def prepare(self) -> None:
-        """Makes room, right before a repetition."""
+        """Empty the buffers, right before a repetition."""
         if time.monotonic_ns() - self._drained_ns > _FULL_AFTER_NS:
             self._do(lambda follower: follower.look())
 
     def begin(self, started: StartedCommand) -> None:
-        """The command has begun."""
+        """Follow the command that has been started."""
         self._do(lambda follower: follower.follow(started.pid, started.began_ns))
 
     def drain(self) -> None:
-        """To be called some ten times a second while it runs."""
+        """Read the buffers; to be called some ten times a second while the command runs."""
         self._do(lambda follower: follower.drain())
 
     def look(self) -> None:
-        """To be called now and then: those who come and go are named."""
+        """Read the names of threads that come and go; to be called now and then."""
         self._do(lambda follower: follower.look())
 
     def end(self, ended_ns: int) -> TraceWindow | str:
-        """What happened until the command ended; why that is not known."""
+        """Return the trace until the command ended, or why there is none."""
         return self._do(lambda follower: follower.end(ended_ns)) or self._reason or NOT_TRACED
 
     def _do(self, step: Callable[[TraceFollower], _T]) -> _T | None:
-        """None without a trace, or where it fails: it is not asked again then."""
+        """Run a step of the follower; None without a trace. After a failure, tracing stays off."""
         if self._follower is None:
             return None
         self._drained_ns = time.monotonic_ns()

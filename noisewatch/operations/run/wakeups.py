@@ -1,10 +1,10 @@
-"""Whether noisewatch itself was woken when it was due, while it waited for a command: what was late, and why.
+"""Whether noisewatch itself was woken in time while it waited for a command: how late, and why.
 
     /proc/PID/schedstat    177645329 16002335 366      ns on a CPU, ns ready and waiting for one, …
                            0 0 0                       nothing of it is counted (CONFIG_SCHED_INFO, delayacct)
 
-What its own CPU kept it waiting for, the kernel counts. What it is late beyond that is not its CPU's doing: the whole
-machine stood still (a hypervisor had paused it, or firmware had it), or somebody stopped noisewatch alone.
+The kernel counts the wait for its own CPU. Any further delay has another cause than its CPU: the whole machine was
+paused (by a hypervisor or the firmware), or noisewatch alone was stopped.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _PROMPT_NS = 10_000_000  # a wait may end so late anyway: it is told in ms, and 
 
 
 def read_own_wait_ns() -> int | None:
-    """How long our main thread has waited for a CPU since it began; None where this kernel does not tell."""
+    """Return how long (ns) our main thread has waited for a CPU so far, or None if the kernel has no counts."""
     return own_wait_ns(scheduling_of(os.getpid()))
 
 
 def own_wait_ns(schedstat: str) -> int | None:
-    """By that text, whose thread has run; None where it tells nothing."""
+    """Return the wait for a CPU (ns) in the text of a thread that has run, or None if it has no counts."""
     try:
         ran_ns, waited_ns = parse_schedstat(schedstat)
     except Malformed:
@@ -37,11 +37,11 @@ def own_wait_ns(schedstat: str) -> int | None:
 
 
 class WakeUps:
-    """Of one repetition; to be made before its command is started.
+    """The wake-ups of noisewatch in one repetition; to be made before its command is started.
 
-    `held_up_ns`: late for no reason of its CPU; `seen_late_ns`: by how much its end was seen late, at most. A pause
-    counts from when it was due, so one that is shorter than the waits (100 ms) may be missed. Without schedstat
-    `seen_late_ns` is None, and waits for a CPU are in `held_up_ns` too.
+    `held_up_ns`: delays without a cause on its CPU; `seen_late_ns`: by how much the end was noticed late, at most. A
+    pause counts from when the wake-up was due, so that a pause shorter than the waits (100 ms) may be missed. Without
+    schedstat `seen_late_ns` is None, and waits for a CPU are in `held_up_ns` too.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class WakeUps:
         self.held_up_ns = 0
         self.seen_late_ns: int | None = 0
         self._read_wait_ns, self._now_ns = wait_ns, now_ns
-        self._alive_at_ns = wait_ns()  # how long we had waited when the command was last known not to have ended
+        self._alive_at_ns = wait_ns()  # our wait so far when the command was last known to run
         self._unrun_ns = 0  # since then no thread of ours ran
 
     @contextmanager
     def working(self, started: StartedCommand) -> Iterator[None]:
-        """For what is done instead of waiting, as the command's own `noticed`.
+        """Return a context for work between waits, within the command's own `noticed`.
 
-        Threads of ours that read files keep the main one from seeing the end, and wait for a CPU as well.
+        Threads of ours that read files delay the main one in noticing the end, and wait for a CPU as well.
         """
         began_ns, used_ns = time.monotonic_ns(), time.process_time_ns()
         with started.noticed():
@@ -65,7 +65,7 @@ class WakeUps:
         self._unrun_ns = max(time.monotonic_ns() - began_ns - (time.process_time_ns() - used_ns), 0)
 
     def wait(self, started: StartedCommand, until_ns: int) -> EndedCommand | None:
-        """As the command's own `wait`."""
+        """Wait as the command's own `wait` does, and measure the delay."""
         before_ns = self._read_wait_ns()
         started.look()
         if not started.has_ended:

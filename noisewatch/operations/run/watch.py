@@ -22,12 +22,12 @@ _SOONEST_NS = NS_PER_S // 5  # between looks, each of which costs some milliseco
 _LONG_NS = NS_PER_S // 20
 _LATEST_NS = NS_PER_S
 _PATIENCE = 20  # looks at a repetition before they become fewer
-_LEAST_READ = 8  # processes in a look: the command and who disturbs it, however slow the machine is
+_LEAST_READ = 8  # processes in a look: the command and its culprits, however slow the machine is
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The counters at one instant, how far the clocks are apart, and the CPU time that noisewatch has used."""
+    """The counters at one instant, the offsets of the clocks, and the CPU time that noisewatch has used."""
 
     snapshot: Snapshot
     clocks: ClockOffsets
@@ -35,10 +35,10 @@ class Mark:
 
 
 class RunWatch:
-    """Looks and marks of one machine, in order. What the command starts is told apart from all other tasks."""
+    """The looks and marks of one machine, in order. Tasks that the command starts are separated from all others."""
 
     def __init__(self, machine: Machine, options: SnapshotOptions, counting: Machine | None = None) -> None:
-        """Looks are taken of the machine, marks of the one that is `counting`: a recording is to have looks alone."""
+        """Take looks from the machine, and marks from `counting`: a recording is to contain looks alone."""
         self._machine = machine
         self.counting = counting or machine
         self._options = replace(options, is_discreet=True)
@@ -53,9 +53,10 @@ class RunWatch:
         return self._snapshot
 
     def begin(self) -> None:
-        """All threads are known from here on; a look within a repetition reads as many as the budget allows.
+        """Read all threads; later looks within a repetition read at most the number in the budget.
 
-        No command has been started yet: who is below us now helps us, or was a shell's for which this process was put.
+        No command has been started yet: our present descendants are helpers, or belong to the shell that this process
+        replaced.
         """
         found = self._read(self._snapshot)
         tasks = found.tasks.by_tid if found.tasks is not None else {}
@@ -65,28 +66,31 @@ class RunWatch:
         self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S), _LEAST_READ)
 
     def tell(self, runs: Callable[[], Json]) -> None:
-        """Whoever replays what is recorded of the machine learns of this run by the looks from now on; we do not."""
+        """Record the status of this run with each look from now on, for replays; our own snapshots leave it out."""
         self._options = replace(self._options, asks_runs=runs)
 
     def mark(self) -> Mark:
-        """The counters now: right before a repetition, and right after it."""
+        """Return the counters now: right before a repetition, and right after it."""
         self._counters = read_counters(self.counting, self._counters)
         return Mark(self._counters.within(self._snapshot), clock_offsets_now(), time.process_time_ns())
 
     def look(self) -> Interval:
-        """The window from the last look until now."""
+        """Return the window from the last look until now."""
         before, self._snapshot = self._snapshot, self._read(self._snapshot)
         return interval_between(before, self._snapshot)
 
     def is_due(self, length_ns: int) -> bool:
-        """Whether a look may follow a repetition of that length: it costs little beside that, or few come in a second.
+        """Return whether a look may follow a repetition of this length: it is cheap in comparison, or rare.
 
-        So whoever disturbs a repetition that is not short is not taken to have disturbed the one before.
+        So the noise of a repetition that is not short is not attributed to the one before.
         """
         return length_ns >= _LONG_NS or time.monotonic_ns() - self._snapshot.taken_at_ns >= _SOONEST_NS
 
     def next_look_ns(self, began_ns: int, is_often: bool = False) -> int:
-        """When to look next at a repetition that began then: the longer it lasts, the more rarely, up to a second."""
+        """Return the time of the next look at a running repetition: the longer it lasts, the rarer.
+
+        Looks are at most a second apart.
+        """
         elapsed_ns = time.monotonic_ns() - began_ns
         last_ns = max(self._snapshot.taken_at_ns, began_ns)
         return last_ns + min(max(elapsed_ns // _PATIENCE, _SOONEST_NS), _SOONEST_NS if is_often else _LATEST_NS)
@@ -97,7 +101,10 @@ class RunWatch:
         return self._with_own_pids(snapshot)
 
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
-        """Whom the command has started is below us: orphans come back to us."""
+        """Return the snapshot with the command's processes, which are our descendants.
+
+        Orphans are reparented to us.
+        """
         if snapshot.tasks is None:
             return snapshot
         tasks = snapshot.tasks.by_tid
