@@ -218,7 +218,10 @@ class Case:
 
     @property
     def guest_words(self) -> str:
-        """The subject of a clause on what a virtual machine cannot see: it starts a sentence or follows `but` or `;`."""
+        """The subject of a clause on what a virtual machine cannot see.
+
+        It starts a sentence or follows `but` or `;`.
+        """
         return "this may be a virtual machine, which" if self.snapshot.platform.virtual is None else "a virtual machine"
 
     @property

@@ -298,7 +298,7 @@ def proposed_target(case: Case) -> CpuSet | None:
 
 
 def _proposed_target(case: Case) -> CpuSet | None:
-    """Return the CPUs that a plan would choose of the target CPUs: as many as lie in one place."""
+    """Return the largest selection in one place that a plan would choose of the target CPUs."""
     cores = cores_of(case, case.target & case.running)
     if not cores or not all(core.has_siblings and core.cache for core in cores):
         return None

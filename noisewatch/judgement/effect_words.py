@@ -245,7 +245,7 @@ def _why_stable(verdict: Verdict) -> str:
 
 
 def shortened(text: str, room: int) -> str:
-    """Return the text without the parenthesis at its end, or cut after a word, with `…`, where it does not fit."""
+    """Return the text without its trailing parenthesis, or cut after a word, with `…`, if it does not fit."""
     if len(text) > room and text.endswith(")"):
         text = text.rpartition(" (")[0]
     if len(text) <= room:

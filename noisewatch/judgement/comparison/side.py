@@ -54,7 +54,7 @@ class FindingState:
 
 
 class Condition(StrEnum):
-    """Where, or in parallel with what, a calibration measured; the value follows the figure's name."""
+    """The condition of a calibration: on which CPUs, or in parallel with what. The value follows the figure's name."""
 
     ALONE = ""  # on the target CPUs
     UNDER_LOAD = " under load"

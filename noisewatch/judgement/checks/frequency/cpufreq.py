@@ -199,7 +199,7 @@ def frequency_window_open(case: Case) -> Answer:
 
 
 def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
-    """Return text on the frequency ranges with their CPUs, the widest first, as many as fit on a line."""
+    """Return text on the frequency ranges with their CPUs, the widest first, limited to one line."""
     windows: dict[tuple[int, int], list[int]] = {}
     for cpu in cpus:
         windows.setdefault((clocks[cpu].min_khz or 0, clocks[cpu].max_khz or 0), []).append(cpu)
