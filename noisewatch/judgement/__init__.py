@@ -1,1 +1,1 @@
-"""What it means for a benchmark: checks, and the verdict that they compose. Pure."""
+"""Judge what a machine's state means for a benchmark: checks, and the verdict composed of them. Pure functions."""

@@ -1,4 +1,4 @@
-"""Who is behind a finding, whether two culprits are the same, and whether a fix keeps away all that matter."""
+"""Identify the culprits behind a finding, and decide whether a fix removes all that matter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from noisewatch.model.interval.softirq_causes import brought_by
 
 
 def who(culprit: Disturbance) -> Hashable:
-    """The same for all that one IRQ, or one process, does on any CPU."""
+    """Return a key that is equal for all disturbances by one IRQ, or one process, on any CPU."""
     if culprit.kind == Kind.IRQ and culprit.irq is not None:
         return Kind.IRQ, culprit.irq
     if culprit.pid is not None and culprit.kind in (*THREADS, Kind.SIBLING):
@@ -26,7 +26,7 @@ def who(culprit: Disturbance) -> Hashable:
 
 
 def covers(fix: Fix, culprit: Disturbance) -> bool:
-    """Whether the fix moves this interrupt, or this thread."""
+    """Return whether the fix moves the culprit's interrupt or thread."""
     if culprit.kind == Kind.IRQ:
         path = f"{FOLDER}/{culprit.irq}/smp_affinity_list"
         return any(each.path == path for action in fix.actions if isinstance(action, Write) for each in action.settings)
@@ -41,12 +41,15 @@ def covers(fix: Fix, culprit: Disturbance) -> bool:
 
 
 def culprits_of(finding: Finding, case: Case) -> list[Disturbance]:
-    """Those that disturb target CPUs: what helps against them helps against the finding."""
+    """Return the finding's culprits that disturb target CPUs: what helps against them helps against the finding."""
     return [each for each in finding.answer.culprits if each.cpu in case.target or each.kind == Kind.SIBLING]
 
 
 def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
-    """Whether the fix leaves none of its culprits; its own fix settles what has none, or is about no culprit."""
+    """Return whether the fix removes all culprits that matter.
+
+    A finding without culprits is settled by its own fix only.
+    """
     culprits, own = culprits_of(finding, case), finding.answer.fix
     moved = [each for each in culprits if covers(fix, each)]
     left = [each for each in culprits if each not in moved]
@@ -64,7 +67,10 @@ def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
 
 
 def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], case: Case) -> bool:
-    """Whether the interrupts of devices among these, on its CPU, may bring all of this softirq: it goes with them."""
+    """Return whether device interrupts among the culprits, on the softirq's CPU, can have raised all of the softirq.
+
+    If so, moving these interrupts moves the softirq too.
+    """
     if softirq.kind != Kind.SOFTIRQ or case.snapshot.irqs is None:
         return False
     known = case.snapshot.irqs.by_number
@@ -74,7 +80,10 @@ def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], ca
 
 
 def explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:
-    """Whether without them what was measured would be within the limit, where they are told in its unit."""
+    """Return whether the measured value would be within the limit without these culprits.
+
+    True if the answer has no numeric limit, or if the culprits' amounts are not in its unit.
+    """
     answer = finding.answer
     if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):
         return True
@@ -89,7 +98,7 @@ def _amount(culprit: Disturbance, finding: Finding) -> float | None:
 
 
 def _is_within_limit(culprits: Sequence[Disturbance], finding: Finding) -> bool:
-    """Whether what they do is known, and on each CPU all of it together is within the limit."""
+    """Return whether the culprits' amounts are known, and their sum on each CPU is within the limit."""
     limit, by_cpu = finding.answer.limit, dict.fromkeys((each.cpu for each in culprits), 0.0)
     for each in culprits:
         amount = _amount(each, finding)
@@ -100,7 +109,7 @@ def _is_within_limit(culprits: Sequence[Disturbance], finding: Finding) -> bool:
 
 
 def _is_negligible(culprit: Disturbance, finding: Finding) -> bool:
-    """Whether it alone is far from what the check allows."""
+    """Return whether the culprit alone is far below the check's limit."""
     value = _amount(culprit, finding)
     return value is not None and value <= _NEGLIGIBLE * (finding.answer.limit or 0.0)
 

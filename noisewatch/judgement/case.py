@@ -1,4 +1,4 @@
-"""What is judged: a snapshot, the interval that led to it if one was sampled, and the CPUs in question."""
+"""The input of all checks: a snapshot, the sampled interval that led to it, if any, and the target CPUs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A calibration, what it predicts, and what the user can bear.
+    """A calibration, its predictions, and the noise budget.
 
-    `floors` are the worst of all CPUs, by length: of the budget's kind of work, of the user's command or of mixed work.
-    `floors_by_work` are those of each kind of work, and of interruptions alone.
+    `floors` are the worst of all CPUs, by sample length: of the budget's kind of work, of the user's command or of
+    mixed work. `floors_by_work` are the floors of each kind of work, and of interruptions alone.
     """
 
     calibration: Calibration
@@ -54,28 +54,28 @@ class Calibrated:
 
     @property
     def floor(self) -> NoiseFloor | None:
-        """The one for the samples that the user wants to take."""
+        """The noise floor at the sample length of the budget."""
         return self._at_budget(self.floors)
 
     @property
     def is_of_any_work(self) -> bool:
-        """Return whether the kind of work is unknown: neither an option nor a command names it."""
+        """Whether the kind of work is unknown: neither an option nor a command names it."""
         return self.budget.work is None and not self.calibration.samples.command
 
     @property
     def floors_of(self) -> str:
-        """What the floors by length are of, in words."""
+        """The kind of work that `floors` belong to, as text."""
         return "the workload" if self.calibration.samples.command else f"{self.budget.work or Work.MIXED} work"
 
     @property
     def cpus_above_budget(self) -> CpuSet:
-        """Return the CPUs above the budget: samples will vary more, or one of them take longer, than it allows."""
+        """The CPUs whose predicted variation or worst sample exceeds the budget."""
         own = {cpu: self._at_budget(floors) for cpu, floors in self.floors_by_cpu.items()}
         return frozenset(cpu for cpu, floor in own.items() if floor is not None and self.budget.is_exceeded_by(floor))
 
     @property
     def doubt(self) -> str | None:
-        """Why what was measured does not stand for what a benchmark would meet; None where it does."""
+        """The reason why the calibration does not represent what a benchmark would meet, or None if it does."""
         samples = self.calibration.samples
         if samples.is_realtime:
             return "measured with real-time priority, which preempts what a benchmark would share the CPU with"
@@ -90,7 +90,7 @@ class Calibrated:
 
     @property
     def unpredicted(self) -> CpuSet:
-        """Return the CPUs that were measured to the end, but too little for a noise floor."""
+        """The CPUs that were measured to the end, but too briefly for a noise floor."""
         return frozenset(cpu for cpu, floors in self.floors_by_cpu.items() if not floors)
 
     @property
@@ -100,13 +100,13 @@ class Calibrated:
 
     @property
     def troubles(self) -> dict[int, str]:
-        """Why the others were not."""
+        """Why a CPU was not measured to the end, by CPU."""
         return {figures.cpu: figures.trouble for figures in self.calibration.cpus if figures.trouble is not None}
 
     def chance_of(self, floor: NoiseFloor) -> float | None:
         """Return the floor's chance (0 to 1) of staying within the budget.
 
-        It is None where a CPU was not measured, or not as a benchmark runs, unless it is low enough to fail.
+        None if a CPU was not measured, or not as a benchmark runs, unless the chance is low enough to fail.
         """
         is_doubtful = bool(self.troubles or self.unpredicted) or self.doubt is not None
         return None if is_doubtful and not self.budget.is_unlikely(floor.chance) else floor.chance
@@ -122,9 +122,10 @@ def calibrated_with(
     meanwhile: Meanwhile | None = None,
     drift: Drift = USUAL_DRIFT,
 ) -> Calibrated:
-    """What the samples come to, of those CPUs or of all; one that was not calibrated is in trouble.
+    """Return the figures and noise floors of the calibration samples, of `cpus` or of all CPUs.
 
-    What else is known of the same time tells who made the gaps.
+    CPUs in `cpus` without samples get the trouble "not calibrated". `meanwhile` is what else was recorded during the
+    calibration; gaps are attributed to culprits by it.
     """
     # imported here, as most snapshots are judged without a calibration
     from noisewatch.judgement.noise.floor import floors_of, replays_by_cpu, worst_floors
@@ -156,10 +157,10 @@ def calibrated_with(
 class Case:
     """A snapshot to judge, with what was measured before and after it.
 
-    `interval` and `calibrated` are None where there is none, with the reasons, which are None if none was requested.
-    `under_load` is the time of the calibration: what only happens to a CPU that works, as throttling, shows there. The
-    spinners are in it, so that nothing can be said of time that no thread seen has had. It is None too where the
-    machine was not read after its calibration, as in a recording that was cut off.
+    `interval` and `calibrated` are None where there is none. Their reasons are None if none was requested. `under_load`
+    is the time of the calibration: effects that only a working CPU has, such as throttling, show there. It includes the
+    spinners, so that unattributed time cannot be derived from it. It is None too if the machine was not read after its
+    calibration, as in a truncated recording.
     """
 
     snapshot: Snapshot
@@ -176,7 +177,7 @@ class Case:
     remembered: Remembered | None = field(default=None, repr=False, compare=False)  # of cases before
 
     def kept(self, key: Hashable, work: Callable[[Case], T]) -> T:
-        """What `work` makes of this case: for many cases what it made of the one before, where that cannot differ."""
+        """Return `work(self)`, or its remembered result of the previous case if the result cannot differ."""
         remembered = self.remembered
         return work(self) if remembered is None or not remembered.is_at(self) else remembered.get(key, work)
 
@@ -186,12 +187,12 @@ class Case:
 
     @property
     def budget(self) -> Budget:
-        """Return the noise that the benchmark can bear."""
+        """The noise that is acceptable for the benchmark."""
         return self.calibrated.budget if self.calibrated is not None else self.rules.budget
 
     @property
     def sample(self) -> Interval:
-        """The interval, for checks that are not asked without one."""
+        """The sampled interval, for checks that are only evaluated with a sample."""
         assert self.interval is not None
         return self.interval
 
@@ -201,7 +202,7 @@ class Case:
 
     @property
     def intervals(self) -> list[Interval]:
-        """The sample, and the time under load: for what must not happen in either."""
+        """The sample and the interval under load, as far as present: for faults that must not occur in either."""
         return [each for each in (self.interval, self.under_load) if each is not None]
 
     @cached_property
@@ -217,12 +218,15 @@ class Case:
 
     @property
     def guest_words(self) -> str:
-        """The subject of what a guest cannot know; a sentence begins with it, or `but` or `;` precedes it."""
+        """The subject of a clause on what a virtual machine cannot see.
+
+        It starts a sentence or follows `but` or `;`.
+        """
         return "this may be a virtual machine, which" if self.snapshot.platform.virtual is None else "a virtual machine"
 
     @property
     def container_words(self) -> str:
-        """Return the subject of a sentence on what a container cannot see."""
+        """The subject of a clause on what a container cannot see."""
         return "this may be a container, which" if self.snapshot.platform.container is None else "a container"
 
     @property
@@ -235,17 +239,17 @@ class Case:
 
     @cached_property
     def running(self) -> CpuSet:
-        """The CPUs that are said to be online, and those whose time /proc/stat counts: it has no others."""
+        """The CPUs that are listed as online or that have a row in /proc/stat, which lists online CPUs only."""
         return self.online | frozenset(self.snapshot.cpu_time or ())
 
     @cached_property
     def siblings(self) -> CpuSet:
-        """The CPUs that run and share a core with a target CPU, and are none themselves."""
+        """The running CPUs that share a core with a target CPU and are not target CPUs themselves."""
         return self._on_cores_of_the_target & self.running
 
     @property
     def doubtful_siblings(self) -> CpuSet:
-        """Return the siblings of target CPUs that neither file lists as online or offline."""
+        """The siblings of target CPUs that neither file lists as online or offline."""
         return self._on_cores_of_the_target - self.running - (self.snapshot.online.offline or frozenset())
 
     @cached_property
@@ -254,24 +258,27 @@ class Case:
 
     @cached_property
     def programs(self) -> Sequence[Task]:
-        """The first thread of each process but for the kernel's, noisewatch's own, and what that measures."""
+        """The main thread of each process, without kernel threads, noisewatch itself and the commands it measures."""
         known = self.snapshot.tasks.by_tid if self.snapshot.tasks is not None else {}
         own = self.snapshot.own_pids | self.snapshot.commands.keys()
         return [task for tid, task in known.items() if tid == task.pid and not task.is_kernel and tid not in own]
 
     @cached_property
     def program_names(self) -> frozenset[str]:
-        """What they are called, as far as the kernel keeps names."""
+        """The names of all programs, truncated as the kernel does."""
         return frozenset([task.name[:KERNELS_NAME] for task in self.programs])
 
     @property
     def housekeeping(self) -> CpuSet:
-        """The CPUs that other work may be moved to: all others, the siblings left out where that leaves any."""
+        """The CPUs that other work may be moved to: online CPUs that are not targets.
+
+        Siblings of the targets are left out if others remain.
+        """
         others = self.online - self.target
         return others - self.siblings or others
 
     def why_unknown(self, *paths: str) -> str:
-        """The reason that the first of the paths, or anything below it, gave no answer."""
+        """Return the reason why the first of the paths, or a path below it, could not be read."""
         reasons = self.snapshot.reason_by_path
         exact = next((path for path in paths if path in reasons), None)
         known = exact or _first_below(paths, self._unanswered) or _first_above(paths, reasons)
@@ -279,7 +286,6 @@ class Case:
 
     @cached_property
     def _unanswered(self) -> list[str]:
-        """The paths that have a reason, sorted."""
         return sorted(self.snapshot.reason_by_path)
 
 
@@ -296,7 +302,10 @@ def _on_cores_of_the_target(case: Case) -> CpuSet:
 
 
 def _first_below(paths: Sequence[str], ordered: Sequence[str]) -> str | None:
-    """The first known path in the first folder that has one: there may be thousands of both."""
+    """Return the first unread path below the first folder that has one.
+
+    This is a binary search, as there may be thousands of both.
+    """
     for path in paths:
         at = bisect_left(ordered, path + "/")
         if at < len(ordered) and ordered[at].startswith(path + "/"):
@@ -314,9 +323,9 @@ def _first_above(paths: Sequence[str], reasons: Mapping[str, str]) -> str | None
 
 
 def kind_of_guest(snapshot: Snapshot) -> str | None:
-    """Return `a virtual machine` or `a container` where that hides the machine's settings, else None.
+    """Return `a virtual machine` or `a container` if the guest hides the machine's settings, else None.
 
-    A container on bare metal that sees the governors of its CPUs sees the machine.
+    A container on bare metal where the governors of the target CPUs are readable does not hide them.
     """
     platform = snapshot.platform
     if platform.virtual not in (None, NONE):

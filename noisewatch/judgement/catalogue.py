@@ -1,4 +1,4 @@
-"""All checks: what the modules below `checks` declare, by area, then by module, then as they stand there."""
+"""All checks that the modules below `checks` declare: by area, then by module, then in the order of the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all reports and screens say of a cause in the same words: what is wrong, what to do, and what that settles."""
+"""Text on a cause that all reports and screens share: what is wrong, what to do, and which findings that settles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ABSENT = f": {NO_SUCH_FILE}"
 
 
 def title_of(cause: Cause, case: Case) -> str:
-    """What is wrong, with figures, limits and names: of the gravest finding, and of others as far as they fit."""
+    """Return what is wrong, with figures, limits and names: the gravest finding, then others as far as they fit."""
     if cause.way is not None and cause.way != Way.NONE:
         return _ABOUT_OPEN[cause.way](len(cause.findings), case)
     title = sentence(cause.findings[0])
@@ -83,7 +83,11 @@ def _proposal(cpus: CpuSet) -> str:
 
 @lru_cache(maxsize=64)  # a monitor asks for the same ones every second
 def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
-    """Each on one line, unless it is too long: then on one for each action, the name before the first."""
+    """Return the fix's commands as (name, line) pairs: now, undo, for good.
+
+    The commands of one name share a line if they fit; otherwise each action has its own lines, and the first has the
+    name.
+    """
     parts: tuple[tuple[str, list[str | None], str], ...] = (
         (NOW, [each.do for each in fix.actions], " && "),
         (UNDO, [each.undo for each in reversed(fix.actions)], "; "),
@@ -100,7 +104,7 @@ def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
 
 
 def parted(command: str, longest: int = _LONGEST_LINE) -> list[str]:
-    """After each `&&`, behind which a shell waits for the next line; as it is, where it may be part of a word."""
+    """Split a long command after each `&&`, where a shell waits for the next line. Quoted commands are not split."""
     if len(command) <= longest or "'" in command or "{" in command:
         return [command]
     *first, last = command.split(" && ")
@@ -110,7 +114,7 @@ def parted(command: str, longest: int = _LONGEST_LINE) -> list[str]:
 def checks_of(cause: Cause) -> str:
     """Return `fixes turbo-enabled; helps clock-capped`, or `see noisewatch explain swapping` if no remedy is known.
 
-    Of open questions `open swapping (/proc/meminfo: no such file)`: each with its reason, unless the title has it.
+    Open questions: `open swapping (/proc/meminfo: no such file)`, with the reason unless the title has it.
     """
     if cause.way is not None:
         return f"{OPEN:<{STEP - 1}} {'; '.join(_with_reasons(cause))}"
@@ -143,7 +147,7 @@ def _ids(findings: Iterable[Finding]) -> str:
 
 
 def is_one_line(cause: Cause) -> bool:
-    """Whether nothing is known to do against it: its title is all there is to say."""
+    """Return whether the title says all of the cause: no fix, no advice, no other findings, no culprits."""
     return (
         cause.way in (None, Way.NONE)
         and cause.fix is None

@@ -34,7 +34,7 @@ _DENIED = ("permission denied", "operation not permitted")
 
 
 class Way(StrEnum):
-    """How a question that is open, and blocks, gets its answer."""
+    """The way to an answer for an open question that blocks."""
 
     SAMPLE = "sample"
     CALIBRATION = "calibration"
@@ -45,9 +45,9 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What belongs together, the gravest first, and what to do about it.
+    """Findings that belong together, the gravest first, and what to do about them.
 
-    What it settles is over once that is done; what it only helps has other reasons too, or needs more than that.
+    The action removes the findings in `settles`. Those in `helps` have other reasons too, or need more than the action.
     """
 
     gravity: Gravity
@@ -61,7 +61,7 @@ class Cause:
 
     @property
     def helps(self) -> tuple[Finding, ...]:
-        """What else belongs to it, where there is anything to do at all."""
+        """The findings that the action improves without settling them; empty if there is no action."""
         if self.fix is None and self.target is None:
             return ()
         settled = {each.check.id for each in self.settles}
@@ -70,7 +70,7 @@ class Cause:
 
 @dataclass(slots=True)
 class _Group:
-    """Findings on their way to a cause."""
+    """Findings that are being merged to a cause."""
 
     findings: list[Finding]
     fixes: list[Fix]
@@ -82,7 +82,7 @@ class _Group:
 
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
-    """All causes: of failures first, then of what is open and blocks, then of warnings; of each what costs most."""
+    """Return all causes: failures, then open questions that block, then warnings; in each group the costliest first."""
     found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
     for finding in verdict.findings:
         if finding.status != Status.PASS:  # as most do
@@ -106,7 +106,7 @@ def _rank(cause: Cause) -> tuple[int, float, float, bool]:
 
 
 def cost_of(cause: Cause) -> float:
-    """The share of the time that its culprits took of the CPU that they cost most; 0 where that is unknown."""
+    """Return the largest share of one CPU's time that the cause's culprits took; 0 if unknown."""
     return max((_cost_of(each) for each in cause.findings), default=0.0)
 
 
@@ -118,7 +118,7 @@ def _cost_of(finding: Finding) -> float:
 
 
 def _excess(finding: Finding) -> float:
-    """What was measured, in limits; 0 where there is none to be below of."""
+    """Return the measured value in multiples of its limit; 0 if there is no upper limit."""
     answer = finding.answer
     if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):
         return 0.0
@@ -130,7 +130,7 @@ def _gravest(findings: Iterable[Finding], failed: Collection[str]) -> Gravity:
 
 
 def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
-    """All findings, the gravest first; of one gravity those of one cause together, in the order of the causes."""
+    """Return all findings, the gravest first; within a gravity grouped by cause, in the order of the causes."""
     number_by_id = {each.check.id: number for number, cause in enumerate(causes) for each in cause.findings}
     gravities, statuses = list(Gravity), [Status.FAIL, Status.WARN, *Status]
 
@@ -142,7 +142,7 @@ def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
 
 
 def _is_about_target(finding: Finding) -> bool:
-    """Whether other target CPUs, and nothing else, are what helps."""
+    """Return whether other target CPUs are the only remedy."""
     answer = finding.answer
     if answer.fix is not None:
         return answer.fix.lasting == (FEWER_TARGETS,)
@@ -164,7 +164,7 @@ def _of_target(findings: Sequence[Finding], case: Case, failed: Collection[str])
 
 
 def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
-    """First what has a fix, by its steps; then what has a culprit only; each of the rest alone."""
+    """Return the groups of findings: by shared steps of their fixes, then by shared culprit; the rest alone."""
     groups: list[_Group] = []
     for finding in findings:
         fix = finding.answer.fix
@@ -182,7 +182,7 @@ def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
 
 
 def _join(groups: list[_Group], new: _Group, belongs: Callable[[_Group, _Group], bool]) -> None:
-    """Adds the group, as one with all that it belongs to."""
+    """Add a group, merged with all groups that it belongs to."""
     related = [each for each in groups if belongs(each, new)]
     for each in related[1:]:
         groups.remove(each)
@@ -197,7 +197,7 @@ def _join(groups: list[_Group], new: _Group, belongs: Callable[[_Group, _Group],
 
 
 def _shares_steps(one: _Group, other: _Group) -> bool:
-    """Whether a step is in the fixes of both, or both set the clock; never where they want different values."""
+    """Return whether two groups' fixes share a step, or both set the clock; false if they set different values."""
     if any(conflict(mine, theirs) for mine in one.fixes for theirs in other.fixes):
         return False
     if (_is_of_fixed_irq(one) and _acts(other)) or (_is_of_fixed_irq(other) and _acts(one)):
@@ -212,7 +212,10 @@ def _acts(group: _Group) -> bool:
 
 
 def _is_of_fixed_irq(group: _Group) -> bool:
-    """Whether it is about an interrupt that nothing moves before the next boot: no other command is to be its `now`."""
+    """Return whether the group is about an interrupt that cannot be moved before the next boot.
+
+    Commands of another group must not become its `now`.
+    """
     return not _acts(group) and any(isinstance(each, tuple) and each[0] == Kind.IRQ for each in group.culprits)
 
 
@@ -230,9 +233,10 @@ def _shares_culprit(one: _Group, other: _Group) -> bool:
 
 
 def _leads(finding: Finding, case: Case) -> set[Hashable]:
-    """Return the culprits that a finding is grouped by: those of its fix, else the costliest alone.
+    """Return the culprits that a finding is grouped by, or none if they do not explain it.
 
-    Otherwise a bystander would join two causes.
+    These are the culprits that its fix covers, the costliest one, and those that raise the costliest. Other culprits
+    are left out: a bystander would join two causes.
     """
     culprits, fix = culprits_of(finding, case), finding.answer.fix
     if fix is None and not explain(culprits, finding):
@@ -285,16 +289,16 @@ def _way_of(finding: Finding, case: Case) -> Way:
 
 
 def proposed_target(case: Case) -> CpuSet | None:
-    """Some of the target CPUs: one thread of each core of one kind, below one last-level cache of one node.
+    """Return a better subset of the target CPUs, or None if the topology is unknown or offers nothing better.
 
-    The boot CPU's core is left out where there are others, and at least one core is left to all other work. None where
-    the topology does not tell, or has nothing better.
+    It is one thread of each core of one kind, below one last-level cache of one node. The boot CPU's core is left out
+    if there are others, and at least one core is left to all other work.
     """
     return case.kept("proposed target", _proposed_target)
 
 
 def _proposed_target(case: Case) -> CpuSet | None:
-    """What a plan would choose of them, as many as lie in one place."""
+    """Return the largest selection in one place that a plan would choose of the target CPUs."""
     cores = cores_of(case, case.target & case.running)
     if not cores or not all(core.has_siblings and core.cache for core in cores):
         return None
@@ -313,7 +317,7 @@ def _without_boot_core(cores: list[Core]) -> list[Core]:
 
 
 def is_settled_by(finding: Finding, case: Case, cpus: CpuSet) -> bool:
-    """Whether the check would have nothing to say of those target CPUs, by all that is known now."""
+    """Return whether the check would pass or not apply with these target CPUs, by all that is known now."""
     target = replace(case.snapshot.target, cpus=cpus)
     asked = replace(case, snapshot=replace(case.snapshot, target=target), calibrated=None)
     answer = contained(lambda: finding.check.answer(asked), partial(_failed, finding))

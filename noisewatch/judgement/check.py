@@ -1,4 +1,4 @@
-"""How a check is declared: once, with all that text, JSON, `explain`, the monitor and the tests derive from it."""
+"""The declaration of a check: text, JSON, `explain`, the monitor and the tests all derive from it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What it bounds, and why it is this number. `key` names it within its check: `--limit ID.key=…`.
+    """A bound of a check, and the reason for its value. `key` names it within the check: `--limit ID.key=…`.
 
-    `of_budget` is given for what takes time: the value is the one for the default budget, and follows the budget in
-    proportion, upwards until it is that part of the budget.
+    `of_budget` is set for limits on a share of time: `value` is then the limit at the default budget. It is scaled in
+    proportion to the budget, upwards at most to this part of the budget.
     """
 
     key: str
@@ -39,7 +39,7 @@ class Limit:
     is_least: bool = False  # what is below it warns or fails
 
     def under(self, profile: str, max_cv: float = DEFAULT_MAX_CV) -> float:
-        """Return the value that judges under the profile, for samples that may vary by `max_cv`."""
+        """Return the limit's value under the profile, for samples that may vary by `max_cv`."""
         value = self.value_in.get(profile, self.value)
         if self.of_budget is None or max_cv == DEFAULT_MAX_CV:
             return value
@@ -48,7 +48,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a check found on one machine. `said` is for people only."""
+    """The result of a check on one machine. `said` is text for people only."""
 
     status: Status
     said: str
@@ -93,7 +93,7 @@ class Check:
     asks_starter: bool  # about what the benchmark inherits from whoever starts it, read off this process
 
     def severity_under(self, profile: str) -> Severity:
-        """How much its failure weighs under the profile."""
+        """Return how much a failure of the check weighs under the profile."""
         return self.severity_in.get(profile, self.severity)
 
 
@@ -120,7 +120,7 @@ def check(
     ground: Ground | None = None,
     asks_starter: bool = False,
 ) -> Callable[[Callable[[Case], Answer]], Check]:
-    """Declares the decorated function as the check's answer."""
+    """Declare the decorated function as the answer of a check."""
 
     def declare(answer: Callable[[Case], Answer]) -> Check:
         return Check(
@@ -151,10 +151,10 @@ def check(
 
 
 def unknown(reason: str) -> Answer:
-    """The answer of a check that should be answerable and is not."""
+    """Return the answer of a check that should be answerable and is not."""
     return Answer(Status.UNKNOWN, "unknown", reason=reason)
 
 
 def not_applicable(reason: str) -> Answer:
-    """The answer of a check whose subject cannot exist here."""
+    """Return the answer of a check whose subject cannot exist here."""
     return Answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)

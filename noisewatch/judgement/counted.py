@@ -1,7 +1,7 @@
-"""What was counted: the interrupts of some CPUs, the time of their tasks, and by how much counters grew.
+"""Counts of an interval: interrupts of some CPUs, the time of their tasks, and the growth of counters.
 
-A CPU without a column took an unknown number of interrupts, not none; work may hide between two ticks, of which
-/proc/schedstat tells, or cpuacct.
+A CPU without a column took an unknown number of interrupts, not none. Work may hide between two ticks; /proc/schedstat
+or cpuacct show it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CUT_OFF = f"{INTERRUPTS} was cut off: the per-CPU rows at its end are missing"
 
 
 def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
-    """Why not all interrupts of these CPUs are known; None where they are."""
+    """Return why not all interrupts of these CPUs are known, or None if they are."""
     counts = interval.interrupts
     if interval.before.interrupts is None or interval.after.interrupts is None:
         return case.why_unknown(INTERRUPTS)
@@ -36,7 +36,7 @@ def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
 
 
 def why_softirqs_uncounted(case: Case, interval: Interval) -> str | None:
-    """Return why the softirqs of all target CPUs are not known; None where they are."""
+    """Return why the softirqs of the target CPUs are unknown, or None if they are known."""
     before, after = interval.before.softirqs, interval.after.softirqs
     if before is None or after is None:
         return case.why_unknown(SOFTIRQS)
@@ -51,7 +51,7 @@ def why_softirqs_uncounted(case: Case, interval: Interval) -> str | None:
 
 
 def why_untold(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
-    """Why the table does not tell of all interrupts of these CPUs since boot; None where it does."""
+    """Return why the table lacks interrupts of these CPUs since boot, or None if it has all."""
     if table.uncounted:
         return case.why_unknown(INTERRUPTS)
     if table.is_cut_off:
@@ -64,7 +64,7 @@ def _without_column(cpus: CpuSet) -> str | None:
 
 
 def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
-    """Why tasks may have run unseen on those CPUs; None where none can, or where this kernel has no such file."""
+    """Return why tasks may have run unobserved on these CPUs; None if none can, or if this kernel has no such file."""
     loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
     silent = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
     reason = case.snapshot.reason_by_path.get(SCHEDSTAT)
@@ -81,24 +81,24 @@ _Counters = Mapping[str, int]
 
 
 def grown(interval: Interval, name: str) -> int | None:
-    """By how much the counter grew; None is unknown."""
+    """Return the growth of the counter, or None if unknown."""
     return _grown(interval, lambda counters: frozenset({name} & counters.keys()))
 
 
 def why_not_grown(case: Case) -> str:
-    """Why it is unknown by how much a counter grew."""
+    """Return why the growth of a counter is unknown."""
     moments = [[each.background.memory.count_by_name for each in (i.before, i.after)] for i in case.intervals]
     is_still = any(before is not None and before == after for before, after in moments)
     return stood_still(VMSTAT) if is_still else case.why_unknown(VMSTAT)
 
 
 def grown_in_all(case: Case, name: str) -> int | None:
-    """By how much it grew in the sample and under load together; None is unknown, in either."""
+    """Return the growth of the counter in the sample and under load together, or None if unknown in either."""
     return _sum([grown(interval, name) for interval in case.intervals])
 
 
 def grown_in_zones(case: Case, prefix: str) -> int | None:
-    """The same of all counters that begin so: newer kernels have one for each zone of memory."""
+    """Return the growth of all counters with this prefix in all intervals, or None: newer kernels have one per zone."""
 
     def names(counters: _Counters) -> frozenset[str]:
         return frozenset(name for name in counters if name.startswith(prefix))
@@ -124,7 +124,7 @@ def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> 
 
 
 def _counters(interval: Interval) -> tuple[_Counters, _Counters, bool] | None:
-    """Those before and after, and whether they have the same names; None where they are unknown, or stood still."""
+    """Return the counters before and after, and whether their names are equal; None if unknown or constant."""
     before, after = (each.background.memory.count_by_name for each in (interval.before, interval.after))
     return (
         None if before is None or after is None or before == after else (before, after, before.keys() == after.keys())

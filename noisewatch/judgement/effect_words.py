@@ -1,4 +1,4 @@
-"""A verdict by effect: what each cause takes, in the unit of the budget, and the lines that begin and end a report."""
+"""A verdict by effect: the cost of each cause in the unit of the budget, and the first and last lines of a report."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _LONGEST_SUMMARY = 79
 
 
 class Title(NamedTuple):
-    """What is wrong, and by how much: `cp [6240] takes 36% of CPU 1`, `budget 1%, limit 0.5%`."""
+    """The title of a cause and its limits: `cp [6240] takes 36% of CPU 1`, `budget 1%, limit 0.5%`."""
 
     text: str
     limits: str | None = None
 
 
 class Warnings(NamedTuple):
-    """`8 warnings, the costliest`, and these with what they cost; else the names of some, if no cost is known."""
+    """The heading `8 warnings, the costliest`, and these with their cost; some names if no cost is known."""
 
     heading: str
     costliest: tuple[str, ...]
 
 
 def headline(verdict: Verdict) -> str:
-    """Return `CPU 1: do not benchmark now`, which the verdict in a word precedes."""
+    """Return `CPU 1: do not benchmark now`, which follows the verdict's word."""
     return f"{name_cpus(verdict.case.target)}: {_HEADLINES[verdict.verdict]}"
 
 
@@ -60,7 +60,7 @@ def deciding(causes: Iterable[Cause]) -> list[Cause]:
 
 
 def effect_title(cause: Cause, case: Case) -> Title | None:
-    """Return the title of a cause that has a culprit with a cost, or is a chance; None of any other cause."""
+    """Return the title of a cause that has a culprit with a cost, or is a chance, else None."""
     finding = cause.findings[0]
     if is_of_floor(cause) and (chance := chance_of(case)) is not None:
         return Title(chance, f"needs {case.budget.least_chance:.0%}")
@@ -99,7 +99,7 @@ def chance_of(case: Case) -> str | None:
 
 
 def others_of(cause: Cause, case: Case) -> list[str]:
-    """Return who else is behind a cause than its title names, the costliest first."""
+    """Return the culprits of a cause that its title does not name, the costliest first."""
     if is_of_floor(cause):
         reason = cause.findings[0].answer.said.partition(BECAUSE)[2].partition(";")[0]
         return [printable(reason)] if reason else []
@@ -173,7 +173,7 @@ def _taken(lead: Disturbance, finding: Finding) -> str:
 
 
 def _limits(finding: Finding, case: Case) -> str | None:
-    """Return `budget 1%, limit 0.5%` of what takes time, else `limit 300 s`; None of what has no limit."""
+    """Return `budget 1%, limit 0.5%` of what takes time, else `limit 300 s`, or None without a limit."""
     answer = finding.answer
     if answer.limit is None or answer.status != Status.FAIL or not isfinite(answer.limit):
         return None
@@ -227,7 +227,7 @@ def summary_of_verdict(verdict: Verdict, exit_status: int, causes: Sequence[Caus
 
 
 def _outcome_text(cause: Cause, case: Case) -> str:
-    """Return the title of the first cause; of open questions their names, which the title leaves to other lines."""
+    """Return the title of the first cause, or for open questions the ids of their checks."""
     if cause.way is None or (is_of_floor(cause) and chance_of(case) is not None):
         return short_title(cause, case).text
     return f"no answer to {', '.join(finding.check.id for finding in cause.findings)}"
@@ -245,7 +245,7 @@ def _why_stable(verdict: Verdict) -> str:
 
 
 def shortened(text: str, room: int) -> str:
-    """Return the text without the parenthesis at its end, or cut after a word, with `…`, where it does not fit."""
+    """Return the text without its trailing parenthesis, or cut after a word, with `…`, if it does not fit."""
     if len(text) > room and text.endswith(")"):
         text = text.rpartition(" (")[0]
     if len(text) <= room:

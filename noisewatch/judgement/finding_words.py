@@ -1,4 +1,4 @@
-"""What all reports and screens say in the same words: a finding's sentence, its limits, culprits and commands."""
+"""Text on findings that all reports and screens share: a finding's sentence, its limits, culprits and commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONG_SAMPLE_S = 30.0  # of a recording: nobody waits so long
 
 
 def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
-    """All findings, the gravest first."""
+    """Return all findings by gravity, the gravest first."""
     found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
     for finding in verdict.findings:
         found[finding.gravity(verdict.is_strict)].append(finding)
@@ -28,7 +28,7 @@ def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
 
 
 def sentence(finding: Finding) -> str:
-    """What was found, or why nothing was."""
+    """Return the finding's result as text, or the reason why there is none."""
     answer = finding.answer
     if answer.status in (Status.UNKNOWN, Status.NOT_APPLICABLE, Status.IGNORED):
         by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
@@ -37,14 +37,14 @@ def sentence(finding: Finding) -> str:
 
 
 def said_in_full(answer: Answer) -> str:
-    """What was found, with all that this sums up, in one line."""
+    """Return the answer's text with all of its items, in one line."""
     return f"{answer.said}: {'; '.join(answer.items)}" if answer.items else answer.said
 
 
 def describe_limit_of(finding: Finding) -> str:
-    """` (limit 5.0%)`, or ` (minimum 300 s)`, of a failure that has one.
+    """Return ` (limit 5.0%)`, or ` (minimum 300 s)`, of a failure with a limit, else an empty text.
 
-    ` (5.02%, limit 5.0%)` where the sentence could read the same.
+    ` (5.02%, limit 5.0%)` if the sentence could show the same figure.
     """
     answer = finding.answer
     if answer.limit is None or answer.status != Status.FAIL:
@@ -57,7 +57,7 @@ def describe_limit_of(finding: Finding) -> str:
 
 
 def culprit_line(culprit: Disturbance) -> str:
-    """One source of noise in a line."""
+    """Return one culprit in a line."""
     process = f" ({culprit.process})" if culprit.process is not None else ""
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
     rate = f" {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s is not None else ""
@@ -66,26 +66,26 @@ def culprit_line(culprit: Disturbance) -> str:
 
 
 def unnamed_culprits(finding: Finding, said: str) -> tuple[Disturbance, ...]:
-    """All of them from the costliest on, unless the sentence has named each; the rest alone would look like all."""
+    """Return all culprits, the costliest first, unless the text names all: the rest alone would look complete."""
     culprits = finding.answer.culprits
     return () if all(_is_named(each, said) for each in culprits) else culprits
 
 
 def _is_named(culprit: Disturbance, said: str) -> bool:
-    """With its CPU: unattributed time is called the same on each."""
+    """Return whether the text names the culprit and its CPU: unattributed time has the same name on each."""
     label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
     return label in said and re.search(rf"\bCPU {culprit.cpu}\b", said) is not None
 
 
 def remark_on_commands(verdict: Verdict) -> str | None:
-    """Where the commands are not for the machine that shows them; None where they are, or where there are none."""
+    """Return a remark that the commands are for another machine; None if they are not, or if there are none."""
     if verdict.case.snapshot.is_live or not any(finding.answer.fix for finding in verdict.findings):
         return None
     return "Run these on the recorded machine, not here."
 
 
 def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
-    """What may be run now, what takes it back, what makes it last, and what takes that back."""
+    """Return the fix's commands by name: now, undo, for good, and forget, which reverts the last."""
     if fix is None:
         return []
     named = ((NOW, fix.now), (UNDO, fix.undo), (FOR_GOOD, fix.persist), ("forget", fix.undo_persist))
@@ -93,28 +93,31 @@ def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
 
 
 def left_to_people(fix: Fix | None) -> str | None:
-    """What makes the fix last where no shell can: prose, which is not to be copied into one."""
+    """Return the persistent part of the fix if it is prose, which must not be copied into a shell, else None."""
     return printable(fix.persist) if fix is not None and fix.persist and not fix.persist_is_command else None
 
 
 def label(finding: Finding, verdict: Verdict) -> str:
-    """Its status in a word, in capitals where it decides the verdict."""
+    """Return the finding's status in a word, in capitals if it decides the verdict."""
     return label_of(finding.status, finding.gravity(verdict.is_strict))
 
 
 def counts(verdict: Verdict) -> str:
-    """`2 block, 9 warn, 14 note, 3 unknown, 61 pass`."""
+    """Return the number of findings by gravity: `2 block, 9 warn, 14 note, 3 unknown, 61 pass`."""
     number_of = Counter(each.gravity(verdict.is_strict) for each in verdict.findings)
     return tally(number_of) + (", strict" if verdict.is_strict else "")
 
 
 def judged(verdict: Verdict) -> str:
-    """`CPUs 2-3, profile micro`."""
+    """Return the target CPUs and the profile: `CPUs 2-3, profile micro`."""
     return f"{name_cpus(verdict.case.target)}, profile {verdict.profile}"
 
 
 def measured(verdict: Verdict) -> str:
-    """`3.0 s sample · 3.0 s calibration (native core)`; of a long sample, that settings may have changed in it."""
+    """Return `3.0 s sample · 3.0 s calibration (native core)`.
+
+    For a long sample, add that settings may have changed in it.
+    """
     case = verdict.case
     if case.calibrated is None:
         return f"{_sample(verdict, 1)} · no calibration"
@@ -140,12 +143,12 @@ def _sample(verdict: Verdict, digits: int) -> str:
 
 
 def measured_seconds(verdict: Verdict) -> float:
-    """How long the machine was looked at."""
+    """Return the length (s) of sample and calibration together."""
     case = verdict.case
     sampled = 0.0 if case.interval is None else case.interval.seconds
     return sampled + (0.0 if case.calibrated is None else case.calibrated.calibration.seconds)
 
 
 def describe_host(snapshot: Snapshot) -> str:
-    """The machine in a line that may be shown to strangers: without its name."""
+    """Return the machine in a line that may be shown to strangers: without its host name."""
     return printable(" · ".join(describe_machine(snapshot.platform)) or "unknown")

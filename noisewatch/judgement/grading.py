@@ -1,4 +1,4 @@
-"""Values against limits: those of CPUs, of which the worst one decides, and settings of the kernel."""
+"""Grade values against limits: the worst CPU decides; and grade settings of the kernel."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _MOST_CULPRITS = 3
 
 
 def not_calibrated(case: Case) -> Answer:
-    """The answer where there is no calibration."""
+    """Return the answer of a check without a calibration."""
     return unknown(case.no_calibration_reason or "no calibration was made")
 
 
 def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
-    """Who made its gaps, where a trace tells; else who was seen there meanwhile, or at least in the sample."""
+    """Return who made the CPU's gaps by the trace, else who was observed there meanwhile, or at least in the sample."""
     attribution = case.calibrated.attribution if case.calibrated is not None else None
     if attribution is not None and attribution.reason is None and cpu in attribution.culprits_by_cpu:
         traced = [each.disturbance for each in attribution.culprits_by_cpu[cpu]]
@@ -48,7 +48,10 @@ def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
 
 
 def _with_quota(quota: Disturbance | None, found: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
-    """The costliest. A quota may have stopped the loops when no gaps were looked for, and so be among no culprits."""
+    """Return the costliest culprits, the quota among them.
+
+    A quota may have stopped the loops while no gaps were recorded, and so be missing in `found`.
+    """
     others = [each for each in found if quota is None or each.kind != quota.kind]
     named = [each for each in found if each not in others]
     known = [] if quota is None else [max(quota, *named, key=lambda each: each.share or 0.0)] if named else [quota]
@@ -56,7 +59,7 @@ def _with_quota(quota: Disturbance | None, found: Sequence[Disturbance]) -> tupl
 
 
 def why_incomplete(calibrated: Calibrated) -> str | None:
-    """Which CPUs were not measured to the end, and why."""
+    """Return which CPUs were not measured to the end, and why, or None if all were."""
     cpus_by_reason: dict[str, list[int]] = {}
     for cpu, reason in calibrated.troubles.items():
         cpus_by_reason.setdefault(reason, []).append(cpu)
@@ -65,7 +68,7 @@ def why_incomplete(calibrated: Calibrated) -> str | None:
 
 
 def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str) -> Answer:
-    """The worst of the calibrated CPUs against two limits; `said` has places for the CPU and the value."""
+    """Return the answer by the worst calibrated CPU and two limits; `said` has places for the CPU and the value."""
     calibrated = case.calibrated
     if calibrated is None:
         return not_calibrated(case)
@@ -102,10 +105,10 @@ def grade_cpus(
     culprits: Callable[[CpuSet], tuple[Disturbance, ...]] = lambda _: (),
     fix: Fix | None = None,
 ) -> Answer:
-    """The worst CPU against two limits; without `passes` only 0 passes.
+    """Return the answer by the worst CPU and two limits; without `passes` only 0 passes.
 
-    `said` and `culprits` are asked for the CPUs above the limit. What fails does so whatever else is unknown; of no
-    CPU at all nothing is known.
+    `said` and `culprits` are called with the CPUs above the limit. A value above the limit fails whatever else is
+    unknown. Without any value the answer is unknown.
     """
     if not value_by_cpu:
         return Answer(Status.UNKNOWN, "unknown", reason=why_unknown or NO_TARGET, evidence=evidence)
@@ -125,14 +128,14 @@ def grade_cpus(
 
 
 def hardware_without(case: Case, what: str) -> Answer:
-    """The answer where the kernel knows nothing of a part of the hardware: a guest's host may know it all the same."""
+    """Return the answer for hardware that the kernel does not report: not applicable, or unknown in a guest."""
     if case.snapshot.platform.virtual == NONE:
         return not_applicable(f"this processor or kernel has no {what}")
     return unknown(f"no {what} here, but {case.guest_words} cannot see its host's")
 
 
 def unread(case: Case, knob: Knob) -> Answer:
-    """The answer where the knob has no value: this kernel has none, or nobody knows."""
+    """Return the answer for a knob without a value: not applicable if this kernel has none, else unknown."""
     knobs = case.snapshot.settings.knobs
     if knob in knobs.absent:
         return hardware_without(case, knob) if knob.is_of_hardware else not_applicable(f"this kernel has no {knob}")
@@ -141,12 +144,12 @@ def unread(case: Case, knob: Knob) -> Answer:
 
 
 def turned(case: Case, knob: Knob, value: str | int) -> Fix:
-    """Writes the knob; back again with what was read."""
+    """Return the fix that writes the knob; undo restores the value that was read."""
     return set_for_good(Write((setting_of(case, knob, value),)))
 
 
 def setting_of(case: Case, knob: Knob, value: str | int) -> Setting:
-    """The value for the knob, beside the one that was read."""
+    """Return the setting of a value for the knob, with the value that was read."""
     return Setting(knob, str(value), case.snapshot.settings.knobs.word(knob))
 
 
@@ -158,7 +161,7 @@ def judged_knob(
     quiet: int,
     status: Status = Status.FAIL,
 ) -> Answer:
-    """A knob that is quiet, or not: then `said` names the fault, with a place for the value."""
+    """Return the answer for a knob that should be quiet; if not, `said` names the fault, with a place for the value."""
     value = case.snapshot.settings.knobs.integer(knob)
     if value is None:
         return unread(case, knob)

@@ -1,4 +1,4 @@
-"""Limits in words: from which value on a check warns or fails, and which part of the budget that is."""
+"""Text on limits: the value from which a check warns or fails, and its part of the budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which profile judges a machine where nobody named one: by what the machine is."""
+"""The profile that judges a machine if the user named none: by what the machine is."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def rules_for(rules: Rules, snapshot: Snapshot) -> Rules:
-    """Return the rules with the profile that the machine asks for, and the confidence that the profile asks for.
+    """Return the rules with the profile that the machine needs, and the confidence that the profile needs.
 
-    A container on bare metal sees the machine's settings and is judged by them; one that hides them is a guest.
+    A container on bare metal where the machine's settings are visible is judged by them; one that hides them is a
+    guest.
     """
     kind = kind_of_guest(snapshot) if not rules.is_profile_given else None
     if kind is not None:

@@ -1,4 +1,4 @@
-"""Programs by their names: what they are known for, which of them run, and their many threads as one."""
+"""Programs by their names: known kinds of program, running processes, and many threads merged into one."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ _KIND_BY_CUT_NAME = {name[:KERNELS_NAME]: kind for kind, names in _NAMES_BY_KIND
 
 
 def kind_of_program(name: str) -> str | None:
-    """What the program of that name does; None where it is nothing in particular."""
+    """Return what the program of that name does, or None if it is not a known one."""
     return _KIND_BY_CUT_NAME.get(name[:KERNELS_NAME])
 
 
 def running(case: Case, names: Set[str]) -> list[Task]:
-    """The processes that are called so, noisewatch's own left out; one task for each."""
+    """Return the main thread of each process with one of these names, noisewatch's own left out."""
     cut = {name[:KERNELS_NAME] for name in names}
     if cut.isdisjoint(case.program_names):
         return []
@@ -69,7 +69,7 @@ def running(case: Case, names: Set[str]) -> list[Task]:
 
 
 def why_unseen(case: Case) -> str | None:
-    """Why a process that was not found may run all the same; None where all can be seen."""
+    """Return why a process that was not found may run all the same, or None if all are visible."""
     tasks = case.snapshot.tasks
     if tasks is None:
         return case.why_unknown("/proc/PID")
@@ -81,7 +81,7 @@ def why_unseen(case: Case) -> str | None:
 
 
 def ancestors(case: Case) -> set[int]:
-    """The processes that started this one: the benchmark's script, as a rule, and whatever runs that."""
+    """Return the processes that started this one: usually the benchmark's script, and its ancestors."""
     tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
     found: set[int] = set()
     parents = {tasks[pid].parent_pid for pid in case.snapshot.own_pids if pid in tasks}
@@ -112,7 +112,7 @@ def other_noisewatches(case: Case) -> Mapping[int, int]:
 
 
 def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
-    """The processes and threads that a fix names by number, each with the name that the kernel gives it then."""
+    """Return the processes and threads that a fix contains by number, each with its current name in the kernel."""
     pids = {pid for action in (fix.actions if fix is not None else ()) for pid in pids_of(action)}
     if not pids:
         return ()
@@ -130,7 +130,10 @@ Members = tuple[Disturbance, ...]
 
 
 def many_threads(found: Iterable[Disturbance], tasks: Tasks | None, most: float) -> dict[Disturbance, Members]:
-    """Those of one process name on one CPU, as one, that had more than `most` of it; none that had so much alone."""
+    """Return groups of threads, merged, that together had more than `most` of a CPU though none of them did alone.
+
+    Threads are grouped by process name, kind and CPU.
+    """
     alike: dict[tuple[int, str, str], list[Disturbance]] = defaultdict(list)
     for each in found:
         if each.pid is not None and each.tid is not None and (each.share or 0.0) <= most:
@@ -141,7 +144,7 @@ def many_threads(found: Iterable[Disturbance], tasks: Tasks | None, most: float)
 
 
 def with_many_as_one(found: Iterable[Disturbance], tasks: Tasks | None, most: float) -> list[Disturbance]:
-    """All of them, `many_threads` in the place of their members; the costliest first."""
+    """Return all disturbances, the costliest first, with `many_threads` in place of their members."""
     all_found = tuple(found)
     many = many_threads(all_found, tasks, most)
     members = {each for together in many.values() for each in together}
@@ -149,7 +152,7 @@ def with_many_as_one(found: Iterable[Disturbance], tasks: Tasks | None, most: fl
 
 
 def _as_one(name: str, members: list[Disturbance]) -> Disturbance:
-    """`java (50 threads)`; the pid is that of the one process, if it is one."""
+    """Return the members as one disturbance, `java (50 threads)`, with the pid if they are of one process."""
     pids = {each.pid for each in members}
     return Disturbance(
         kind=members[0].kind,

@@ -1,4 +1,4 @@
-"""What to do about each kind of disturbance, with the CPU lists of this machine: for a culprit, not for a check."""
+"""Remedies by kind of disturbance, with the CPU lists of this machine: for a culprit, not for a check."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _CALLBACKS_THREAD = regex(r"rcuc/\d+")  # rcuo… are what rcu_nocbs makes of th
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What helps, in a sentence; and the commands, where there are any."""
+    """A sentence on what helps, and the commands if there are any."""
 
     said: str
     fix: Fix | None = None
 
 
 def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Remedy:
-    """What keeps this culprit away from the target CPUs. Processes `at_work` are what the CPUs are there for."""
+    """Return what keeps this culprit away from the target CPUs. Processes `at_work` are those that the CPUs are for."""
     if culprit.pid is not None and culprit.pid in at_work:
         return Remedy(_OF_THE_WORK if culprit.kind == Kind.IPI else _BESIDE_THE_WORK)
     other = other_noisewatches(case).get(culprit.pid) if culprit.pid is not None else None
@@ -58,7 +58,7 @@ def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Re
 
 
 def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[int] = ()) -> Remedy:
-    """One for a process with its threads and children, or for unattributed time on several CPUs."""
+    """Return one remedy for a process with its threads and children, or for unattributed time on several CPUs."""
     if culprits[0].kind == Kind.UNATTRIBUTED:
         return _unattributed({each.cpu for each in culprits}, case)
     by_tid = {each.tid: each for each in culprits if each.tid is not None}
@@ -96,7 +96,7 @@ def _thread(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _why_not_moved(culprit: Culprit, case: Case) -> str:
-    """What helps instead; of one that is not there any more, what would have."""
+    """Return what helps instead of moving the culprit; for one that has ended, what would have helped."""
     if not case.housekeeping:
         return _NO_HOUSEKEEPING
     elsewhere = cpu_list_argument(case.housekeeping)
@@ -235,7 +235,10 @@ def _outside(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _quota(culprit: Culprit, case: Case) -> Remedy:
-    """A group's file has the quota as it is named: who works on the CPUs may be in other groups than we are."""
+    """Return the remedy for a quota by the group in the culprit's name.
+
+    The work on the CPUs may be in other groups than noisewatch.
+    """
     named = _QUOTA.fullmatch(culprit.name)
     version = case.snapshot.cgroup.version
     if named is None or version is None:

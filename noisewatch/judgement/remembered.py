@@ -1,8 +1,8 @@
-"""Answers that stand for as long as nothing that a check has asked for is different.
+"""Remembered answers, valid as long as no value that a check has read changes.
 
-A check is a pure function of its case: while all that it has looked at is as it was, it cannot answer anything else.
-Nobody has to write down what that is, and may forget it: a check is shown its case through a `View`, which notes each
-value that is asked for. Nothing gets old: in each case all these values are compared with those of the case before.
+A check is a pure function of its case: while all values it has read are unchanged, its answer is too. These values need
+not be declared: a check gets its case through a `View`, which records each attribute read. Answers do not expire: in
+each case all recorded values are compared with those of the case before.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Kept:
 
 
 class Remembered:
-    """What was made of the last case on one machine, of which case after case is judged."""
+    """Results computed from the last case of one machine, for judging case after case."""
 
     def __init__(self) -> None:
         self._case: Case | None = None
@@ -55,7 +55,10 @@ class Remembered:
         self._misses: Counter[Hashable] = Counter()
 
     def turn_to(self, case: Case) -> None:
-        """The next case. What was not asked of the last one was not compared either, and is forgotten."""
+        """Make this the present case.
+
+        Results that were not used for the last case were not compared, and are forgotten.
+        """
         self._turns += 1
         if self._turns % _TRIED_EVERY == 0:
             self._names = _names_of(self._kept.values())
@@ -64,7 +67,7 @@ class Remembered:
         self._case, self._known, self._kept = case, self._kept, {}
 
     def is_at(self, case: Case) -> bool:
-        """Whether this is the present case, and none that was made of it."""
+        """Return whether this is the present case itself, and not a case derived from it."""
         return case is self._case
 
     def get(
@@ -74,9 +77,9 @@ class Remembered:
         of: tuple[object, ...] = (),
         is_fault: Callable[[T], bool] = lambda _: False,
     ) -> T:
-        """What `work` makes of the present case, and of what else it is made `of`.
+        """Return the result of `work` for the present case, and for the objects `of`.
 
-        Where it fails, be it only as a view is no case, it is given the case itself.
+        If `work` fails, maybe only because a view is not a case, it is called with the case itself.
         """
         assert self._case is not None
         known = self._known.get(key)
@@ -113,7 +116,10 @@ def _names_of(kept: Iterable[_Kept]) -> _Names:
 
 
 def _changed(before: object, now: object, names: _Names, path: str = "") -> Iterator[str]:
-    """The paths below the record whose values are different; of a record in it that was replaced, only of its parts."""
+    """Yield the paths below the record whose values differ.
+
+    Of a nested record that was replaced, only the changed parts are yielded.
+    """
     for name, below in names.items():
         old, new = getattr(before, name), getattr(now, name)
         if old is new:
@@ -125,10 +131,10 @@ def _changed(before: object, now: object, names: _Names, path: str = "") -> Iter
 
 
 class View:
-    """Stands for a case, or a record in it: has the same attributes, and notes the paths of those that are asked for.
+    """A stand-in for a case, or a record in it: it has the same attributes, and records the paths of those read.
 
-    Methods and properties look through it too. Whatever else is done with it raises, as it is no record: it is equal
-    to nothing, has no copy, and is in no set.
+    Methods and properties use it too. All else raises, as it is not a record: it is equal to nothing, cannot be copied,
+    and is not hashable.
     """
 
     __slots__ = ("_asked", "_names", "_of", "_path")

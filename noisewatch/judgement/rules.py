@@ -1,4 +1,4 @@
-"""What the user wants to be asked, and how much each answer is to weigh."""
+"""The user's rules: which checks are evaluated, and how much each answer weighs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # others may be of 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Ids and areas may stand beside each other in `selected` and `ignored`."""
+    """The rules for a verdict. `selected` and `ignored` may contain both ids and areas."""
 
     profile: str = MICRO
     is_profile_given: bool = True  # else the machine decides
@@ -52,7 +52,7 @@ class Rules:
         return check_id in self.required or self.severity_by_id.get(check_id) == "blocking"
 
     def why_ignored(self, check_id: str, area: str) -> str | None:
-        """Why the check is not asked; None where it is."""
+        """Return why the check is left out, or None if it is evaluated."""
         if check_id in self.required:
             return None
         names = {check_id, area}

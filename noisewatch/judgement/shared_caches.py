@@ -1,4 +1,4 @@
-"""What the target CPUs share with others, and who works there."""
+"""The caches and nodes that the target CPUs share with others, and what runs there."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MOST_CULPRITS = 3
 
 
 def cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
-    """By target CPU, those that share its last-level cache, or may: the whole package, if only the core's are told.
+    """Return by target CPU the CPUs that share, or may share, its last-level cache.
 
-    Firmware often describes none, so that who works in the package is not known to be elsewhere. None where the package
-    is not told either, nor that of each CPU that runs.
+    If only the core's own caches are exported, it is the whole package: firmware often describes no last-level cache.
+    None if the package of the CPU, or of any running CPU, is unknown too.
     """
     return case.kept("cache neighbourhoods", _cache_neighbourhoods)
 
@@ -45,7 +45,7 @@ def _neighbourhood(place: CpuPlace | None, running: CpuSet, packages: Mapping[in
 
 
 def uncached(case: Case) -> list[int]:
-    """The target CPUs whose last-level cache is not known."""
+    """Return the target CPUs whose last-level cache is unknown."""
     return case.kept("uncached", _uncached)
 
 
@@ -55,12 +55,12 @@ def _uncached(case: Case) -> list[int]:
 
 
 def why_no_cache(case: Case, cpus: Iterable[int]) -> str:
-    """The reason that the caches of those CPUs, or of any, are not known."""
+    """Return the reason why the caches of those CPUs, or of any, are unknown."""
     return case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in cpus), CPUS)
 
 
 def nodes(case: Case) -> frozenset[int] | None:
-    """The memory nodes, also those without CPUs; None where one is unknown."""
+    """Return the memory nodes, including those without CPUs, or None if one is unknown."""
     found = {place.node for place in case.snapshot.topology.values()}
     if not found or None in found:
         return None
@@ -68,6 +68,6 @@ def nodes(case: Case) -> frozenset[int] | None:
 
 
 def busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """What takes most of the time on those CPUs."""
+    """Return what takes most of the time on those CPUs."""
     found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.share]
     return tuple(sorted(found, key=lambda each: -(each.share or 0.0))[:_MOST_CULPRITS])

@@ -1,6 +1,6 @@
-"""The words of a verdict, each a type, and how many checks have each status.
+"""The terms of a verdict, each a type, and the number of checks by status.
 
-Frames carry them before the first picture is drawn, so nothing of the checks is imported here.
+Frames contain them before the first picture is drawn, so nothing of the checks is imported here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from noisewatch.records import dataclass
 
 
 class Status(StrEnum):
-    """How a check was answered."""
+    """The status of an answer."""
 
     PASS = "pass"
     WARN = "warn"
@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 
 class Severity(StrEnum):
-    """How much a failure weighs; the heaviest first."""
+    """The weight of a failure; the heaviest first."""
 
     BLOCKING = "blocking"
     WARNING = "warning"
@@ -45,7 +45,7 @@ STEP = 9  # columns of the longest, and a blank
 
 
 class Area(StrEnum):
-    """What a check is about, as people select and ignore it; in the order in which areas are told."""
+    """The subject of a check, by which users select and ignore checks; in the order of reports."""
 
     CALIBRATION = "calibration"
     TARGET = "target"
@@ -69,7 +69,7 @@ class Area(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What all findings come to."""
+    """The outcome of all findings."""
 
     STABLE = "stable"
     UNSTABLE = "unstable"
@@ -77,7 +77,7 @@ class Outcome(StrEnum):
 
 
 class Gravity(StrEnum):
-    """What a finding does to the verdict; the gravest first, and the first two decide it."""
+    """The effect of a finding on the verdict; the gravest first, and the first two decide it."""
 
     FAILED = "failed"
     UNANSWERED = "unanswered"
@@ -89,7 +89,7 @@ class Gravity(StrEnum):
 
 
 def tally(number_of: Mapping[Gravity, int]) -> str:
-    """`2 block, 9 warn, 14 note, 3 unknown (1 blocking), 61 pass`: as many as there are marks of each in a grid."""
+    """Return `2 block, 9 warn, 14 note, 3 unknown (1 blocking), 61 pass`, with the counts of a grid's marks."""
     blocking = number_of.get(Gravity.UNANSWERED, 0)
     unknown = blocking + number_of.get(Gravity.OPEN, 0)
     words = {
@@ -107,14 +107,14 @@ _LABELS: dict[str, str] = {Status.NOT_APPLICABLE: "n/a"}
 
 
 def label_of(status: str, gravity: str) -> str:
-    """The status in a word, in capitals where it decides the verdict."""
+    """Return the status in a word, in capitals if it decides the verdict."""
     label = _LABELS.get(status, status)
     return label.upper() if gravity in _DECIDING else label
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Checks by status, whatever their severity; of those that fail, or are unknown, how many block.
+    """The number of checks by status, whatever their severity; of failures and unknowns also the number that blocks.
 
     An unknown that a measurement has answered does not block.
     """
@@ -130,12 +130,12 @@ class Counts:
 
     @property
     def failing(self) -> str:
-        """`14 fail (4 blocking)`."""
+        """The text `14 fail (4 blocking)`."""
         return _with_blocking(self.fail, "fail", self.blocking_fail)
 
     @property
     def unanswered(self) -> str:
-        """`59 unknown (0 blocking)`."""
+        """The text `59 unknown (0 blocking)`."""
         return _with_blocking(self.unknown, "unknown", self.blocking_unknown)
 
 

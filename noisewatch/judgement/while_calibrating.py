@@ -1,8 +1,8 @@
-"""What had the target CPUs while they were calibrated, beside our own loops: it came after the sample, or only then.
+"""What ran on the target CPUs during the calibration, next to noisewatch's loops, and may be missing in the sample.
 
-The kernel's trace tells of all of it. Without one, threads that were seen before and after are known, those that have
-ended by their parents' books, as far as our loops tell what they lost, and how often devices have interrupted; time
-that nobody was seen to have says nothing, as it may be our own loops'.
+The kernel's trace contains all of it. Without one, these are known: threads observed before and after, ended threads by
+their parents' counters, as far as the loops measure their loss, and device interrupts. Unattributed time proves
+nothing, as it may be that of the loops.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # what is unknown of the calibratio
 
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
-    """The threads of each target CPU, the costliest first, with what they have had at least, or about."""
+    """Return the threads on target CPUs, the costliest first, with their least or approximate time."""
     found = [each for cpu in sorted(case.target) for each in _threads(case, cpu)]
     return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
@@ -35,7 +35,7 @@ def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
 
 
 def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
-    """What timers ran on the target CPUs beside the tick, the costliest first; nothing where no trace tells."""
+    """Return the timers other than the tick that ran on the target CPUs, the costliest first; empty without a trace."""
     others = case.calibrated.attribution.others_by_cpu if case.calibrated is not None else {}
     found = [
         each for cpu in case.target & others.keys() for each in others[cpu].disturbances if each.kind == Kind.TIMER
@@ -51,7 +51,10 @@ def _for_certain(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Dist
 
 
 def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
-    """Those that have ended only beside a loop that tells what it lost: else what is missing there is our own."""
+    """Return the threads on the CPU by counters. Ended threads are included only if the loop's own loss is measured.
+
+    Otherwise the missing time may be that of the loop.
+    """
     if case.under_load is None:
         return []
     calibration = case.calibrated.calibration if case.calibrated is not None else None
@@ -71,7 +74,7 @@ def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> An
 
 
 def share_while_calibrating(case: Case, cpu: int) -> float | None:
-    """The share of the CPU that other threads had; None where nobody looked."""
+    """Return the share of the CPU that other threads had, or None if it was not observed."""
     is_traced = case.calibrated is not None and cpu in case.calibrated.attribution.others_by_cpu
     if not is_traced and case.under_load is None:
         return None
@@ -79,7 +82,7 @@ def share_while_calibrating(case: Case, cpu: int) -> float | None:
 
 
 def shares_while_calibrating(case: Case) -> dict[int, float | None]:
-    """The same of each target CPU, in their order."""
+    """Return for each target CPU, in order, the share that other threads had; None if it was not observed."""
     cpus = sorted(case.target)
     if case.calibrated is None and case.under_load is None:
         return dict.fromkeys(cpus)

@@ -1,4 +1,4 @@
-"""The checks, by area. A new one is one decorated function in one of these files."""
+"""The checks, by area. A new check is one decorated function in one of these files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from noisewatch.judgement.check import Check
 
 
 def all_checks() -> Iterator[Check]:
-    """By module, then as they stand there."""
+    """Yield all checks by module, then in the order of the source."""
     for module in _modules():
         yield from _checks_of(module)
 
 
 def check_with_id(name: str) -> Check | None:
-    """The check; only modules are imported in whose text its id stands as one."""
+    """Return the check with this id, or None. Only modules whose source contains the id are imported."""
     for module in _modules():
         if f'id="{name}"' in _source_of(module):
             for each in _checks_of(module):

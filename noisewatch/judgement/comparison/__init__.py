@@ -1,1 +1,1 @@
-"""Two machines, or one machine twice, held against each other: what counts as a difference, and which blocks."""
+"""The comparison of two machines, or of one machine at two times: what counts as a difference, and which ones block."""

@@ -1,7 +1,8 @@
-"""What differs between two sides, and whether it differs in what blocks.
+"""The differences between two sides, and whether a difference blocks.
 
-What blocks is a blocking check that fails, or is unknown, on one side alone; and a figure that differs by more than
-chance and by as much as counts. Unknown is never equal: what only one side knows decides nothing, and is told.
+Blocking are: a blocking check that fails, or is unknown, on one side only; and a figure that differs by more than
+chance and by at least the change that counts. Unknown is never equal: what only one side has decides nothing, and is
+reported.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _SUSPECT = 1.5  # a ratio; on one busy virtual machine blind speeds strayed up t
 
 
 class ComparisonOutcome(StrEnum):
-    """What the comparison comes to in what blocks."""
+    """The outcome of a comparison, by what blocks."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -32,7 +33,7 @@ EXIT_STATUS = {ComparisonOutcome.SAME: 0, ComparisonOutcome.DIFFERENT: 1, Compar
 
 @dataclass(frozen=True, slots=True)
 class FindingDifference:
-    """A check that was answered otherwise; `blocks` where that changes whether a benchmark may start."""
+    """A check with different answers; `blocks` if the difference changes whether a benchmark may start."""
 
     check_id: str
     before: FindingState
@@ -40,20 +41,23 @@ class FindingDifference:
 
     @property
     def blocks(self) -> bool:
-        """What was not asked on one side is no known difference."""
+        """Whether the difference changes if a benchmark may start.
+
+        A check not asked on one side is not a known difference.
+        """
         effects = {self.before.effect, self.after.effect}
         return len(effects) > 1 and Effect.UNASKED not in effects
 
     @property
     def is_undecided(self) -> bool:
-        """Whether it was asked on one side only, of what would block."""
+        """Whether a check that may block was asked on one side only."""
         effects = {self.before.effect, self.after.effect}
         return len(effects) > 1 and Effect.UNASKED in effects
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedFigure:
-    """A figure that both sides know: the mean of all CPUs, or that of the one CPU on which it changed most."""
+    """A figure that both sides have: the mean of all CPUs, or the value of the one CPU on which it changed most."""
 
     name: str
     before: Estimate
@@ -66,23 +70,23 @@ class ComparedFigure:
 
     @property
     def differs(self) -> bool:
-        """By more than chance explains, and by as much as counts."""
+        """Whether the figure differs by more than chance explains, and by at least the change that counts."""
         return self.ratio.is_shown and abs(math.log(self.ratio.value)) >= self.traits.least_change
 
     @property
     def is_blind(self) -> bool:
-        """Whether the figure strays so far that not even a change as large as nobody overlooks would have shown."""
+        """Whether the figure varies so much that not even a large change would have shown."""
         return self.least_shown > (_LARGE_NOISE if self.traits.nature == Nature.NOISE else _LARGE_SPEED)
 
     @property
     def is_suspect(self) -> bool:
-        """Whether a speed is too noisy to show its change, and yet changed by more than noise was seen to."""
+        """Whether a speed is too noisy to prove its change, though it changed by more than noise usually does."""
         is_open_speed = not self.differs and self.traits.nature != Nature.NOISE
         return is_open_speed and abs(math.log(self.ratio.value)) >= math.log(_SUSPECT)
 
     @property
     def least_shown(self) -> float:
-        """The smallest change that would have been told, as a ratio above 1."""
+        """The smallest change that would have been detected, as a ratio above 1."""
         low, high = self.ratio.interval
         by_chance = math.sqrt(high / low) if math.isfinite(high) and low > 0 else math.inf
         return max(by_chance, math.exp(self.traits.least_change))
@@ -90,7 +94,7 @@ class ComparedFigure:
 
 @dataclass(frozen=True, slots=True)
 class KnownAlone:
-    """What only one side knows, by name."""
+    """The names of facts, checks and figures that only one side has."""
 
     facts: tuple[str, ...]
     checks: tuple[str, ...]  # of another version
@@ -100,7 +104,7 @@ class KnownAlone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideComparison:
-    """All that differs; `figures` are all that were compared. What blocks is first among the `findings`."""
+    """All differences between two sides; `figures` are all that were compared. Blocking `findings` come first."""
 
     before: ComparedSide
     after: ComparedSide
@@ -118,7 +122,7 @@ class SideComparison:
 
     @property
     def outcome(self) -> ComparisonOutcome:
-        """The same only where something that blocks was compared, and nothing of that is left open."""
+        """The outcome of the comparison: `SAME` only if something that blocks was compared and nothing is undecided."""
         if self.blocking or self.different_figures:
             return ComparisonOutcome.DIFFERENT
         is_known = not self.undecided and bool(self.figures or self.decided)
@@ -130,13 +134,13 @@ class SideComparison:
 
     @property
     def different_figures(self) -> tuple[ComparedFigure, ...]:
-        """Those that differ, speeds before noise, and of each the one that changed most first."""
+        """The figures that differ: speeds before noise, and the largest change first."""
         found = [figure for figure in self.figures if figure.differs]
         return tuple(sorted(found, key=_rank))
 
     @property
     def blind_figures(self) -> tuple[ComparedFigure, ...]:
-        """Those that tell neither a difference nor that there is none."""
+        """The figures that are too noisy to prove a difference or its absence."""
         return tuple(figure for figure in self.figures if figure.is_blind and not figure.differs)
 
     @property
@@ -145,7 +149,7 @@ class SideComparison:
 
     @property
     def are_other_machines(self) -> bool:
-        """Whether the sides are different machines, as far as they say what they are."""
+        """Whether the sides are different machines, as far as their files identify them."""
         return any(each.of_class == FactClass.IDENTITY for each in self.facts)
 
 

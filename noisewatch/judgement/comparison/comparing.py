@@ -1,4 +1,4 @@
-"""Two sides held against each other: what both know is compared, what only one knows is named."""
+"""Compare two sides: facts, findings and figures that both have are compared, the others are named."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOO_NOISY = "too noisy to compare"
 
 
 def compare_sides(before: ComparedSide, after: ComparedSide) -> SideComparison:
-    """The differences of the second side from the first."""
+    """Return the differences of the second side from the first."""
     findings = [*_finding_differences(before.findings or {}, after.findings or {})]
     excluded, remarks = _not_comparable(before, after)
     compared = compare_figures(before.figures or {}, after.figures or {}, excluded)
@@ -70,7 +70,7 @@ def _finding_differences(before: _States, after: _States) -> Iterator[FindingDif
 
 
 def _open_on_both(before: _States, after: _States) -> Iterator[str]:
-    """The blocking checks that neither side answers: that they are equal is not known."""
+    """Yield the blocking checks that neither side answers: whether they are equal is unknown."""
     unanswered = (Effect.OPEN, Effect.UNASKED)
     for check_id in sorted(before.keys() & after.keys()):
         if before[check_id].effect in unanswered and after[check_id].effect in unanswered:
@@ -93,7 +93,7 @@ def _decided(before: _States, after: _States) -> int:
 
 
 def _not_comparable(before: ComparedSide, after: ComparedSide) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The figures that are of something else on each side, and why."""
+    """Return the figures that measure something different on each side, and the reasons."""
     excluded: set[str] = set()
     remarks = []
     for figures, one, other, what in (
@@ -158,11 +158,11 @@ def _undecided(
     compared: list[str],
     excluded: frozenset[str],
 ) -> Iterator[str]:
-    """Blocking checks that were asked on one side only, or that neither side answers; figures that one side could not
-    measure, or of something else. Of two runs nothing but the run time tells what they were run for.
+    """Yield blocking checks that one side or neither answers, and figures that one side lacks.
 
-    One noise floor that was compared stands for those at other lengths: how long samples may be that a calibration
-    can predict is no property of the machine.
+    Figures of a different kind on each side count too, but not for two runs: only the run time shows their purpose. A
+    noise floor that was compared stands for those at other lengths: for which sample lengths a calibration can predict
+    is not a property of the machine.
     """
     yield from (each.check_id for each in findings if each.is_undecided)
     if not _are_runs(before, after):
@@ -178,13 +178,13 @@ def _undecided(
 
 
 def _sorts() -> Iterator[tuple[str, Condition, frozenset[str]]]:
-    """The words for figures of a sort, with the names that these have under each condition."""
+    """Yield the label for each sort of figures, with the names of these figures under each condition."""
     for condition in Condition:
         yield from ((word, condition, condition.names_of(figures)) for word, figures in _SORTS)
 
 
 def _undecided_on_both(before: ComparedSide, after: ComparedSide) -> Iterator[str]:
-    """What both asked and neither knows: blocking checks, and figures of a kind of which none was measured."""
+    """Yield what both sides asked and neither knows: blocking checks, and kinds of figures without any measured."""
     own, others = before.findings or {}, after.findings or {}
     yield from (each for each in _open_on_both(own, others) if Effect.OPEN == own[each].effect == others[each].effect)
     unmeasured = {*_unmeasured_on_both(before.figures or {}, after.figures or {})}
@@ -200,7 +200,7 @@ def _are_runs(before: ComparedSide, after: ComparedSide) -> bool:
 
 
 def _undecided_alone(side: ComparedSide, other: ComparedSide) -> Iterator[str]:
-    """What this verdict says of what blocks, and the other verdict does not hold: it may have been cut short."""
+    """Yield what blocks and only this side's verdict contains: the other verdict may have been cut short."""
     if side.findings is None or other.findings is None:
         return
     if side.figures and other.figures is None:
@@ -213,7 +213,7 @@ def _undecided_alone(side: ComparedSide, other: ComparedSide) -> Iterator[str]:
 
 
 class FigureComparison(NamedTuple):
-    """All that were compared, at one significance; `by_cpu` of them also CPU by CPU."""
+    """All compared figures, tested at one significance; `by_cpu` counts those also compared CPU by CPU."""
 
     figures: tuple[ComparedFigure, ...]
     significance: float
@@ -227,7 +227,7 @@ class _Pair(NamedTuple):
 
     @property
     def cpus(self) -> Sequence[int]:
-        """Those that can be compared one by one."""
+        """The CPUs that can be compared one by one; empty unless both sides have the same CPUs."""
         cpus = self.before.by_cpu.keys()
         return [*cpus] if cpus == self.after.by_cpu.keys() else []
 
@@ -237,8 +237,9 @@ def compare_figures(
 ) -> FigureComparison:
     """Return the figures of both sides, tested: the mean of all CPUs, then the CPU whose figure changed differently.
 
-    CPUs are compared one by one if both sides name the same ones. All are tested at once. By Bonferroni each figure has
-    its part of 5 %, and each CPU its part of that, so that of twenty comparisons of equal sides at most one differs.
+    CPUs are compared one by one if both sides have the same ones. All tests share a significance of 5 % (Bonferroni):
+    each figure has its part, and each CPU its part of that, so that of twenty comparisons of equal sides at most one
+    differs.
     """
     pairs = [
         _Pair(name, one, after[name])
@@ -252,7 +253,7 @@ def compare_figures(
 
 
 def too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
-    """The speeds, where none of them could have shown that it doubled; otherwise those that may have changed much."""
+    """Yield "speeds" where none could have shown a doubling; otherwise the figures that may have changed much."""
     for condition in Condition:
         of_condition = [each for each in figures if each.condition == condition]
         speeds = [each for each in of_condition if _is_speed(each)]
@@ -263,7 +264,7 @@ def too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
 
 
 def _is_speed(figure: ComparedFigure) -> bool:
-    """Of all CPUs together. How long it takes to read the clock tells nothing of their speed."""
+    """Return whether the figure is a speed of all CPUs together; reading the clock is not a measure of speed."""
     readings = figure.condition.names_of([Figure.CLOCK_READING])
     return figure.cpu is None and figure.traits.nature != Nature.NOISE and figure.name not in readings
 
@@ -290,6 +291,6 @@ def _by_cpu(pair: _Pair, significance: float) -> Iterator[ComparedFigure]:
 
 
 def _is_of_all(each: ComparedFigure, whole: ComparedFigure) -> bool:
-    """Whether the CPU changed as all of them together did, which is told already."""
+    """Return whether the CPU changed as all CPUs together did, which is already reported."""
     is_told = whole.differs or whole.is_suspect
     return is_told and each.ratio.interval.low <= whole.ratio.value <= each.ratio.interval.high

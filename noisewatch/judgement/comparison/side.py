@@ -1,4 +1,4 @@
-"""One side of a comparison: what a file says of a machine, as far as another one may say it too."""
+"""One side of a comparison: what a file contains about a machine, as far as it is comparable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from noisewatch.records import dataclass
 
 
 class SideKind(StrEnum):
-    """What a file is, by what it holds."""
+    """The kind of a file, by its contents."""
 
     VERDICT = "verdict"
     CALIBRATION = "calibration"
@@ -24,7 +24,7 @@ class SideKind(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a finding does to the decision whether a benchmark may start."""
+    """The effect of a finding on the decision whether a benchmark may start."""
 
     BLOCKS = "blocks"
     OPEN = "open"  # nobody knows whether it would
@@ -34,7 +34,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingState:
-    """How a check was answered, in as much as that is compared. `said` and `reason` are for people."""
+    """The answer of a check, as far as it is compared. `said` and `reason` are for people."""
 
     status: Status
     severity: Severity
@@ -44,7 +44,7 @@ class FindingState:
 
     @property
     def effect(self) -> Effect:
-        """Only what blocks has one; a blocking check that warns has none."""
+        """The effect on whether a benchmark may start: only blocking checks have one, and not if they warn."""
         if self.severity != Severity.BLOCKING:
             return Effect.NONE
         if self.status == Status.UNKNOWN:
@@ -54,22 +54,22 @@ class FindingState:
 
 
 class Condition(StrEnum):
-    """Where, or beside what, a calibration measured; the values stand behind the names of figures."""
+    """The condition of a calibration: on which CPUs, or in parallel with what. The value follows the figure's name."""
 
     ALONE = ""  # on the target CPUs
     UNDER_LOAD = " under load"
     AGAINST = " (--against)"  # on the CPUs that the target's were compared with
 
     def names_of(self, figures: Iterable[Figure]) -> frozenset[str]:
-        """What these figures are called."""
+        """Return the names of these figures under the condition."""
         return frozenset(f"{figure}{self}" for figure in figures)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFigure:
-    """A figure with what it is like; `test` says what its chance is taken from. An `estimate` of None is unknown.
+    """A figure and its traits; `test` names the source of its chance. An `estimate` of None is unknown.
 
-    `by_cpu` is empty for what is known of all CPUs together only.
+    `by_cpu` is empty for a figure that is known of all CPUs together only.
     """
 
     estimate: Estimate | None
@@ -81,10 +81,11 @@ class MeasuredFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedSide:
-    """`findings` and `figures` are None where the file holds none at all; `facts` are empty then.
+    """The facts, findings and figures of one file.
 
-    `measured_by` is what must be the same for figures of speed to be compared, `noise_of` for noise floors. `against`
-    are the CPUs of the figures of that condition, `load` says what ran beside those under load.
+    `findings` and `figures` are None, and `facts` are empty, where the file holds none at all. `measured_by` must be
+    equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the figures of that
+    condition, `load` says what ran in parallel with those under load.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""What helps against a finding: actions as data, and the commands, scripts and files that they come to."""
+"""Fixes for findings: actions as data, and the commands, scripts and files rendered from them."""

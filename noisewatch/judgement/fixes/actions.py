@@ -1,4 +1,4 @@
-"""What a fix does to the machine, as data: each action knows how a shell does it, and what takes it back exactly.
+"""The actions of a fix, as data: each renders its shell commands, and those that undo it exactly.
 
 Doing an action twice is the same as doing it once, and so is undoing it.
 """
@@ -16,7 +16,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value for a file of the kernel. `before` is what was read there; None is unknown, and cannot be undone."""
+    """A value for a file of the kernel. `before` is the value read there; None is unknown, and cannot be undone."""
 
     path: str
     value: str
@@ -25,7 +25,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Settings that do not depend on each other: where the kernel refuses one, the others are made all the same."""
+    """Settings that are independent of each other: if the kernel refuses one, the others are made all the same."""
 
     settings: tuple[Setting, ...]
 
@@ -40,17 +40,17 @@ class Write:
 
 
 def write(path: str, value: str | int, before: str | int | None) -> Write:
-    """One file. `before` as in Setting."""
+    """Return the action that writes one file. `before` as in Setting."""
     return Write((Setting(path, str(value), None if before is None else str(before)),))
 
 
 def write_all(value: str | int, before_by_path: Mapping[str, str | None]) -> Write:
-    """One value to several files."""
+    """Return the action that writes one value to several files."""
     return Write(tuple(Setting(path, str(value), before) for path, before in before_by_path.items()))
 
 
 def write_cpus(value_by_cpu: Mapping[int, str | int], name: str, before: Mapping[int, str | int]) -> Write:
-    """The file `name` of each CPU; `before` has the values that were read."""
+    """Return the action that writes the file `name` of each CPU; `before` has the values that were read."""
     return Write(
         tuple(
             Setting(f"{CPUS}/cpu{cpu}/{name}", str(value), str(before[cpu]) if cpu in before else None)
@@ -61,7 +61,7 @@ def write_cpus(value_by_cpu: Mapping[int, str | int], name: str, before: Mapping
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Commands, word by word; none is known to undo them where `undone_by` is empty."""
+    """Commands as lists of words; no undo is known if `undone_by` is empty."""
 
     commands: tuple[tuple[str, ...], ...]
     undone_by: tuple[tuple[str, ...], ...] = ()
@@ -77,13 +77,13 @@ class Run:
 
 
 def run_command(command: str, undone_by: str = "") -> Run:
-    """One command as root; its words hold no blanks."""
+    """Return the action that runs one command as root; its words may not contain blanks."""
     return Run((tuple(command.split()),), (tuple(undone_by.split()),) if undone_by else ())
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A thread and the CPUs that it is to be on. `before` is where it might run; None is unknown."""
+    """A thread and its new CPUs. `before` is its earlier affinity; None is unknown."""
 
     tid: int
     cpus: CpuSet
@@ -99,14 +99,14 @@ class Move:
 
     @property
     def commands(self) -> list[tuple[str, ...]]:
-        """Word by word."""
+        """The commands that pin the threads, as lists of words."""
         if self.process is not None:
             return [_taskset(self.process, self.pins[0].cpus, "-apc")]
         return _pinned((pin.tid, pin.cpus) for pin in self.pins)
 
     @property
     def undone_by(self) -> list[tuple[str, ...]]:
-        """Word by word; empty where an affinity was not read."""
+        """The commands that restore the affinities, as lists of words; empty if an affinity is unknown."""
         known = [(pin.tid, pin.before) for pin in self.pins if pin.before]
         if len(known) < len(self.pins):
             return []
@@ -126,13 +126,13 @@ class Move:
 
 
 def move(before_by_tid: Mapping[int, CpuSet | None], cpus: CpuSet, process: int | None = None) -> Move:
-    """All threads to the same CPUs."""
+    """Return the action that moves all threads to the same CPUs."""
     return Move(tuple(Pin(tid, cpus, before) for tid, before in before_by_tid.items()), process)
 
 
 @dataclass(frozen=True, slots=True)
 class MoveProcesses:
-    """Several processes: one that has ended does not keep the others from being moved."""
+    """Several processes to move: one that has ended does not keep the others from being moved."""
 
     moves: tuple[Move, ...]
 
@@ -157,7 +157,7 @@ def _taskset(tid: int, cpus: CpuSet, options: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MakePartition:
-    """An isolated cgroup partition (v2). `earlier` is the kind and the CPUs of one that is there already."""
+    """An isolated cgroup partition (v2). `earlier` is the kind and the CPUs of an existing partition."""
 
     folder: str
     cpus: CpuSet
@@ -190,7 +190,7 @@ class MakePartition:
 
 @dataclass(frozen=True, slots=True)
 class StopEvents:
-    """Takes trace events from a list of the kernel's, one a line, and adds them again.
+    """Trace events to remove from a list of the kernel, one a line; undo adds them again.
 
     `tee -a` seeks the end first, which tracefs refuses.
     """
@@ -213,7 +213,10 @@ class StopEvents:
 
 @dataclass(frozen=True, slots=True)
 class SwitchSwapOff:
-    """Switched on again is what was on, by path and priority (below 0: the kernel's choice); () is unknown."""
+    """Switches all swap off; undo enables `areas` (path, priority) again.
+
+    A priority below 0 is the kernel's choice. Without areas, the earlier state is unknown.
+    """
 
     areas: tuple[tuple[str, int], ...] = ()
 
@@ -227,7 +230,7 @@ class SwitchSwapOff:
 
 
 def _switch_on(path: str, priority: int) -> str:
-    """Unless it is on: the kernel refuses it twice."""
+    """Return the command that enables a swap area unless it is on: the kernel refuses to enable it twice."""
     option = f"-p {priority} " if priority >= 0 else ""
     quoted = shlex.quote(path)
     return f"{{ swapon --show=NAME --noheadings | grep -qxF -e {quoted} || sudo swapon {option}{quoted}; }}"
@@ -237,7 +240,7 @@ _ABOUT_PROCESSES = frozenset({"chrt", "kill", "renice"})
 
 
 def pids_of(action: Action) -> frozenset[int]:
-    """The processes and threads that its commands name by number."""
+    """Return the ids of processes and threads in the action's commands."""
     if isinstance(action, Move):
         process = () if action.process is None else (action.process,)
         return frozenset((*(pin.tid for pin in action.pins), *process))

@@ -1,4 +1,4 @@
-"""What makes a fix last: files of ours that systemd reads at boot, kernel options, or what only people can do."""
+"""What makes a fix last: noisewatch's files that systemd reads at boot, kernel options, or manual steps."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LONGEST = 110  # characters of the paths and the file's name, which is then sho
 
 @dataclass(frozen=True, slots=True)
 class AtBoot:
-    """Settings that systemd makes at each boot, in this order: by sysctl.d below /proc/sys, else by systemd-tmpfiles.
+    """Settings that systemd makes at each boot, in order: by sysctl.d below /proc/sys, else by systemd-tmpfiles.
 
-    Each set of paths has files of its own, so that what was made to last for other CPUs or queues stays. They are
-    written whole: the same again changes nothing. `about` tells checks apart that write the same paths.
+    Each set of paths has its own files, so that settings for other CPUs or queues stay. Files are written as a whole:
+    writing them again changes nothing. `about` distinguishes checks that write the same paths.
     """
 
     settings: tuple[Setting, ...]
@@ -38,7 +38,7 @@ class AtBoot:
 
     @property
     def undo(self) -> str:
-        """Takes the files away; what they have set stays."""
+        """The command that removes the files; the current settings stay."""
         return f"sudo rm -f {' '.join(self._lines_by_file())}"
 
     def _lines_by_file(self) -> dict[str, list[str]]:
@@ -56,7 +56,7 @@ class AtBoot:
 
 
 def at_boot(*writes: Write, about: str = "") -> AtBoot:
-    """What was written, again at each boot."""
+    """Return the action that repeats the writes at each boot."""
     return AtBoot(tuple(setting for each in writes for setting in each.settings), about)
 
 
@@ -80,7 +80,7 @@ def _print(lines: Sequence[str]) -> str:
 
 
 def _name(paths: Sequence[str]) -> str:
-    """Of a file that is about these paths: what they say in short, else their sum."""
+    """Return the name for a file on these paths: the paths in short, else their checksum."""
     found = boxes_of_paths(paths)
     name = _dotted(found[0]) if len(found) == 1 else ""
     total = f"{crc32(' '.join(sorted(paths)).encode()):08x}"
@@ -91,7 +91,7 @@ def _name(paths: Sequence[str]) -> str:
 
 
 def _dotted(box: Box) -> str:
-    """`cpu2-3.cpufreq.scaling_governor`."""
+    """Return the paths of the box in short: `cpu2-3.cpufreq.scaling_governor`."""
     return _ROOTS.sub("", "/".join(map(_in_short, box)), count=1).replace("/", ".")
 
 
@@ -104,7 +104,7 @@ def _in_short(alternatives: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BootOptions:
-    """What to add to the kernel's command line: `nohz_full=2-3`."""
+    """Options to add to the kernel's command line: `nohz_full=2-3`."""
 
     options: str
 
@@ -115,7 +115,7 @@ class BootOptions:
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """What only people can do, in words."""
+    """A step that only people can do, in words."""
 
     words: str
     needs_reboot: bool = False
@@ -126,7 +126,7 @@ class ByHand:
 
 
 def boot_without(option: str) -> ByHand:
-    """Takes an option from the kernel's command line."""
+    """Return the manual step that removes an option from the kernel's command line."""
     return ByHand(f"remove {option} from the kernel command line and reboot", needs_reboot=True)
 
 

@@ -1,4 +1,4 @@
-"""Several fixes as one, that does nothing twice."""
+"""Merge several fixes into one that does nothing twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Step = Hashable
 
 
 def steps_of(fix: Fix) -> frozenset[Step]:
-    """All that it does now, piece by piece; of one that does nothing now, what would make it last."""
+    """Return the pieces of the fix's actions; of a fix without actions, its persistent parts."""
     return frozenset(step for action in fix.actions for step in _pieces(action)) or frozenset(fix.lasting)
 
 
@@ -27,20 +27,20 @@ def _pieces(action: Action) -> Sequence[Step]:
 
 
 def share_steps(one: Fix, other: Fix) -> bool:
-    """Whether a piece is in both; an option of the kernel's command line counts where one of them has nothing else."""
+    """Return whether both fixes share a piece. Shared kernel options count only if one fix has no actions."""
     if steps_of(one) & steps_of(other):
         return True
     return (not one.actions or not other.actions) and bool(_options(one) & _options(other))
 
 
 def _options(fix: Fix) -> frozenset[Step]:
-    """What it adds to the command line, whatever the order within an option."""
+    """Return the fix's kernel options, independent of the order within an option."""
     pairs = (word.partition("=") for word in (fix.kernel_arguments or "").split())
     return frozenset((name, frozenset(value.split(","))) for name, _, value in pairs)
 
 
 def conflict(one: Fix, other: Fix) -> bool:
-    """Whether they want different values in one file."""
+    """Return whether the fixes write different values to one file."""
     mine, theirs = _last_values(one), _last_values(other)
     return any(theirs.get(path, value) != value for path, value in mine.items())
 
@@ -51,7 +51,10 @@ def _last_values(fix: Fix) -> dict[str, str]:
 
 @lru_cache(maxsize=64)  # the same ones every second
 def merged(*fixes: Fix) -> Fix | None:
-    """One fix that does all of it, each step once, in their order; what is set as wanted already is not set again."""
+    """Return one fix that does all of them, or None without any: each step once, in order.
+
+    Settings that already have the requested value are left out.
+    """
     each_once = list(dict.fromkeys(fixes))
     whole = [each for each in each_once if not any(steps_of(each) < steps_of(other) for other in each_once)]
     if not whole:
@@ -63,7 +66,7 @@ def merged(*fixes: Fix) -> Fix | None:
 
 
 def _rest(action: Action, done: set[Step]) -> Action | None:
-    """The action without what is done, to which its own pieces are added."""
+    """Return the action without its pieces in `done`, or None if nothing remains; its pieces are added to `done`."""
     pieces = [each for each in _pieces(action) if each not in done]
     if isinstance(action, Write):
         rest: Action = Write(tuple(each for each in action.settings if each not in done))
@@ -84,7 +87,7 @@ def _needed(action: Action) -> Action | None:
 
 
 def _lasting(given: Iterable[Sequence[Lasting]]) -> Iterator[Lasting]:
-    """Each once; options of the kernel's command line as one line."""
+    """Yield each persistent part once, and all kernel options as one line."""
     found = list(dict.fromkeys(each for lasting in given for each in lasting))
     options = [each.options for each in found if isinstance(each, BootOptions)]
     for each in found:

@@ -1,4 +1,4 @@
-"""Commands, numbers and paths in one line of shell that a person can read, also where there are hundreds of CPUs."""
+"""Render commands, numbers and paths as one readable line of shell, even for hundreds of CPUs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Box = tuple[tuple[str, ...], ...]  # at each place the words that may stand ther
 
 
 def say(text: str) -> str:
-    """Prints the text as a line; what `echo` would change is left to `printf`."""
+    """Return the command that prints the text as a line: `printf` if `echo` would change it."""
     program = "printf '%s\\n'" if _NOT_FOR_ECHO.fullmatch(text) else "echo"
     return f"{program} {shlex.quote(text)}"
 
 
 def tee(value_by_path: Mapping[str, str]) -> str:
-    """Writes to each file its value; files that get the same share a command."""
+    """Return the commands that write to each file its value; files with the same value share a command."""
     paths_by_value: dict[str, list[str]] = defaultdict(list)
     for path, value in value_by_path.items():
         paths_by_value[value].append(path)
@@ -44,7 +44,7 @@ def _tee(value: str, box: Box) -> str:
 
 
 def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
-    """The commands, one after the other; neighbours that differ in one word are a loop."""
+    """Return the commands one after the other; neighbours that differ in one word become a loop."""
     groups: list[tuple[int, list[tuple[str, ...]]]] = []  # commands that differ at one place only, and the place
     for command in dict.fromkeys(commands):
         differing = _differing_place(groups[-1][1][0], command) if groups else None
@@ -71,7 +71,7 @@ def _run(box: Box, as_root: bool) -> str:
 
 
 def boxes_of_paths(paths: Iterable[str]) -> list[Box]:
-    """The paths, taken apart at their slashes."""
+    """Return the paths as boxes, split at their slashes."""
     rows_by_depth: dict[int, list[tuple[str, ...]]] = defaultdict(list)
     for path in dict.fromkeys(paths):
         row = tuple(path.split("/"))
@@ -80,7 +80,7 @@ def boxes_of_paths(paths: Iterable[str]) -> list[Box]:
 
 
 def boxes(rows: Sequence[tuple[str, ...]]) -> list[Box]:
-    """The rows, all of one length, as a few boxes that hold each of them once, and nothing else."""
+    """Return the rows, all of one length, as a few boxes that contain each row once, and nothing else."""
     if not rows or not rows[0]:
         return [()] if rows else []
     rests: dict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -93,7 +93,7 @@ def boxes(rows: Sequence[tuple[str, ...]]) -> list[Box]:
 
 
 def list_of_numbers(numbers: Iterable[int]) -> str:
-    """For a loop: `2 3`, `$(seq 0 19)`, `$(seq 0 2 94; seq 96 143)`, whichever is shorter."""
+    """Return the numbers for a loop, as short as possible: `2 3`, `$(seq 0 19)`, `$(seq 0 2 94; seq 96 143)`."""
     ordered = sorted(set(numbers))
     commands: list[str] = []
     at = 0
@@ -120,7 +120,7 @@ def _length_of_progression(ordered: Sequence[int], at: int) -> int:
 
 
 def glob_of(box: Box) -> str:
-    """The paths of the box as one glob with braces, for systemd-tmpfiles: it matches no other CPU than they do."""
+    """Return the box as one glob with braces for systemd-tmpfiles; it matches no other CPU than the box."""
     return "/".join(_glob_of_word(alternatives) for alternatives in box)
 
 
@@ -141,18 +141,21 @@ def _literally(text: str) -> str:
 
 
 def _further_digits(digits: Sequence[str]) -> str:
-    """After a digit comes nothing but digits in a name that ends with a number."""
+    """Return the pattern for digits after the first: `?` if all digits are possible.
+
+    A name that ends with a number has nothing but digits there.
+    """
     return "?" if tuple(digits) == _DIGITS else _digits(digits)
 
 
 def _digits(digits: Sequence[str]) -> str:
-    """`4`, `[4-9]`, `[02468]`."""
+    """Return a pattern for one of the digits: `4`, `[4-9]`, `[02468]`."""
     is_range = len(digits) >= _FEWEST and int(digits[-1]) - int(digits[0]) == len(digits) - 1
     return digits[0] if len(digits) == 1 else f"[{f'{digits[0]}-{digits[-1]}' if is_range else ''.join(digits)}]"
 
 
 def _taken_apart(box: Box) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
-    """The loops, by variable with what it goes through; and each place: what it begins with, the variable, the end."""
+    """Return the loops (values by variable), and each place of the box as (prefix, variable, suffix)."""
     loops: dict[str, str] = {}
     places = []
     for alternatives in box:
@@ -171,7 +174,7 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 
 
 def words_of(alternatives: Sequence[str]) -> tuple[str, list[str], str]:
-    """What all begin with, the one piece in which they differ, and what they end with; else the whole words."""
+    """Return the common prefix, the one piece that differs, and the common suffix; else the whole words."""
     rows = [_PIECE.split(word) for word in alternatives]
     if len({len(row) for row in rows}) == 1:
         differing = [at for at, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
@@ -182,7 +185,7 @@ def words_of(alternatives: Sequence[str]) -> tuple[str, list[str], str]:
 
 
 def _quoted_in_part(place: tuple[str, str, str]) -> str:
-    """For between double quotes."""
+    """Return the place as text for use between double quotes."""
     before, name, after = (_SPECIAL_IN_QUOTES.sub(r"\\\1", part) for part in place)
     if not name:
         return before

@@ -1,1 +1,1 @@
-"""How each machine of a fleet stands, and all of them together."""
+"""The state of each machine of a fleet, and of the fleet as a whole."""

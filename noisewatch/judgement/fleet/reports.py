@@ -1,4 +1,4 @@
-"""What one machine reported, and what is different between two reports of it."""
+"""The report of one machine, and the differences between two of its reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a machine is not stable, or was warned of: the check, what it said, and who it was."""
+    """Why a machine is not stable, or has a warning: the check, its text, and the culprit."""
 
     check: str
     said: str
@@ -42,7 +42,7 @@ class Reason:
 
 
 class SlowestCpu(NamedTuple):
-    """The target CPU on which a figure is the slowest: in a mean of many it would not show."""
+    """The target CPU with the slowest value of a figure: in a mean of many CPUs it would not show."""
 
     cpu: int
     value: float
@@ -50,9 +50,9 @@ class SlowestCpu(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a file says of its host; of one that is broken, with a `trouble`, the host and the file's time alone.
+    """The contents of one report file; a broken one, with a `trouble`, has only the host and the file's time.
 
-    `at_s` is the report's own time. `written_s` is when the file was: a report that has no time is older than that.
+    `at_s` is the report's own time. `written_s` is the modification time of the file: a report without a time is older.
     """
 
     host: str
@@ -72,22 +72,22 @@ class Report:
 
     @property
     def latest_s(self) -> float:
-        """When it was made, at the latest."""
+        """The latest time (s) at which the report can have been made."""
         return self.written_s if self.at_s is None else self.at_s
 
     @property
     def kind(self) -> MachineKind | None:
-        """What kind of machine it is of; None where that is not known."""
+        """The kind of the reported machine, or None if unknown."""
         known = [fact for name in _KIND if (fact := self.facts.get(name)) is not None]
         return tuple(known) if len(known) == len(_KIND) else None
 
     @property
     def folder(self) -> str:
-        """Where its file lies."""
+        """The folder of the report's file."""
         return self.source.rpartition("/")[0]
 
     def counts_before(self, other: Report) -> bool:
-        """Whether this one is the newer; of the same moment, the worse."""
+        """Return whether this report takes precedence: the newer one, or at the same time the worse one."""
         return self._order < other._order
 
     @property
@@ -96,12 +96,12 @@ class Report:
 
 
 def rank_of(outcome: Outcome) -> int:
-    """The worst first."""
+    """Return the sort key of an outcome, the worst first."""
     return _RANK[outcome]
 
 
 def lasting_difference(one: Report, other: Report) -> str | None:
-    """The name of a fact by which they are of two machines; None where none that both know says so."""
+    """Return the name of a fact that shows two different machines, or None."""
     for name in _LASTING:
         facts = {one.facts.get(name), other.facts.get(name)}
         if None not in facts and len(facts) > 1:
@@ -110,7 +110,7 @@ def lasting_difference(one: Report, other: Report) -> str | None:
 
 
 def changes_between(before: Report, after: Report) -> Iterator[str]:
-    """What is different, in words, the gravest first."""
+    """Yield the changes between two reports as text, the gravest first."""
     if before.outcome != after.outcome:
         yield f"was {before.outcome}"
     for word, these, those in (("new", after, before), ("settled", before, after)):
@@ -126,5 +126,5 @@ def changes_between(before: Report, after: Report) -> Iterator[str]:
 
 
 def _is_apart(one: Floor | None, other: Floor | None) -> bool:
-    """Whether their intervals do not overlap: what is within them is no change."""
+    """Return whether the intervals of two floors do not overlap; smaller differences do not count as a change."""
     return one is not None and other is not None and (one.low > other.high or other.low > one.high)

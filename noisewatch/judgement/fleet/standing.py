@@ -1,4 +1,4 @@
-"""How each host stands by its newest report, and the fleet by its worst host.
+"""The standing of each host by its newest report, and of the fleet by its worst host.
 
 A report that is broken, missing, too old or from the future counts as unknown, never as stable.
 """
@@ -27,7 +27,7 @@ _STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
 
 
 class Standing(StrEnum):
-    """Whether the report of a host can be gone by."""
+    """Whether the report of a host is usable."""
 
     REPORTED = "reported"
     MISSING = "missing"
@@ -40,9 +40,9 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What came of each host: the newest, the one before it, and how many there were.
+    """The reports by host: the newest, the one before it, and the number of reports.
 
-    `others` has the newest of each other machine that reports under the name of a host, where there are any.
+    `others` has the newest report of each other machine that reports under the name of a host, if there are any.
     """
 
     newest: Mapping[str, Report]
@@ -53,7 +53,7 @@ class Reports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetHost:
-    """A host's line. `changes` is None where there is nothing to compare with; `why` says what is wrong in words."""
+    """One host of a fleet. `changes` is None if there is nothing to compare with; `why` is the trouble as text."""
 
     name: str
     standing: Standing
@@ -66,7 +66,7 @@ class FleetHost:
 
 
 class _Judged(NamedTuple):
-    """How a report stands, what its host counts as, and why in words where that is not what it said."""
+    """The standing of a report, the outcome of its host, and why it differs from the reported one."""
 
     standing: Standing
     outcome: Outcome
@@ -75,10 +75,10 @@ class _Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """All hosts, the worst first. `unexpected` are those that reported, and that nobody expected.
+    """All hosts, the worst first. `unexpected` are hosts that reported without being expected.
 
-    `perhaps_two` are stable by a report that has outweighed one in another folder, which was not: of the same machine
-    as far as is known.
+    `perhaps_two` are hosts that are stable by a report that supersedes an unstable one in another folder: as far as
+    known, both are of the same machine.
     """
 
     hosts: tuple[FleetHost, ...]
@@ -89,13 +89,13 @@ class Fleet:
 
     @property
     def counts(self) -> dict[Outcome, int]:
-        """Hosts by outcome, the worst first."""
+        """The number of hosts by outcome, the worst first."""
         outcomes = [host.outcome for host in self.hosts]
         return {outcome: outcomes.count(outcome) for outcome in sorted(Outcome, key=rank_of)}
 
     @property
     def exit_status(self) -> int:
-        """That of the worst host."""
+        """The exit status of the worst host."""
         return _STATUS[next(outcome for outcome, count in self.counts.items() if count)]
 
 
@@ -106,9 +106,9 @@ def fleet_of(
     max_age_s: float | None,
     now_s: float,
 ) -> Fleet:
-    """The standing of all hosts that reported, or were expected to; what `baseline` says, if given, is earlier.
+    """Return the standing of all hosts that reported, or were expected to.
 
-    Where nobody says who is expected, that is who is in the baseline.
+    `baseline`, if given, has the earlier reports. If `expected` is None, the hosts of the baseline are expected.
     """
     before = reports.earlier if baseline is None else baseline
     sound = {name: report for name, report in reports.newest.items() if report.trouble is None}
@@ -135,7 +135,7 @@ def fleet_of(
 
 
 def _outliers(kinds: Mapping[str, MachineKind | None], reports: Mapping[str, Report]) -> dict[str, list[OutOfLine]]:
-    """Of each host its own, and those of its slowest CPU that are further out of line than the host is."""
+    """Return the outliers by host: its means, and figures of its slowest CPU that are clearly further out of line."""
     found = out_of_line(kinds, {name: report.figures for name, report in reports.items()})
     of_cpus = {
         name: {figure: slowest.value for figure, slowest in report.slowest.items()} for name, report in reports.items()
@@ -157,7 +157,7 @@ def _may_hide(host: FleetHost, earlier: Mapping[str, Report]) -> bool:
 
 
 def _order(host: FleetHost) -> tuple[int, bool, float, str]:
-    """The worst first: by outcome, then who is out of line, then by noise."""
+    """Return the sort key of a host, the worst first: by outcome, then outliers, then noise."""
     floor = host.report.floor if host.report is not None else None
     noise = floor.expected if floor is not None else 0.0
     return rank_of(host.outcome), not host.outliers, -noise, host.name
@@ -202,7 +202,7 @@ def _host(
 
 
 def _judged(report: Report, reports: Reports, max_age_s: float | None, now_s: float) -> _Judged:
-    """By the newest report of a host; where several machines have its name, by the worst of theirs."""
+    """Return the judgement by the host's newest report, or by the worst of all machines with its name."""
     before, others = reports.earlier.get(report.host), reports.others.get(report.host, ())
     own = _by_itself(report, before, max_age_s, now_s)
     if others:
@@ -221,7 +221,7 @@ def _by_itself(report: Report, before: Report | None, max_age_s: float | None, n
 
 
 def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
-    """The newest report of each machine that has the name, the newest of all first."""
+    """Return the judgement of several machines with one name, by the newest report of each, the newest of all first."""
     worst_first = sorted(judged, key=lambda each: rank_of(each[1].outcome))
     facts = _told_apart_by([report for report, _ in judged])
     said = [_said(report, own.standing) for report, own in worst_first]
@@ -231,7 +231,7 @@ def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
 
 
 def _told_apart_by(reports: Sequence[Report]) -> str:
-    """`board Dell R640 or HP DL380`."""
+    """Return the facts that distinguish the machines: `board Dell R640 or HP DL380`."""
     names = {name: None for one, other in pairwise(reports) if (name := lasting_difference(one, other)) is not None}
     return ", ".join(f"{name} {_either(report.facts[name] for report in reports)}" for name in names)
 
@@ -241,13 +241,13 @@ def _either(facts: Iterable[str | None]) -> str:
 
 
 def _said(report: Report, standing: Standing) -> str:
-    """`a/web1.json said stable`."""
+    """Return the report's outcome or standing as text: `a/web1.json said stable`."""
     told = f"said {report.outcome}" if standing is Standing.REPORTED else f"is {standing}"
     return f"{clean(report.source)} {told}"
 
 
 def _may_be_of_two(report: Report, before: Report) -> bool:
-    """Whether the newest report of a host is stable, and would hide one of another machine that is not."""
+    """Return whether the host's newest report is stable and may hide an unstable one of another machine."""
     if report.is_identified or before.is_identified or report.folder == before.folder:
         return False
     return report.outcome is Outcome.STABLE and before.outcome is not Outcome.STABLE
@@ -256,7 +256,7 @@ def _may_be_of_two(report: Report, before: Report) -> bool:
 def _standing(
     report: Report, before: Report | None, max_age_s: float | None, now_s: float
 ) -> tuple[Standing, str | None]:
-    """And why it is not as reported."""
+    """Return the standing of a report, and why it is not `REPORTED`."""
     age_s = now_s - report.latest_s
     if report.trouble is not None:
         return Standing.BROKEN, f"broken report {clean(report.source)}: {report.trouble}"
@@ -272,7 +272,10 @@ def _standing(
 
 
 def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
-    """The checks that are the worst reason of hosts that are not stable, and of how many; the most first."""
+    """Yield the gravest reasons (check or standing) of hosts that are not stable, the most frequent first.
+
+    The second value is the number of hosts with the reason.
+    """
     counts = Counter(
         host.report.reason.check
         if host.standing is Standing.REPORTED and host.report and host.report.reason

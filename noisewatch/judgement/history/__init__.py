@@ -1,1 +1,1 @@
-"""How a machine developed, and whether it is as usual: pure."""
+"""The development of a machine, and whether it is as usual. Pure functions."""

@@ -1,4 +1,4 @@
-"""How a machine developed, by its history: where each figure moved, what changed in the machine just then, and now."""
+"""The development of a machine by its history: where each figure moved, and which facts changed at that time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FigureMove:
-    """A figure came to another level between two entries, and what differs between these.
+    """A figure that reached another level between two entries, and the facts that differ between them.
 
-    Where it drifts, `before` are the first few entries, `after` all of them with the value of the newest few.
+    Of a drift, `before` are the first few entries, and `after` all entries with the value of the newest few.
     """
 
     figure: Figure
@@ -36,17 +36,17 @@ class FigureMove:
 
     @property
     def has_facts(self) -> bool:
-        """Whether both entries know what the machine was."""
+        """Whether both entries contain facts."""
         return bool(self.last_old.facts and self.first_new.facts)
 
     @property
     def change(self) -> float:
-        """As a share: 0.04 is 4 % more."""
+        """The change as a share: 0.04 is 4 % more."""
         return math.expm1(self.after.middle - self.before.middle)
 
 
 class Alternation(NamedTuple):
-    """A figure that has two levels in turn."""
+    """A figure that alternates between two levels."""
 
     figure: Figure
     modes: Modes
@@ -54,9 +54,9 @@ class Alternation(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Development:
-    """Of entries that can be compared with each other, the oldest first.
+    """The development by comparable entries, the oldest first.
 
-    What is usual of a figure is its level with the most entries, the oldest of those.
+    The usual value of a figure is its level with the most entries, the oldest of equal ones.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -69,7 +69,7 @@ class Development:
 
 
 class _OfFigure(NamedTuple):
-    """What became of one figure."""
+    """The development of one figure."""
 
     moves: list[FigureMove]
     departure: FigureMove | None
@@ -78,7 +78,7 @@ class _OfFigure(NamedTuple):
 
 
 def development_of(entries: Sequence[Entry]) -> Development:
-    """What became of the machine, as known with the newest entry."""
+    """Return the development of the machine up to the newest entry."""
     found: list[_OfFigure] = []
     alternations: list[Alternation] = []
     unjudged: list[Figure] = []
@@ -107,7 +107,10 @@ def development_of(entries: Sequence[Entry]) -> Development:
 
 
 def _of_modes(figure: Figure, entries: Sequence[Entry], values: Sequence[float], modes: Modes) -> _OfFigure:
-    """Of two levels in turn: the entries on the side of the newest one, and whether it stays there."""
+    """Return the development of a figure with two levels, by the entries on the side of the newest one.
+
+    It is a move if the figure stays there.
+    """
     is_high = values[-1] >= modes.border
     here = [number for number, value in enumerate(values) if (value >= modes.border) == is_high]
     found = _of_figure(figure, [entries[number] for number in here], [values[number] for number in here])
@@ -160,7 +163,7 @@ def _between(figure: Figure, last_old: Entry, first_new: Entry, before: Level, a
 
 
 def nature_of(move: FigureMove) -> Nature:
-    """What came of it: more time, a higher rate or more noise; of speed, TIME is slower and RATE is faster."""
+    """Return the kind of change: more time, a higher rate or more noise. For speeds, TIME is slower, RATE is faster."""
     nature = TRAITS[move.figure].nature
     if nature == Nature.NOISE or move.change > 0:
         return nature

@@ -1,4 +1,4 @@
-"""What of a calibration goes into the history of the machine."""
+"""The part of a calibration that goes into the history of the machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOISE = ((Figure.NOISE_1MS, 1_000_000), (Figure.NOISE_10MS, 10_000_000), (Figur
 
 
 def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str | None) -> Entry | None:
-    """The entry; None of a calibration that is in doubt, or that predicts nothing."""
+    """Return the history entry of a calibration, or None if it is in doubt or predicts nothing."""
     cvs = _cvs_of(calibrated)
     if not cvs or calibrated.doubt or calibrated.troubles:
         return None
@@ -49,19 +49,19 @@ def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str 
 
 
 def _cvs_of(calibrated: Calibrated) -> Cvs:
-    """What was predicted of each kind of work."""
+    """Return the predicted CVs by kind of work, without empty ones."""
     by_work = calibrated.floors_by_work
     known = {work: _cv_by_length(by_work[work].floors) for work in Work if work in by_work}
     return {work: cvs for work, cvs in known.items() if cvs}
 
 
 def _cv_by_length(floors: Iterable[NoiseFloor]) -> dict[int, float]:
-    """What was not extrapolated."""
+    """Return the expected CV by sample length (ns), without extrapolated floors."""
     return {floor.sample_ns: floor.cv_expected for floor in floors if not floor.extrapolated}
 
 
 def _default_floors(calibrated: Calibrated) -> Sequence[NoiseFloor]:
-    """Under the default budget, whatever the user's is: entries are compared with each other."""
+    """Return the floors under the default budget, whatever the user's is, so that entries are comparable."""
     own, default = calibrated.budget, Budget()
     if (own.work, own.at_ns, own.samples) == (default.work, default.at_ns, default.samples):
         return calibrated.floors  # to draw them anew takes long
@@ -69,7 +69,7 @@ def _default_floors(calibrated: Calibrated) -> Sequence[NoiseFloor]:
 
 
 def _figures_of(cpus: tuple[CpuFigures, ...], cv_by_length: Mapping[int, float]) -> dict[Figure, float]:
-    """One that a CPU does not know is left out."""
+    """Return the figures of the calibration; a figure that is unknown on a CPU is left out."""
     speeds: dict[Figure, list[float | None]] = {
         Figure.LATENCY: [_time(cpu.latency_work) for cpu in cpus],
         Figure.THROUGHPUT: [_time(cpu.native_work) for cpu in cpus],
@@ -96,7 +96,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _slowest(figure: Figure, values: Sequence[float | None]) -> float | None:
-    """Of several CPUs the slowest, times their median."""
+    """Return the slowest value in multiples of the median, or None with fewer than two CPUs or an unknown value."""
     known = [value for value in values if value is not None]
     if len(known) < max(len(values), 2):
         return None
@@ -105,7 +105,7 @@ def _slowest(figure: Figure, values: Sequence[float | None]) -> float | None:
 
 
 def _gaps_per_s(cpu: CpuFigures, begin_ns: int, end_ns: int) -> float | None:
-    """By the histogram, whose buckets are a sixteenth of their values wide."""
+    """Return the rate of gaps of these lengths by the histogram, whose buckets are a sixteenth of their values wide."""
     if cpu.gaps_per_s is None or cpu.lost_gaps:
         return None
     total = cpu.gap_histogram.count

@@ -1,4 +1,4 @@
-"""Whether a machine is as usual: what was just measured, and what it is now, against its earlier entries."""
+"""Whether a machine is as usual: the new calibration and its current facts against earlier entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOW_S = 0.0  # when the entry of this moment was made is never told: a move beg
 
 
 def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
-    """With what was just measured as the newest entry; None where that makes no entry."""
+    """Return the development with the new calibration as the newest entry, or None if it makes no entry."""
     from noisewatch.judgement.history.measured import entry_of  # with all that a calibration comes to
 
     entry = entry_of(calibrated, snapshot, _NOW_S, None)
@@ -25,7 +25,7 @@ def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) ->
 
 
 def evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Entries of all target CPUs, thinned as those of one series are, so that each stretch of time counts alike."""
+    """Return entries of all target CPUs, thinned like those of one series, so that equal times have equal weight."""
     thinning: Thinning[int] = Thinning()
     for number in reversed(range(len(entries))):
         thinning.add(None, entries[number].at_s, entries[number].facts, number)
@@ -33,9 +33,10 @@ def evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def usual_facts(entries: Sequence[Entry], cpus: CpuSet) -> Facts:
-    """Of each fact what most entries say that know it; of two that as many say, the older.
+    """Return the most frequent value of each fact, the older of equally frequent ones.
 
-    Entries of other CPUs tell of the same machine: they are left out for facts of the target CPUs alone.
+    Only entries that have the fact count. Entries of other CPUs describe the same machine: they are left out only for
+    facts of the target CPUs.
     """
     alike = [entry for entry in entries if entry.cpus == cpus]
     usual = {of_class: _usual(each.facts.get(of_class, {}) for each in entries) for of_class in FactClass}

@@ -1,4 +1,4 @@
-"""What became of a machine, in the words of both its history and the checks."""
+"""Text on the development of a machine, shared by the history and the checks."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MOST_CHANGES = 6
 
 
 def change_words(figure: Figure, change: float) -> str:
-    """`4.1% slower`, `2.3 times as noisy`; the change is that of the figure, as a share."""
+    """Return `4.1% slower` or `2.3 times as noisy` for a relative change of the figure."""
     return words_of_change(TRAITS[figure].nature, change)
 
 
 def words_of_change(nature: Nature, change: float) -> str:
-    """The same of any figure of that nature."""
+    """Return `4.1% slower` or `2.3 times as noisy` for a relative change of a figure of that nature."""
     if nature == Nature.NOISE:
         return f"{_times(1 + change)} times as noisy" if change > 0 else f"{_times(1 / (1 + change))} times as calm"
     is_slower = (change > 0) == (nature == Nature.TIME)
@@ -37,24 +37,24 @@ def words_of_change(nature: Nature, change: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    """Two digits of it, and no exponent."""
+    """Return the ratio with two digits and no exponent."""
     return f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:,.0f}"
 
 
 def value_words(figure: Figure, value: float) -> str:
-    """The value with its unit."""
+    """Return the value with its unit."""
     return describe_figure(value, TRAITS[figure].unit)
 
 
 def move_words(move: FigureMove, count: int) -> str:
-    """`latency work: 4.1% slower since 2026-11-14 09:30 (6 of 26 entries)`."""
+    """Return `latency work: 4.1% slower since 2026-11-14 09:30 (6 of 26 entries)`."""
     since = describe_minute((move.last_old if move.is_drift else move.first_new).at_s)
     change = f"{'drifts, ' if move.is_drift else ''}{change_words(move.figure, move.change)}"
     return f"{move.figure}: {change} since {since} ({move.after.count} of {count} entries)"
 
 
 def apart_words(move: FigureMove) -> str:
-    """Of the newest few entries, that may be outliers."""
+    """Return text on the newest few entries, which may be outliers."""
     count, change = move.after.count, change_words(move.figure, move.change)
     if count < LEAST_AT_A_LEVEL:
         whose = "the newest entry alone" if count == 1 else "the newest two entries alone"
@@ -64,7 +64,7 @@ def apart_words(move: FigureMove) -> str:
 
 
 def alternation_words(alternation: Alternation) -> str:
-    """`clock: bimodal, alternates between 2.1 GHz and 3 GHz (7 changes, the last 4 entries ago)`."""
+    """Return `clock: bimodal, alternates between 2.1 GHz and 3 GHz (7 changes, the last 4 entries ago)`."""
     figure, modes = alternation
     low, high = (value_words(figure, math.exp(each)) for each in (modes.low, modes.high))
     changes = f"{modes.switches} changes, the last {_ago(modes.lasting)}"
@@ -76,13 +76,16 @@ def _ago(count: int) -> str:
 
 
 def difference_words(changed: Sequence[FactDifference]) -> list[str]:
-    """Those that change most of a machine first, and how many more there are."""
+    """Return the changed facts as text, the most significant first, and the number of the rest."""
     words = [str(each) for each in changed[:_MOST_CHANGES]]
     return [*words, f"and {len(changed) - _MOST_CHANGES} more"] if len(changed) > _MOST_CHANGES else words
 
 
 def attribution_words(move: FigureMove) -> str:
-    """What changed between the last entry before and the first after, and that no other fact did; or what is left."""
+    """Return which facts changed between the last entry before the move and the first after it.
+
+    Facts that may have changed, as only one of the two entries has them, are named too.
+    """
     if not move.has_facts:
         return FACTS_UNKNOWN
     doubt = f"; may have changed, as only one side knows it: {', '.join(move.unknown)}" if move.unknown else ""

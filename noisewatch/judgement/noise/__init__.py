@@ -1,1 +1,1 @@
-"""The noise floor: what is predicted, by kind of work, what it mostly is, and how two of them compare."""
+"""The noise floor: its prediction by kind of work, its main cause, and its comparison."""

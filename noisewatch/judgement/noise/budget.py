@@ -1,4 +1,4 @@
-"""What noise a user can bear, and what is predicted: apart from how, which few runs need."""
+"""The acceptable noise and the predicted noise floor, without the prediction itself, which few runs need."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ALONE = "interruptions"  # of work that nothing else slows
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """What samples of `sample_ns` will show on CPU `cpu`. Shares are of the mean.
+    """The predicted noise of samples of `sample_ns` on CPU `cpu`. Shares are of the mean.
 
-    The worst sample by the median: `max_expected` is the median prediction, `max_inflation` its 95th percentile.
-    `bounded` says whether the calibration was long enough to have met what `samples` samples will meet. `chance` (0 to
-    1) is that such samples stay within the budget; None where the floor is extrapolated.
+    The worst sample is relative to the median: `max_expected` is the median prediction, `max_inflation` its 95th
+    percentile. `bounded`: the calibration was long enough to include the events that `samples` samples will meet.
+    `chance` (0 to 1) is the probability that such samples stay within the budget; None if the floor is extrapolated.
     """
 
     sample_ns: int
@@ -38,11 +38,11 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the user wants to measure: samples of `at_ns`, `samples` of them; and what noise may be in them.
+    """The planned measurement, `samples` samples of `at_ns`, and its acceptable noise.
 
-    `work` is what the time of the benchmark depends on; None where the user did not say. `confidence` is the chance of
-    staying within the budget that is asked for; None where the profile decides. `detect` is the change (share of the
-    mean) that the benchmark is to show; None where the user did not say.
+    `work` is what the time of the benchmark depends on; None if not given. `confidence` is the requested chance of
+    staying within the budget; None if the profile decides. `detect` is the change (share of the mean) that the
+    benchmark has to show; None if not given.
     """
 
     at_ns: int = 100_000_000
@@ -63,19 +63,19 @@ class Budget:
         return chance is not None and chance <= 1 - self.least_chance
 
     def is_exceeded_by(self, floor: NoiseFloor) -> bool:
-        """Return whether samples will hardly stay within the budget, or one of them will probably take longer."""
+        """Return whether samples are unlikely to stay within the budget, or one of them probably takes longer."""
         is_inflated = self.max_inflation is not None and floor.max_expected > self.max_inflation
         if floor.chance is None:
             return floor.cv_low > self.max_cv
         return self.is_unlikely(floor.chance) or is_inflated
 
     def is_met_by(self, floor: NoiseFloor) -> bool:
-        """Return whether samples will vary no more, and none of them take longer, as far as the calibration tells."""
+        """Return whether samples will stay within the budget, as far as the calibration can predict."""
         is_bounded = self.max_inflation is None or (floor.bounded and floor.max_inflation <= self.max_inflation)
         return floor.chance is not None and floor.chance >= self.least_chance and is_bounded and not floor.extrapolated
 
     def why_unbounded(self, floors: Iterable[NoiseFloor]) -> str:
-        """Why nobody can say that no sample takes longer than `max_inflation`, where the floors do not exceed it."""
+        """Return why a sample may take longer than `max_inflation`, though the floors do not exceed it."""
         if all(floor.bounded for floor in floors):
             return f"the worst sample may take more than {self.max_inflation:.2f}×, though probably less"
         return "the calibration was too short to bound the worst sample"

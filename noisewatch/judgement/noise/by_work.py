@@ -1,4 +1,4 @@
-"""The noise floor by kind of work, where the user did not say what the benchmark's time depends on."""
+"""The noise floor by kind of work, if the user did not name the kind that the benchmark depends on."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMOR
 class FloorsByWork:
     """The floors at the budget's length, of interruptions alone and of each kind of work: the worst of all CPUs.
 
-    `cpus_above` are those on which each of them exceeds the budget. `too_little_on` are the CPUs on which too little
-    of a kind was measured; a kind of which nothing was has no floor.
+    `cpus_above` are the CPUs on which a floor exceeds the budget, by kind. `too_little_on` are the CPUs on which too
+    little of a kind was measured; a kind without any measurement has no floor.
     """
 
     alone: NoiseFloor | None
@@ -54,21 +54,21 @@ class FloorsByWork:
 
     @property
     def status(self) -> Status:
-        """A failure where one kind fails: nobody knows that it is not the benchmark's; a pass where all pass."""
+        """The status: `FAIL` if one kind fails, as it may be the benchmark's; `PASS` if all pass."""
         if any(self.cpus_above.values()):
             return Status.FAIL
         return Status.PASS if self.within == KINDS else Status.UNKNOWN
 
     @property
     def worst(self) -> Work:
-        """The kind that varies most, of those above the budget where there are any."""
+        """The kind that varies most, among those above the budget if there are any."""
         return max(self.above or self.floor_by_work, key=lambda work: self.floor_by_work[work].cv_expected)
 
     @property
     def least_likely(self) -> Work:
         """The kind with the least chance of staying within the budget.
 
-        One whose chance is unknown comes first, unless that of another is low enough to fail.
+        A kind with an unknown chance comes first, unless the chance of another is low enough to fail.
         """
         floors = self.floor_by_work
         low = [work for work, floor in floors.items() if self.budget.is_unlikely(floor.chance)]
@@ -76,7 +76,7 @@ class FloorsByWork:
 
     @property
     def why_open(self) -> str | None:
-        """Why nobody can say that all kinds stay within the budget; None where they do, or where one does not."""
+        """Why it is unknown whether all kinds stay within the budget, or None if it is known."""
         if self.status != Status.UNKNOWN:
             return None
         missing = [work for work in self.too_little_on if work not in self.floor_by_work]
@@ -95,7 +95,7 @@ class FloorsByWork:
 
 
 def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
-    """None of the user's own command, and where too little was measured of anything."""
+    """Return the floors by kind of work; None for the user's own command, or if too little was measured for any."""
     budget = calibrated.budget
     found = {name: each.worst for name, each in calibrated.floors_by_work.items() if each.worst is not None}
     kinds = {work: found[work] for work in KINDS if work in found}
@@ -116,7 +116,7 @@ def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
 
 
 class Chance(NamedTuple):
-    """The chance (0 to 1) that the benchmark's samples stay within the budget, or None; and of which work it is."""
+    """The chance (0 to 1) that the benchmark's samples stay within the budget, or None; and the kind of work."""
 
     value: float | None
     of_what: str
@@ -125,8 +125,8 @@ class Chance(NamedTuple):
 def chance_within_budget(calibrated: Calibrated) -> Chance:
     """Return the chance of the requested kind of work, else the least of all kinds.
 
-    It is None where of one kind too little was measured, or nothing that a benchmark would meet; a chance that is low
-    enough to fail stands all the same.
+    It is None if too little of a kind was measured, or nothing that a benchmark would meet, unless the chance is low
+    enough to fail.
     """
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:
@@ -143,7 +143,7 @@ _ALL_KINDS = "all kinds of work"
 
 
 def judged_by_work(calibrated: Calibrated, by_work: FloorsByWork) -> tuple[Status, str | None]:
-    """The status, with the reason where it is unknown."""
+    """Return the status, with the reason if it is unknown."""
     if by_work.status == Status.FAIL:
         return Status.FAIL, None
     reason = why_incomplete(calibrated) or calibrated.doubt or by_work.why_open

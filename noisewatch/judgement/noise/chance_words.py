@@ -1,4 +1,4 @@
-"""The chance that samples stay within the budget, and what else would give a clear answer."""
+"""Text on the chance that samples stay within the budget, and on options that would give a clear answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGER, _MORE_SAMPLES = "--calibration auto", 60
 def chance_line(calibrated: Calibrated) -> str:
     """Return `25 samples of 100 ms stay within 1 %: chance 41 % (latency work)`.
 
-    It is of the requested kind of work, else of the kind with the smallest chance.
+    The chance is that of the requested kind of work, else the smallest of all kinds.
     """
     budget = calibrated.budget
     samples, most = f"{budget.samples} samples of {describe_ns(budget.at_ns)}", spaced_share(budget.max_cv)
@@ -44,7 +44,7 @@ def options_to_try(calibrated: Calibrated) -> tuple[str, ...]:
 def _options(
     calibrated: Calibrated, floor: NoiseFloor, by_length: Sequence[NoiseFloor], by_work: Mapping[Work, NoiseFloor]
 ) -> Iterator[str]:
-    """Yield them for the floor that decides, which is one of those by length, and of those by kind of work."""
+    """Yield the options for the floor that decides, which is one of `by_length` and one of `by_work`."""
     budget = calibrated.budget
     is_exceeded = budget.is_exceeded_by(floor)
     if floor.extrapolated or not is_exceeded:

@@ -1,4 +1,4 @@
-"""Two calibrations held against each other: of two sets of CPUs, or of the same ones idle and under load."""
+"""Compare two calibrations: of two sets of CPUs, or of the same CPUs idle and under load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIFFERS = 1.5  # times as much noise: two calibrations of one machine differ by
 
 
 class Difference(StrEnum):
-    """What the second side is, by the first."""
+    """The noise of the second side, relative to the first."""
 
     NOISIER = "noisier"
     QUIETER = "quieter"
@@ -26,10 +26,11 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`ratio` is how many times the noise of the first the second has; None where one is unknown, or the first is 0.
+    """The difference in noise between two calibrations.
 
-    `are_floors_apart` says whether the 90 % intervals of both noise floors leave a gap between them, for samples of the
-    length that the user wants to take; None where one is unknown.
+    `ratio` is the noise of the second side divided by that of the first; None if one is unknown, or the first is 0.
+    `are_floors_apart`: the 90 % intervals of both noise floors, at the budget's sample length, do not overlap; None if
+    one is unknown.
     """
 
     difference: Difference
@@ -39,7 +40,7 @@ class Comparison:
 
 
 def part_of(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
-    """The calibration of these CPUs alone, with a noise floor of their own."""
+    """Return the calibration of these CPUs alone, with their own noise floor."""
     calibration = calibrated.calibration
     samples = replace(calibration.samples, cpus=tuple(said for said in calibration.samples.cpus if said.cpu in cpus))
     floors = {cpu: found for cpu, found in calibrated.floors_by_cpu.items() if cpu in cpus}
@@ -53,7 +54,7 @@ def part_of(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
 
 
 def noise_share_of(calibrated: Calibrated) -> float | None:
-    """What was lost in gaps, of all time in which they were looked for; None where no CPU was measured to the end."""
+    """Return the share of the observed time that was lost in gaps, or None if no CPU was measured to the end."""
     wanted = {figures.cpu for figures in calibrated.complete}
     said = [each for each in calibrated.calibration.samples.cpus if each.cpu in wanted]
     spun_ns = sum(each.spun_ns for each in said)
@@ -62,7 +63,7 @@ def noise_share_of(calibrated: Calibrated) -> float | None:
 
 
 def compare(first: Calibrated, second: Calibrated) -> Comparison:
-    """Whether the second is noisier, quieter or the same; unknown where a CPU of either was not measured to the end."""
+    """Return whether the second side is noisier, quieter or the same; unknown if a CPU was not measured to the end."""
     one, other = noise_share_of(first), noise_share_of(second)
     apart, longest = _are_apart(first, second), _longest_ratio(first, second)
     if one is None or other is None or first.troubles or second.troubles:
@@ -74,7 +75,7 @@ def compare(first: Calibrated, second: Calibrated) -> Comparison:
 
 
 def loud_cpus(calibrated: Calibrated) -> CpuSet:
-    """Those that lost too much to gaps, or whose samples vary too much for the budget."""
+    """Return the CPUs that lost too much to gaps, or whose samples vary too much for the budget."""
     lost = {each.cpu for each in calibrated.complete if (each.stolen_share or 0.0) > LOSES_TOO_MUCH}
     return calibrated.cpus_above_budget | lost
 

@@ -1,4 +1,4 @@
-"""Which changes a benchmark can show here, and how many samples show a given change."""
+"""The changes that a benchmark can show on this machine, and the number of samples that show a given change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOO_MANY = f"more than {MOST_SAMPLES:,} samples"
 
 
 class Needed(NamedTuple):
-    """How many samples of `sample_ns` show a change in work of one kind; None with the reason."""
+    """The number of samples of `sample_ns` that show a change in one kind of work; None with the reason."""
 
     work: str
     sample_ns: int
@@ -31,9 +31,9 @@ class Needed(NamedTuple):
 
 
 class SmallestChange(NamedTuple):
-    """The floor from which follows what the budget's samples show, of which kind of work; None with the reason.
+    """The floor that determines the smallest change that the budget's samples show, and its kind of work.
 
-    Of an unknown one `work` names the kinds that it is unknown of, and is empty where these are all.
+    An unknown floor is None with the reason; then `work` names the unknown kinds, and is empty if all are.
     """
 
     floor: NoiseFloor | None
@@ -44,8 +44,8 @@ class SmallestChange(NamedTuple):
 def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
     """Return how many samples of each of two versions show a change of `share`, by kind of work and length.
 
-    Of the requested kind of work, or the workload, alone, else of all kinds. For each length it is judged by the end
-    of the interval (`cv_high`) of the CPU that varies most.
+    Only the requested kind of work, or the workload, is included if there is one, else all kinds. Each length is judged
+    by the end of the interval (`cv_high`) of the CPU that varies most.
     """
     lengths_ns = sorted({*SAMPLE_LENGTHS_NS, calibrated.budget.at_ns})
     by_work, doubt = _floors_by_work(calibrated), _doubt(calibrated)
@@ -59,7 +59,7 @@ def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
 def smallest_change_of(calibrated: Calibrated) -> SmallestChange:
     """Return the floor of the budget's samples: of the requested kind of work, else of the kind that varies most.
 
-    It is unknown where it is unknown of one of the kinds, as that may be the benchmark's.
+    It is unknown if it is unknown for one of the kinds, as that may be the benchmark's.
     """
     at_budget = _floor_at_budget_by_work(calibrated)
     doubt = _doubt(calibrated)
@@ -96,14 +96,17 @@ def _why_unusable(floor: NoiseFloor | None) -> str | None:
 
 
 def _doubt(calibrated: Calibrated) -> str | None:
-    """Return why nothing follows from the calibration; that it measured the workload is no doubt about the workload."""
+    """Return why nothing follows from the calibration, or None.
+
+    That it measured the workload is not a doubt about the workload.
+    """
     incomplete = why_incomplete(calibrated)
     has_workload = calibrated.calibration.samples.command and not calibrated.calibration.samples.is_realtime
     return incomplete if incomplete is not None or has_workload else calibrated.doubt
 
 
 def _missing(calibrated: Calibrated, work: str) -> str | None:
-    """Return on which CPUs too little of the work was measured."""
+    """Return on which CPUs too little of the work was measured, or None."""
     if calibrated.is_of_any_work:
         known = calibrated.floors_by_work[work].at_budget_by_cpu if work in calibrated.floors_by_work else {}
         cpus = frozenset(figures.cpu for figures in calibrated.complete) - known.keys()

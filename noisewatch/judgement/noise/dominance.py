@@ -1,4 +1,4 @@
-"""What a noise floor mostly consists of: a quota, interruptions, the clock, memory, or throughput that others take."""
+"""The main cause of a noise floor: a quota, interruptions, the clock, memory, or contended throughput."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NoisePart:
-    """The greatest part of the noise, and what to do about it. `has_culprits`: the sample may have seen who it was."""
+    """The largest part of the noise, and its remedy. `has_culprits`: the sample may contain the culprits."""
 
     name: str
     said: str
@@ -39,12 +39,12 @@ _LEAST_CLOCK = 0.005  # what a chain of multiplications varies by at one clock
 
 
 def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | None = None) -> NoisePart:
-    """The cause of most of the variance of the floor, which is of that kind of work.
+    """Return the cause of most of the variance of the floor, which is of that kind of work.
 
-    A quota, if it stopped the loops for longer than anybody else interrupted them: its stops lengthen whatever is
-    measured meanwhile, so that nothing can be said of the clock or of memory. Interruptions, if half of it would be
-    gone without them. What is left is the clock, if that moved half as much as the work did; memory, if the work
-    uses it and it was less steady by far; and else throughput.
+    A quota, if it stopped the loops for longer than anything else interrupted them: its stops lengthen all
+    measurements, so that nothing follows about the clock or memory. Interruptions, if half of the variance would be
+    gone without them. Of the rest: the clock, if it varied half as much as the work did; memory, if the work uses it
+    and it varied by far more; else throughput.
     """
     (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == floor.cpu]
     (figures,) = [each for each in calibrated.calibration.cpus if each.cpu == floor.cpu]
@@ -64,7 +64,7 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | Non
 
 
 def _own_spread(figures: CpuFigures, work: Work | None) -> Spread | None:
-    """Of the kind of work; of an interpreter's where nobody said which, or several."""
+    """Return the spread of the kind of work, or of interpreted work if no single kind was named."""
     spreads = {
         Work.LATENCY: figures.latency_work,
         Work.THROUGHPUT: figures.native_work,
@@ -75,7 +75,7 @@ def _own_spread(figures: CpuFigures, work: Work | None) -> Spread | None:
 
 
 def is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
-    """Whether a quota took most of the time: of all that was measured, or at least of the gaps."""
+    """Return whether a quota took most of the time: of all that was measured, or at least of the gaps."""
     attribution = calibrated.attribution
     if figures.cpu not in attribution.quota_by_cpu:
         return False
@@ -86,7 +86,10 @@ def is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
 
 
 def _share_of_interruptions(said: CpuSamples, floor: NoiseFloor, work: Work | None) -> float:
-    """Of the variance of samples of that length, or of as long ones as there are enough of."""
+    """Return the share of the variance due to interruptions, for samples of the floor's length.
+
+    If there are too few samples of that length, shorter ones are used.
+    """
     series = None if work is None else SERIES_OF[work]
     interrupted = timelines_of([said], series)
     length_ns = min(floor.sample_ns, interrupted.useful_ns / FEWEST_SAMPLES)

@@ -1,7 +1,7 @@
-"""How much the noise of a host changes from one calibration to the next: what none of them can see by itself.
+"""How much the noise of a host changes from one calibration to the next, which no single calibration can measure.
 
-The ends of a predicted interval are moved apart for it. Until the host has shown how much that is, what the one of
-tests/truth did stands for it, with the weight of so many changes.
+The ends of a predicted interval are moved apart by this drift. Until the host's own drift is known, that of the host in
+tests/truth is used, with the weight of a number of changes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ ENDS = 1.645  # standard deviations, between which nine of ten lie
 
 
 class _Usual(NamedTuple):
-    """Of samples up to that length, the standard deviation of the logarithm of what was measured by what was expected.
+    """The standard deviation of the logarithm of measured by expected CV, for samples up to this length.
 
     From tests/truth, on a virtual machine with changing neighbours, where two halves of one calibration differ by as
-    much: nine of ten benchmarks lie within the ends that are moved apart so.
+    much: nine of ten benchmarks lie within ends that are moved apart by it.
     """
 
     length_ns: int
@@ -44,7 +44,7 @@ def _usual_at(length_ns: int) -> _Usual:
 
 
 class Learned(NamedTuple):
-    """From how many pairs of calibrations, one after the other; the mean square of the logarithm of their ratio."""
+    """The number of pairs of consecutive calibrations, and the mean square of the logarithm of their ratio."""
 
     changes: int
     mean_square: float
@@ -52,35 +52,35 @@ class Learned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What was learned of this host, by the length of samples in ns; all else is as usual."""
+    """The drift learned from this host, by sample length (ns); for other lengths the usual drift applies."""
 
     learned: Mapping[int, Learned] = field(default_factory=dict)
 
     @property
     def changes(self) -> int:
-        """How many were seen, at the length of which most are known."""
+        """The number of changes observed, at the length with the most."""
         return max((each.changes for each in self.learned.values()), default=0)
 
     def changes_at(self, length_ns: int) -> int:
-        """From how many changes the margin for samples of that length was learned; 0 where it is the usual one."""
+        """Return the number of changes from which the margin at this length was learned; 0 if it is the usual one."""
         return self._learned_at(_usual_at(length_ns)).changes
 
     def margin_at(self, length_ns: int) -> float:
-        """By how many times the ends of the interval for samples of that length are moved apart."""
+        """Return the factor by which the ends of the interval at this length are moved apart."""
         return math.exp(ENDS * self.deviation_at(length_ns))
 
     def deviation_at(self, length_ns: int) -> float:
-        """Return the standard deviation of the logarithm of what is measured by what was expected."""
+        """Return the standard deviation of the logarithm of measured by expected CV."""
         usual = _usual_at(length_ns)
         learned = self._learned_at(usual)
         square = (WEIGHT * usual.deviation**2 + learned.changes * learned.mean_square) / (WEIGHT + learned.changes)
         return math.sqrt(square)
 
     def chance_within(self, most: float, cv: float, length_ns: int) -> float:
-        """Return the chance (0 to 1) that samples of which the CV `cv` is expected vary by no more than `most`.
+        """Return the chance (0 to 1) that samples with the expected CV `cv` vary by no more than `most`.
 
-        Its tails are those of Student's t with four degrees of freedom: what a host does next is now and then quite
-        another thing (tests/truth/gate holds the chances against what benchmarks then did).
+        Its tails are those of Student's t with four degrees of freedom: a host's noise now and then changes altogether
+        (tests/truth/gate compares the chances with what benchmarks then showed).
         """
         likely = max(cv * _MEASURED_OF_EXPECTED, _LEAST_CV)
         apart = math.log(max(most, _LEAST_CV) / likely) / max(self.deviation_at(length_ns), _LEAST_DEVIATION)
@@ -88,7 +88,7 @@ class Drift:
         return 1 - outside / 2 if apart > 0 else outside / 2
 
     def widened(self, low: float, high: float, length_ns: int) -> tuple[float, float]:
-        """The ends of the interval of the CV of samples of that length, moved apart."""
+        """Return the ends of the interval of the CV at this length, moved apart."""
         margin = self.margin_at(length_ns)
         return low / margin, max(high, _LEAST_CV) * margin
 
@@ -101,7 +101,7 @@ USUAL_DRIFT = Drift()
 
 
 def drift_of(changes: Sequence[tuple[Cvs, Cvs]]) -> Drift:
-    """What is learned from calibrations: each pair is one and the next."""
+    """Return the drift learned from pairs of consecutive calibrations."""
     import statistics  # most runs judge without a history
 
     learned = {}
@@ -114,7 +114,7 @@ def drift_of(changes: Sequence[tuple[Cvs, Cvs]]) -> Drift:
 
 
 def _logarithms(one: Cvs, other: Cvs, length_ns: int) -> list[float]:
-    """Of the ratio of both, for each kind of work that both know."""
+    """Return the logarithm of the ratio of the CVs, for each kind of work that both have."""
     return [
         math.log(max(other[work][length_ns], _LEAST_CV) / max(cvs[length_ns], _LEAST_CV))
         for work, cvs in one.items()

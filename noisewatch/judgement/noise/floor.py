@@ -1,7 +1,7 @@
-"""What the machine alone adds to a benchmark's samples, predicted from a calibration.
+"""The noise that the machine alone adds to a benchmark's samples, predicted from a calibration.
 
-For samples of a given length the replayed timeline of each CPU gives their times; many draws of as many samples as a
-user takes give the relative standard deviation that the user may meet, as an interval, and the worst sample.
+For samples of a given length the replayed timeline of each CPU gives their times. Many draws of as many samples as the
+user takes give an interval for the relative standard deviation, and the worst sample.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _FEWEST_PIECES = 2  # of work to a sample: what is shorter would be interpolated
 def floors_by_cpu(
     calibrations: Sequence[CalibrationSamples], budget: Budget, drift: Drift = USUAL_DRIFT
 ) -> dict[int, list[NoiseFloor]]:
-    """The floors of each CPU that was measured to the end, the budget's own length of samples among them, sorted.
+    """Return the floors of each CPU that was measured to the end, sorted by length.
 
-    They are of the budget's kind of work, else of the user's command where that was measured, else of mixed work.
-    Several calibrations, as before and after a benchmark, are taken together. A CPU of which too little is known has
-    none.
+    The budget's own length is among them. They are of the budget's kind of work, else of the user's command if that was
+    measured, else of mixed work. Several calibrations, such as before and after a benchmark, are combined. A CPU with
+    too few measurements has no floors.
     """
     return floors_of(replays_by_cpu(calibrations), budget, drift)
 
 
 def floors_of(replays: Mapping[int, Replay], budget: Budget, drift: Drift = USUAL_DRIFT) -> dict[int, list[NoiseFloor]]:
-    """The same of what each CPU gave."""
+    """Return the floors of each CPU, sorted by length, from its replay."""
     series = None if budget.work is None else SERIES_OF[budget.work]
     return {cpu: floors_by_length(replay.timelines(series), cpu, budget, drift) for cpu, replay in replays.items()}
 
@@ -54,15 +54,15 @@ def _lengths(budget: Budget) -> list[int]:
 
 
 def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]:
-    """For each length of samples the worst of every figure, whichever CPU it is from; `cpu` is that which varies most.
+    """Return for each sample length the worst of every figure over all CPUs; `cpu` is the one that varies most.
 
-    A benchmark may run on any of the CPUs. Those without a floor are left out, and may be worse.
+    A benchmark may run on any of the CPUs. CPUs without a floor are left out, and may be worse.
     """
     return [worst_of(floors) for floors in zip(*filter(None, by_cpu.values()), strict=True)]
 
 
 def worst_of(floors: Sequence[NoiseFloor]) -> NoiseFloor:
-    """The worst of every figure of one or more; `cpu` is that which varies most."""
+    """Return the worst of every figure of one or more floors; `cpu` is the one that varies most."""
     chances = [floor.chance for floor in floors]
     return replace(
         max(floors, key=lambda floor: floor.cv_expected),
@@ -78,7 +78,7 @@ def worst_of(floors: Sequence[NoiseFloor]) -> NoiseFloor:
 
 
 def replays_by_cpu(calibrations: Iterable[CalibrationSamples]) -> dict[int, Replay]:
-    """Of each CPU that was measured to the end."""
+    """Return the replay of each CPU that was measured to the end."""
     runs: dict[int, list[CpuSamples]] = {}
     for calibration in calibrations:
         for said in calibration.cpus:
@@ -90,9 +90,9 @@ def replays_by_cpu(calibrations: Iterable[CalibrationSamples]) -> dict[int, Repl
 def floors_by_length(
     timelines: Timelines, cpu: int, budget: Budget, drift: Drift, draws: int = MOST_DRAWS, is_all: bool = True
 ) -> list[NoiseFloor]:
-    """The floor of one CPU for each length, shortest first; empty where too little was measured.
+    """Return the floors of one CPU for each length, shortest first; empty if too little was measured.
 
-    Not `is_all`, up to the budget's length; shorter ones only where that is extrapolated from them.
+    Unless `is_all`, only the budget's length is included, and shorter ones if it has to be extrapolated from them.
     """
     lengths = _lengths(budget)
     if not is_all:
@@ -116,7 +116,10 @@ def _floors_of(
 
 
 def _is_enough(timelines: Timelines, length_ns: int) -> bool:
-    """Gaps alone do not tell how fast the CPU was: some of it has to be work."""
+    """Return whether the timelines suffice for samples of this length.
+
+    Gaps alone do not determine how fast the CPU was: some of the time has to be work.
+    """
     fewest = _FEWEST_IN_LOOKS if timelines.looks >= _FEWEST_LOOKS else _FEWEST_WORKED
     is_worked = timelines.worked_ns >= fewest * length_ns and timelines.looks > 1
     return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= FEWEST_SAMPLES * length_ns
@@ -143,14 +146,14 @@ def _predicted(timelines: Timelines, cpu: int, length_ns: int, budget: Budget, d
 
 
 def expected_cv(timelines: Timelines, length_ns: float, samples: int) -> float:
-    """The relative standard deviation that so many samples will show as likely as not."""
+    """Return the median relative standard deviation of this many samples."""
     return statistics.median(_draw(timelines, length_ns, samples)[0])
 
 
 def _draw(
     timelines: Timelines, length_ns: float, samples: int, most: int = MOST_DRAWS
 ) -> tuple[list[float], list[float]]:
-    """The relative standard deviation, and the largest sample by the median, of each draw."""
+    """Return for each draw the relative standard deviation, and the largest sample relative to the median."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []
     for _ in range(max(min(_DRAWN_SAMPLES // samples, most), FEWEST_DRAWS)):
@@ -167,10 +170,11 @@ _SEED = 1  # the same calibration always has the same floor
 
 
 def shortest_interval(values: Sequence[float], share: float) -> tuple[float, float]:
-    """The narrowest interval, by the ratio of its ends, that holds `share` of the values (one or more, none negative).
+    """Return the narrowest interval, by the ratio of its ends, that contains `share` of the values.
 
-    The highest-density interval: Hyndman, "Computing and Graphing Highest Density Regions", 1996, doi
-    10.1080/00031305.1996.10474359. Of equal values both ends are that value.
+    There must be one value or more, and none negative. It is the highest-density interval: Hyndman, "Computing and
+    Graphing Highest Density Regions", 1996, doi 10.1080/00031305.1996.10474359. Of equal values both ends are that
+    value.
     """
     ordered = sorted(values)
     kept = max(math.ceil(len(ordered) * share), 1)
@@ -179,9 +183,10 @@ def shortest_interval(values: Sequence[float], share: float) -> tuple[float, flo
 
 
 def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timelines) -> NoiseFloor:
-    """From the longest sample that was predicted: better at most by independence, at worst not at all.
+    """Return the floor at a length extrapolated from the longest predicted sample.
 
-    The variation of independent noise falls with the square root of the sample's length, that of drift does not.
+    The variation of independent noise falls with the square root of the sample's length, that of drift does not: the
+    lower end assumes independence, the upper end does not fall.
     """
     last = floors[-1]
     ratio = math.sqrt(last.sample_ns / length_ns)

@@ -1,4 +1,4 @@
-"""Whether a calibration has measured long enough for its budget."""
+"""Whether a calibration was long enough for its budget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) ->
 
 
 def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> list[NoiseFloor]:
-    """Return the floors at the budget's length that a verdict will judge; none if too little was measured for one."""
+    """Return the floors at the budget's length that a verdict will judge; empty if too little was measured for one."""
     if budget.work is not None:
         by_cpu = floors_by_cpu([calibration], budget, drift)
         judged = worst_floors(by_cpu) if all(by_cpu.values()) else []
@@ -48,7 +48,7 @@ def _is_known_well(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
 
 
 def _left_open_by(samples: int) -> float:
-    """Return the ratio of the ends of the 90 % interval of the CV of so many samples on a machine that is known well.
+    """Return the ratio of the ends of the 90 % interval of the CV of `samples` samples on a well-known machine.
 
     The standard error of a sample's standard deviation is 1 / √(2(n - 1)) of it: Ahn and Fessler, "Standard Errors of
     Mean, Variance, and Standard Deviation Estimators", 2003.

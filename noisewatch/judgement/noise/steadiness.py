@@ -1,4 +1,4 @@
-"""Whether the machine was the same after a series as before it, from the calibrations at both ends."""
+"""Whether the machine was unchanged after a series, from the calibrations before and after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_CHANGE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class SpeedChange:
-    """How much longer the same work took on a CPU after the series, as a share; negative where it was faster."""
+    """How much longer the same work took on a CPU after the series, as a share; negative if it was faster."""
 
     cpu: int
     share: float
@@ -25,9 +25,10 @@ class SpeedChange:
 
 
 def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]:
-    """Of each CPU that was measured to the end both times, that which changed most first.
+    """Return the change of each CPU that was measured to the end both times, the largest first.
 
-    By the chain of dependent steps, which nothing but the clock and interruptions slow; its median forgets the latter.
+    It is measured by the chain of dependent steps, which only the clock and interruptions slow; the median excludes
+    interruptions.
     """
     before = {figures.cpu: figures for figures in opening.complete}
     pairs = ((before[figures.cpu], figures) for figures in closing.complete if figures.cpu in before)
@@ -35,7 +36,7 @@ def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]
 
 
 def why_change_unknown(opening: Calibrated, closing: Calibrated, cpus: CpuSet) -> str | None:
-    """Why nobody can say of one of the CPUs whether it was as fast after the series; None where all are known."""
+    """Return why the speed change of one of the CPUs is unknown, or None if all are known."""
     missing = sorted(cpus - {change.cpu for change in speed_changes(opening, closing)})
     if not missing:
         return None

@@ -1,4 +1,4 @@
-"""The noise floor of each kind of work, and of work that nothing but interruptions slows."""
+"""The noise floor of each kind of work, and of work that only interruptions slow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class WorkFloors:
-    """The floors of one kind of work, each worked out when it is asked for: not every verdict tells all of them."""
+    """The floors of one kind of work, computed on demand: not every verdict shows all of them."""
 
     def __init__(self, made: _Made, series: Sequence[str]) -> None:
         self._made = made
@@ -36,7 +36,7 @@ class WorkFloors:
 
     @cached_property
     def at_budget_by_cpu(self) -> Mapping[int, NoiseFloor]:
-        """Those at the budget's length; a CPU on which too little was measured has none."""
+        """The floors at the budget's length by CPU; a CPU on which too little was measured has none."""
         made = self._made
         found = {
             cpu: floors_by_length(each, cpu, made.budget, made.drift, made.draws, is_all=False)
@@ -46,12 +46,12 @@ class WorkFloors:
 
     @cached_property
     def worst(self) -> NoiseFloor | None:
-        """At the budget's length, the worst of every figure of all CPUs."""
+        """The worst of every figure of all CPUs at the budget's length, or None."""
         return worst_of([*self.at_budget_by_cpu.values()]) if self.at_budget_by_cpu else None
 
     @cached_property
     def floors(self) -> tuple[NoiseFloor, ...]:
-        """By length: that `worst` one, and others of the CPU whose interval ends highest there."""
+        """The floors by length: `worst` at the budget's length, else of the CPU whose interval ends highest there."""
         made, worst, by_cpu = self._made, self.worst, self.at_budget_by_cpu
         if worst is None:
             return ()
@@ -61,7 +61,7 @@ class WorkFloors:
 
     @cached_property
     def worst_by_length(self) -> tuple[NoiseFloor, ...]:
-        """For each length the worst of every figure of all CPUs; without CPUs on which too little was measured."""
+        """The worst of every figure of all CPUs by length, without CPUs on which too little was measured."""
         made = self._made
         by_cpu = {
             cpu: floors_by_length(timelines, cpu, made.budget, made.drift, made.draws)
@@ -81,7 +81,7 @@ class WorkFloors:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What the floors of all kinds are made of."""
+    """The inputs of the floors of all kinds."""
 
     replays: Mapping[int, Replay]
     budget: Budget
@@ -89,7 +89,7 @@ class _Made:
 
     @property
     def draws(self) -> int:
-        """Fewer of each of many CPUs, of which the worst counts."""
+        """The number of draws per CPU: fewer if there are many CPUs, of which the worst counts."""
         return max(MOST_DRAWS // max(len(self.replays), 1), FEWEST_DRAWS)
 
 
@@ -99,9 +99,9 @@ def floors_by_work(
     drift: Drift = USUAL_DRIFT,
     replays: Mapping[int, Replay] | None = None,
 ) -> dict[str, WorkFloors]:
-    """Those of each kind of work but the mixed one, and of `ALONE`; nothing of a calibration of the user's command.
+    """Return the floors of each kind of work but the mixed one, and of `ALONE`; empty for the user's command.
 
-    `replays` are the calibration's, where they are known already: it takes long to make them.
+    `replays` are those of the calibration if they exist already: computing them takes long.
     """
     if calibration.command:
         return {}

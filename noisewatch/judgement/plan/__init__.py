@@ -1,1 +1,1 @@
-"""Target CPUs for this machine: which, why these, and what keeps everything else off them."""
+"""Target CPUs for this machine: a choice, its reasons, and what keeps all other work off them."""

@@ -1,4 +1,4 @@
-"""Which cores are the best to take: a total order over selections, and the selections that can come first in it."""
+"""The best cores to choose: a total order over selections, and the selections that can come first in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Cores = tuple[Core, ...]
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What decides between cores. `near` is None where it does not matter, or is not known."""
+    """The criteria that decide between cores. `near` is None if it does not matter, or is unknown."""
 
     near: CpuSet | None = None
     isolated: CpuSet = frozenset()
@@ -28,18 +28,18 @@ class Wishes:
 
 
 def choose(cores: Sequence[Core], count: int, wishes: Wishes) -> Cores:
-    """The best so many of the cores, of which there are enough."""
+    """Return the best `count` of the cores, of which there are enough."""
     pools = [pool for pool in _pools(cores, wishes) if len(pool) >= count]
     return best_of((_picked(pool, count, wishes) for pool in pools), wishes)
 
 
 def best_of(selections: Iterable[Cores], wishes: Wishes) -> Cores:
-    """The first in the order; there is at least one."""
+    """Return the first of the selections in the order; there is at least one."""
     return min(selections, key=lambda cores: _rank(cores, wishes))
 
 
 def _rank(cores: Cores, wishes: Wishes) -> tuple[object, ...]:
-    """The gravest first: what is wrong for good comes before what is only better."""
+    """Return the sort key of a selection: permanent faults come before mere preferences."""
     nodes, caches = {core.node for core in cores}, {core.cache for core in cores}
     neighbours = sum(len(cache) for cache in caches if cache is not None) - sum(len(core.cpus) for core in cores)
     return (
@@ -74,20 +74,20 @@ def _fixed_irqs(core: Core, wishes: Wishes) -> int:
 
 
 def _spread(nodes: set[int | None], known: MemoryNodes) -> int:
-    """The longest way between two of the nodes."""
+    """Return the longest distance between two of the nodes."""
     told = sorted(node for node in nodes if node is not None)
     ways = (known.distance(one, other) for one in told for other in told if one != other)
     return max((_FAR if way is None else way for way in ways), default=0)
 
 
 def _differ(cores: Cores) -> bool:
-    """Whether some are stronger than others, by more than passes for alike."""
+    """Return whether some cores are stronger than others, by more than counts as alike."""
     parts = zip(*(core.strength for core in cores), strict=True)
     return any(1 - min(part) / max(part) > ALIKE.value for part in parts if max(part))
 
 
 def _pools(cores: Sequence[Core], wishes: Wishes) -> Iterator[Sequence[Core]]:
-    """All cores, and those that are alike in what is wrong for good."""
+    """Yield all cores, and the groups that share properties which nothing can change."""
     near = [core for core in cores if _is_near(core, wishes)]
     with_memory = [[core for core in pool if not _lacks_memory(core, wishes)] for pool in (near, cores)]
     for pool in (cores, near, *with_memory):
@@ -98,7 +98,7 @@ def _pools(cores: Sequence[Core], wishes: Wishes) -> Iterator[Sequence[Core]]:
 
 
 def _equally_strong(cores: Sequence[Core]) -> Iterator[Sequence[Core]]:
-    """By the strength of the strongest of them: those that pass for as strong."""
+    """Yield for each strength the cores that count as equally strong, with it as the maximum."""
     for strength in {core.strength for core in cores}:
         least = [part * (1 - ALIKE.value) for part in strength]
         yield [
@@ -109,7 +109,7 @@ def _equally_strong(cores: Sequence[Core]) -> Iterator[Sequence[Core]]:
 
 
 def _picked(cores: Sequence[Core], count: int, wishes: Wishes) -> Cores:
-    """So many of the pool, from one node where one has enough of them, else from neighbouring ones."""
+    """Return `count` cores of the pool, from one node that has enough of them, else from neighbouring nodes."""
     nodes = grouped(cores, lambda core: core.node)
     enough = [node for node in nodes if len(node) >= count]
     if enough:
@@ -118,7 +118,7 @@ def _picked(cores: Sequence[Core], count: int, wishes: Wishes) -> Cores:
 
 
 def _picked_from(start: list[Core], nodes: list[list[Core]], count: int, wishes: Wishes) -> Cores:
-    """All of the node `start`, then of the nearest others as many as are missing."""
+    """Return all cores of the node `start`, and the missing ones from the nearest other nodes."""
 
     def way_to(node: list[Core]) -> tuple[int, int]:
         here, there = start[0].node, node[0].node
@@ -133,7 +133,10 @@ def _picked_from(start: list[Core], nodes: list[list[Core]], count: int, wishes:
 
 
 def _picked_in_node(cores: list[Core], count: int, wishes: Wishes) -> Cores:
-    """From one last-level cache where one has enough; else whole ones, the largest first, until one has the rest."""
+    """Return `count` cores from one last-level cache if one has enough, else from several.
+
+    Then whole caches are taken, the largest first, until one cache has the rest.
+    """
     caches = sorted(grouped(cores, lambda core: core.cache), key=lambda cache: -len(cache))
     taken: list[Core] = []
     while True:

@@ -1,4 +1,4 @@
-"""The cores of a machine, as a choice between them needs them."""
+"""The cores of a machine, with what a choice between them needs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SPEED_OF_KIND: Mapping[str | None, int] = {"performance": 2, "none": 1, None: 1
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The threads of a core that run. None is unknown, as are the other threads where `has_siblings` is False.
+    """The running threads of a core. None is unknown; if `has_siblings` is False, its other threads are unknown too.
 
-    `strength` is compared part by part: capacity, highest frequency (kHz), rank; 0 where one is unknown.
+    `strength` is compared part by part: capacity, highest frequency (kHz), rank; 0 if unknown.
     """
 
     cpus: CpuSet
@@ -32,23 +32,23 @@ class Core:
 
     @property
     def first(self) -> int:
-        """The CPU that stands for it."""
+        """The lowest CPU number, which represents the core."""
         return min(self.cpus)
 
     @property
     def speed_of_kind(self) -> int:
-        """The higher, the faster."""
+        """The rank of the core's kind: higher is faster."""
         return _SPEED_OF_KIND[self.kind]
 
 
 def online_of(case: Case) -> CpuSet:
-    """The CPUs that are said to be online; where nobody says it, those whose time is counted."""
+    """Return the CPUs listed as online, or if there is no list, those with time counters."""
     online = case.snapshot.online.online
     return case.running if online is None else online
 
 
 def cores_of(case: Case, cpus: CpuSet, ranking: Mapping[int, int] | None = None) -> list[Core]:
-    """The cores of these CPUs with all of their threads that run, by their first CPU."""
+    """Return the cores of these CPUs with all their running threads, sorted by their first CPU."""
     found: dict[int, Core] = {}
     clocks = highest_clocks(case)
     for cpu in sorted(cpus):
@@ -81,9 +81,9 @@ def _capacity(place: CpuPlace | None) -> int:
 
 
 def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: CpuSet) -> list[Core]:
-    """What is never proposed: CPU 0's core, and the first that the user's other work may run on where that is another.
+    """Return the cores that are never proposed: CPU 0's core, and if it is unusable the first usable one.
 
-    None `usable`: it is not known where it may run.
+    `usable` are the CPUs that the user's other work may run on; None is unknown.
     """
     boot = [core for core in cores if BOOT_CPU in core.cpus]
     own = [core for core in cores if usable is None or core.cpus & usable]
@@ -92,5 +92,5 @@ def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: Cpu
 
 
 def alike(cores: Iterable[Core]) -> list[list[Core]]:
-    """The cores of one kind below one last-level cache of one node."""
+    """Return the cores grouped by kind, capacity, last-level cache and node."""
     return grouped(cores, lambda core: (core.node, core.cache, core.kind, core.design, core.strength[0]))

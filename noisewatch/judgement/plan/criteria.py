@@ -1,4 +1,4 @@
-"""What speaks for target CPUs, and against them: each criterion with its status, a sentence and the evidence."""
+"""The criteria for and against target CPUs, each with its status, a sentence and the evidence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from noisewatch.records import dataclass
 
 
 class Criterion(StrEnum):
-    """In the order in which they are told. The values are those of the JSON."""
+    """The criteria in the order in which they are shown. The values are those of the JSON."""
 
     USABLE = "usable"
     CORES = "whole cores"
@@ -43,7 +43,7 @@ class Criterion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A criterion and what these CPUs are by it; `reads` is where the evidence is from."""
+    """A criterion and its answer for these CPUs; `reads` are the sources of the evidence."""
 
     criterion: Criterion
     answer: Answer
@@ -51,7 +51,7 @@ class Judged:
 
 
 def judge_proposal(proposal: Proposal) -> tuple[Judged, ...]:
-    """All criteria that apply."""
+    """Return the answers of all criteria that apply."""
     return tuple(
         Judged(criterion, judge(proposal), reads)
         for criterion, (judge, reads) in _CRITERIA.items()
@@ -60,7 +60,10 @@ def judge_proposal(proposal: Proposal) -> tuple[Judged, ...]:
 
 
 def _usable(proposal: Proposal) -> Answer:
-    """Online, and within the caller's cpuset: an isolated partition is entered by who is to run there."""
+    """Return whether the CPUs are online and within the caller's cpuset, or in an isolated partition.
+
+    The benchmark enters the partition itself.
+    """
     snapshot, partition = proposal.case.snapshot, proposal.case.snapshot.isolation.partition or frozenset()
     trial = snapshot.pin_trial
     if trial.granted is not None:
@@ -131,7 +134,7 @@ def _fastest_kind(proposal: Proposal) -> Answer:
 
 
 def _with_strength(answer: Answer, proposal: Proposal) -> Answer:
-    """Told where some other core of the machine is stronger: CPU 0's, or one that lies worse."""
+    """Return the answer with a note if another core of the machine is stronger: CPU 0's, or one in a worse place."""
     own = max(core.strength for core in proposal.cores)
     others = cores_of(proposal.case, proposal.case.online, proposal.ranking)
     best = max((core.strength for core in others), default=own)

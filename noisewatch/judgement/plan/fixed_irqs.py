@@ -1,4 +1,4 @@
-"""Interrupts that only the kernel moves: which of the CPUs they are delivered to."""
+"""Kernel-managed interrupts: the CPUs that they are delivered to."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NOT_TOLD = "this kernel does not tell which interrupts cannot be moved (Linux 6
 
 
 def fixed_irqs_by_cpu(case: Case) -> Mapping[int, int]:
-    """How many are delivered to each CPU that has any, as far as that is known."""
+    """Return the number of kernel-managed IRQs by CPU, as far as known."""
     irqs = case.snapshot.irqs.by_number.values() if case.snapshot.irqs is not None else ()
     return Counter(cpu for irq in irqs if irq.is_managed for cpu in _delivered(irq))
 
 
 def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
-    """Whether any is delivered to one of these CPUs."""
+    """Return the answer on whether a kernel-managed IRQ is delivered to one of these CPUs."""
     if case.snapshot.irqs is None:
         return unknown(case.why_unknown(FOLDER))
     coming = [irq for irq in case.snapshot.irqs.by_number.values() if _delivered(irq) & cpus and irq.kind == Kind.IRQ]
@@ -44,5 +44,5 @@ def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
 
 
 def _delivered(irq: Irq) -> CpuSet:
-    """Where it goes; where it may go, if nobody tells."""
+    """Return the CPUs that the IRQ is delivered to, or its allowed CPUs if that is unknown."""
     return (irq.allowed if irq.effective is None else irq.effective) or frozenset()

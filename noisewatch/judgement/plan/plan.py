@@ -1,4 +1,4 @@
-"""A plan: the target CPUs, what speaks for and against them, what there is to do, and how the benchmark is started."""
+"""A plan: the target CPUs, the criteria for and against them, the steps, and the commands that start the benchmark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CGROUPS = "/sys/fs/cgroup"
 
 @dataclass(frozen=True, slots=True)
 class StartLine:
-    """A command that starts the benchmark, or belongs to it, and what it is for."""
+    """A command that starts the benchmark, or belongs to it, and its purpose."""
 
     about: str
     command: str
@@ -28,7 +28,7 @@ class StartLine:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked of a machine for a benchmark."""
+    """The target CPUs for a benchmark, with their criteria and steps."""
 
     proposal: Proposal
     criteria: tuple[Judged, ...]
@@ -36,27 +36,27 @@ class Plan:
 
     @property
     def headline(self) -> str:
-        """`CPUs 2-3 (2 cores of node 0, L3 of CPUs 0-7, performance cores)`; of what is not known, nothing."""
+        """The text `CPUs 2-3 (2 cores of node 0, L3 of CPUs 0-7, performance cores)`, without what is unknown."""
         proposal = self.proposal
         words = [_cores_and_nodes(proposal), *_caches(proposal), *_kinds(proposal)]
         return f"{name_cpus(proposal.run)} ({', '.join(words)})"
 
     @property
     def cost(self) -> str:
-        """`takes 4 of 16 CPUs from everybody else`."""
+        """The text `takes 4 of 16 CPUs from everybody else`."""
         proposal = self.proposal
         lost = len(proposal.taken & proposal.case.online)
         return f"takes {lost} of {len(proposal.case.online)} CPUs from everybody else"
 
     @property
     def is_isolated(self) -> bool:
-        """Whether nothing has to be done to isolate them."""
+        """Whether the CPUs are isolated already."""
         answer = next(each.answer for each in self.criteria if each.criterion == Criterion.ISOLATED)
         return answer.status == Status.PASS
 
     @property
     def why_no_partition(self) -> str | None:
-        """Why the CPUs cannot be isolated without a reboot; None where they can, or are isolated already."""
+        """Why the CPUs cannot be isolated without a reboot; None if they can, or are isolated already."""
         if self.is_isolated or self.steps.partition is not None:
             return None
         if not self.proposal.housekeeping:
@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def partition(self) -> str | None:
-        """The folder of the isolated partition that the benchmark has to be started in; None where in none."""
+        """The folder of the isolated partition in which the benchmark has to be started, or None."""
         made = self.steps.partition
         if made is not None:
             return made.folder
@@ -84,14 +84,14 @@ class Plan:
 
     @property
     def membind(self) -> str:
-        """The nodes to take memory from; empty where there is one node, or none is known."""
+        """The nodes to take memory from, as a list; empty if there is one node, or none is known."""
         proposal = self.proposal
         nodes = proposal.readings.nodes.with_memory or proposal.case.snapshot.settings.memory_nodes or frozenset()
         return format_cpu_list(proposal.memory_nodes) if len(nodes) > 1 else ""
 
     @property
     def start_lines(self) -> tuple[StartLine, ...]:
-        """How the benchmark is started once all is done."""
+        """The commands that start the benchmark after all steps are done."""
         listed, run = cpu_list_argument(self.proposal.run), self.pinned
         lines = [StartLine("check", f"noisewatch preflight --cpus {listed}")]
         lines.append(StartLine("watched", " ".join(["noisewatch", "run", *self._run_options, "--", _BENCHMARK])))
@@ -103,7 +103,7 @@ class Plan:
 
     @property
     def pinned(self) -> str:
-        """`taskset -c 2-3 numactl --membind=0`: numactl itself refuses isolated CPUs."""
+        """The prefix `taskset -c 2-3 numactl --membind=0`: numactl itself refuses isolated CPUs."""
         listed = cpu_list_argument(self.proposal.run)
         return f"taskset -c {listed}{f' numactl --membind={self.membind}' if self.membind else ''}"
 
@@ -115,24 +115,24 @@ class Plan:
 
     @property
     def given_options(self) -> dict[str, str]:
-        """What the kernel was booted with of what is to be added: it is to be replaced."""
+        """The current kernel options that the plan's options replace, by name."""
         options = self.proposal.case.snapshot.platform.options or {}
         names = {word.partition("=")[0] for word in self.steps.kernel_arguments.split()}
         return {name: ",".join(options[name]) for name in sorted(names) if name in options}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know before any of it is done."""
+        """Notes to read before any step is done."""
         return tuple(_notes(self))
 
 
 def plan_of(proposal: Proposal) -> Plan:
-    """Judges the proposal, and asks what there is to do."""
+    """Return the plan of a proposal: its criteria and steps."""
     return Plan(proposal, judge_proposal(proposal), steps_for(proposal))
 
 
 def _cores_and_nodes(proposal: Proposal) -> str:
-    """`2 cores of node 0`; CPUs, where it is not known which of them share a core."""
+    """Return `2 cores of node 0`; CPUs are counted if it is unknown which of them share a core."""
     count, nodes = len(proposal.cores), proposal.nodes
     what = "core" if all(core.has_siblings for core in proposal.cores) else "CPU"
     where = f" of node{'s' if len(nodes) > 1 else ''} {format_cpu_list(nodes)}" if nodes else ""

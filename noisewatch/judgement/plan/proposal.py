@@ -1,4 +1,4 @@
-"""Target CPUs that are proposed, or taken as given, with all that they rest on."""
+"""Target CPUs that are proposed, or given by the user, with all inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROPOSED, _GIVEN = "proposed by a plan", "as requested"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The benchmark runs on `run`. The case has them as its target, of which `cores` are the cores."""
+    """The CPUs `run` for the benchmark, which are the target of the case; `cores` are their cores."""
 
     case: Case
     readings: PlacementReadings
@@ -31,13 +31,13 @@ class Proposal:
 
     @property
     def taken(self) -> CpuSet:
-        """Those and the other threads of their cores; never CPU 0, unless it was asked for."""
+        """The CPUs to run on and the other threads of their cores; CPU 0 only if the user requested it."""
         threads = frozenset().union(*(core.cpus for core in self.cores))
         return self.run | (threads - {BOOT_CPU})
 
     @property
     def idle(self) -> CpuSet:
-        """Where nothing is to run, not even the benchmark."""
+        """The CPUs on which nothing is to run, not even the benchmark."""
         return self.taken - self.run
 
     @property
@@ -46,7 +46,7 @@ class Proposal:
 
     @property
     def of_taken(self) -> Case:
-        """The machine with all that is taken as its target: what the commands are for."""
+        """The case with all taken CPUs as its target, for which commands are made."""
         return _with_target(self.case, self.taken, self.case.snapshot.target.chosen_by)
 
     @property
@@ -59,12 +59,12 @@ class Proposal:
 
     @property
     def nodes(self) -> frozenset[int]:
-        """Those that are known of the CPUs to run on."""
+        """The known nodes of the CPUs to run on."""
         return frozenset(core.node for core in self.cores if core.node is not None)
 
     @property
     def memory_nodes(self) -> frozenset[int]:
-        """Where its memory should be: their own nodes, or the nearest where these have none."""
+        """The nodes that memory should come from: the CPUs' own nodes, or the nearest if these have no memory."""
         with_memory = self.readings.nodes.with_memory
         own = self.nodes if with_memory is None else self.nodes & with_memory
         if own or not with_memory or not self.nodes:
@@ -74,18 +74,18 @@ class Proposal:
         return frozenset(node for _, node in nearest[:1])
 
     def why_unread(self, *paths: str) -> str:
-        """The reason that the first of the paths, or anything below it, gave no answer."""
+        """Return the reason why the first of the paths, or a path below it, could not be read."""
         snapshot = replace(self.case.snapshot, reason_by_path=self.readings.reason_by_path)
         return replace(self.case, snapshot=snapshot).why_unknown(*paths)
 
 
 def given(case: Case, readings: PlacementReadings, cpus: CpuSet) -> Proposal:
-    """These CPUs, whatever they are."""
+    """Return the proposal of these CPUs, whatever they are."""
     return _proposal(case, readings, cpus, is_given=True)
 
 
 def propose(case: Case, readings: PlacementReadings, count: int) -> Proposal:
-    """A thread of each of the `count` best cores. Raises UsageError where so many cannot be taken."""
+    """Return a proposal of one thread of each of the `count` best cores. Raise UsageError if there are too few."""
     online = online_of(case)
     if not online:
         raise UsageError(f"no CPU is known to be online: {case.why_unknown(f'{CPUS}/online')}")
@@ -121,7 +121,7 @@ def _with_target(case: Case, cpus: CpuSet, chosen_by: str) -> Case:
 def _usable(case: Case, readings: PlacementReadings) -> CpuSet | None:
     """Return the CPUs that this process, or one inside a partition, can be pinned to, or None if unknown.
 
-    Where pinning was not tried, they are the CPUs that it may use, and the isolated ones, which that leaves out.
+    Where pinning was not tried, they are the CPUs in its affinity and the isolated ones, which an affinity leaves out.
     """
     granted, own, isolation = readings.pin_trial.granted, case.snapshot.own_affinity, case.snapshot.isolation
     if granted is not None:
@@ -140,7 +140,7 @@ def _why_not(count: int, most: int, cores: list[Core], kept: list[Core], usable:
 
 
 def near_device(case: Case, readings: PlacementReadings) -> CpuSet | None:
-    """The CPUs near the device that was asked for; None without one, or where that is not known."""
+    """Return the CPUs near the requested device, or None without one or if unknown."""
     device = readings.device
     if device is None or device.node is None:
         return None
@@ -149,5 +149,5 @@ def near_device(case: Case, readings: PlacementReadings) -> CpuSet | None:
 
 
 def ranking_of(readings: PlacementReadings) -> Mapping[int, int]:
-    """By the kernel, or by the firmware where that has none."""
+    """Return the core ranking of the kernel, else that of the firmware."""
     return readings.core_ranking or readings.highest_performance

@@ -1,4 +1,4 @@
-"""What keeps everything else off the CPUs: the fixes of the checks that preflight asks, and what these do not know."""
+"""The steps of a plan: fixes of preflight's checks that keep other work off the CPUs, and what is unknown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ASKED: tuple[tuple[Check, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A check that fails for these CPUs, what its fix is for, and the fix."""
+    """A check that fails for these CPUs, the purpose of its fix, and the fix."""
 
     check: Check
     about: str
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What there is to do, in order; `unknown` are the reasons why it is not known whether anything is, by check."""
+    """The steps in order; `unknown` are the reasons why it is unknown whether a step is needed, by check."""
 
     all: tuple[Step, ...]
     unknown: Mapping[str, str]
@@ -60,28 +60,28 @@ class Steps:
 
     @property
     def now(self) -> Sequence[Step]:
-        """Those that help without a reboot."""
+        """The steps that help without a reboot."""
         return [each for each in self.all if each.fix.now]
 
     @property
     def kernel_arguments(self) -> str:
-        """In one line; empty without any."""
+        """The kernel arguments of all steps in one line; empty without any."""
         return merged_arguments(each.fix.kernel_arguments for each in self.all)
 
     @property
     def lasting(self) -> Sequence[Step]:
-        """Those that last by other means than the kernel's command line."""
+        """The steps that persist by other means than the kernel's command line."""
         return [each for each in self.all if any(not isinstance(one, BootOptions) for one in each.fix.lasting)]
 
     @property
     def partition(self) -> MakePartition | None:
-        """The partition that is made, if one is."""
+        """The partition that a step makes, or None."""
         actions = (action for each in self.all for action in each.fix.actions)
         return next((action for action in actions if isinstance(action, MakePartition)), None)
 
 
 def steps_for(proposal: Proposal) -> Steps:
-    """All that the checks of isolation, interrupts and kernel work advise for what is taken."""
+    """Return the fixes of all checks of isolation, interrupts and kernel work for the taken CPUs."""
     case = proposal.of_taken
     steps: list[Step] = []
     unknown_by_id: dict[str, str] = {}
@@ -107,7 +107,7 @@ def _failed(check: Check, reason: str) -> Answer:
 
 
 def _fix_of(check: Check, answer: Answer, case: Case) -> Fix | None:
-    """What the check advises; to isolate CPUs is what a plan is for, also where it is not known whether they are."""
+    """Return the check's fix. The plan's purpose is isolation, so that it is included even if its state is unknown."""
     if check == target_not_isolated and answer.status == Status.UNKNOWN:
         return isolate(case)
     return answer.fix

@@ -1,1 +1,1 @@
-"""Whether a repetition was disturbed, by whom, and what a whole series is worth: pure."""
+"""Whether a repetition was disturbed, by which culprits, and what a series is worth. Pure functions."""

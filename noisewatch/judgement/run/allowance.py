@@ -1,4 +1,4 @@
-"""How much noise a repetition may meet and still count as undisturbed: what this machine, left alone, adds anyway."""
+"""The noise that a repetition may meet and still count as undisturbed: what this machine adds when left alone."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _MOST_AT_ALL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A share of a repetition's length; `is_measured`: from the opening calibration, and not what suits most machines.
+    """The allowed noise, as a share of a repetition's length.
 
-    At least half of a change of 1 % may always be lost.
+    `is_measured`: it comes from the opening calibration, and is not the default for most machines. Half of a change of
+    1 % is always allowed.
     """
 
     share: float
@@ -30,10 +31,11 @@ class Allowance:
 
 
 def allowance_for(length_ns: int, floors: Sequence[NoiseFloor] = ()) -> Allowance:
-    """For repetitions of that length, from the `floors` of interruptions alone, of each target CPU.
+    """Return the allowance for repetitions of this length.
 
-    The worst sample that is to be expected is within the machine's own noise. It comes less and less to matter the
-    longer a sample is: the floor of the next shorter samples bounds it. Of several CPUs the quietest counts.
+    It is derived from the `floors` of interruptions alone of each target CPU. The expected worst sample is within the
+    machine's own noise. It matters less the longer a sample is: the floor of the next shorter samples bounds it. Of
+    several CPUs the quietest counts.
     """
     if not floors:
         return Allowance(LOSES_TOO_MUCH, False)

@@ -33,7 +33,7 @@ _MATTERS = 0.1  # of a run's length: a thread that had as much may have been wha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedCommand:
-    """What was seen while it wrote the file: its repetitions, and where the threads of each ran.
+    """The observations while a command wrote its result file: its repetitions, and where the threads of each ran.
 
     `floors` (of interruptions alone) and `khz_by_cpu` are those of the opening calibration.
     """
@@ -46,7 +46,7 @@ class WatchedCommand:
 
 @dataclass(frozen=True, slots=True)
 class MarkedRun:
-    """A run with its verdict, and its place on CLOCK_MONOTONIC; None is unknown, and so is the verdict then."""
+    """A run with its verdict, and its time on CLOCK_MONOTONIC; if that is None, the verdict is unknown too."""
 
     run: BenchmarkRun
     verdict: RepetitionVerdict
@@ -55,7 +55,7 @@ class MarkedRun:
 
 
 def mark_run(run: BenchmarkRun, watched: WatchedCommand) -> MarkedRun:
-    """Its verdict: unknown where it cannot be placed in one of the repetitions."""
+    """Return the run with its verdict, which is unknown if the run cannot be placed in one of the repetitions."""
     if not run.ended_wall_ns:
         return _unknown(run, _NO_DATE)
     if run.length_ns is None:
@@ -92,7 +92,7 @@ def _marked(
 
 
 def _placed(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
-    """With where the threads of the whole repetition ran: nobody knows in which of its parts one moved."""
+    """Return the run with the placement of the whole repetition: in which of its parts a thread moved is unknown."""
     unknown = _why_moves_unknown(placement, length_ns)
     if unknown is None:
         return marked
@@ -113,7 +113,10 @@ def _why_moves_unknown(placement: Placement, length_ns: int) -> str | None:
 def _with_hooked(
     verdict: RepetitionVerdict, hooked: HookedRun, part: Repetition, allowance: Allowance
 ) -> RepetitionVerdict:
-    """The run knows by itself how long it has waited for its CPU: what the looks leave in doubt of that is settled."""
+    """Return the verdict combined with the run's own measurement of its waits.
+
+    That settles what the looks leave in doubt about foreign time.
+    """
     if hooked.verdict == RunOutcome.DISTURBED:
         told = RunReason(kind=ReasonKind.FOREIGN, name=hooked.reasons)
         return replace(verdict, outcome=RunOutcome.DISTURBED, reasons=(*verdict.reasons, told))

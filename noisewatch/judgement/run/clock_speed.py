@@ -1,13 +1,13 @@
-"""Whether the target CPUs ran at the clock of the opening calibration while a repetition did.
+"""Whether the target CPUs ran at the clock of the opening calibration during a repetition.
 
     /sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq    kHz
 
-Since Linux 5.19 that is, on x86, the mean clock of the CPU up to its last tick (APERF and MPERF, at most 20 ms old),
-which nobody interrupts it for; where it is idle, or has no tick (nohz_full), it is what the driver asked for
-(arch/x86/kernel/cpu/aperfmperf.c). So a CPU counts only where it has a tick, at a look within the repetition, and where
-tasks had it all along. Elsewhere it is what the driver asked for. What would interrupt the CPU (the registers
-themselves, perf's counters) is not asked. In most virtual machines there is no such file: `not_watched` says so, and
-the calibrations at both ends tell a change that lasts.
+On x86 since Linux 5.19, this is the mean clock of the CPU up to its last tick (APERF and MPERF, at most 20 ms old); no
+CPU is interrupted to read it. For a CPU that is idle, or has no tick (nohz_full), and on other architectures, it is
+what the driver requested (arch/x86/kernel/cpu/aperfmperf.c). So a CPU counts only if it has a tick, at a look within
+the repetition, and if tasks ran on it throughout. Sources that would interrupt the CPU (the registers themselves,
+perf's counters) are not read. In most virtual machines there is no such file: `not_watched` reports that, and the
+calibrations at both ends show a change that lasts.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _IDLE = "no target CPU was busy all along between two looks"
 
 
 def calibrated_khz(opening: Calibrated | None) -> dict[int, float] | None:
-    """The clocks of the CPUs that the opening calibration has measured to the end; None without one."""
+    """Return the clocks of the CPUs that the opening calibration measured to the end, or None without one."""
     if opening is None:
         return None
     return {each.cpu: each.effective_khz for each in opening.complete if each.effective_khz is not None}
 
 
 def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tuple[list[RunReason], list[RunReason]]:
-    """A CPU's clock that was lower than calibrated; apart, as its own, that of a command of several threads.
+    """Return the reasons for clocks lower than calibrated, and separately those that the command caused itself.
 
     Cores are calibrated one after the other: a command that keeps several of them busy lowers their clock by itself.
     """
@@ -62,7 +62,7 @@ def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tu
 
 
 def why_clock_unwatched(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Unwatched | None:
-    """Why no clock was compared for the larger part of it; None where one was, and where no repetition has one."""
+    """Return why no clock was compared for most of the repetition; None if one was, or if no repetition has one."""
     if not _told(repetition.span.after, repetition.target & khz_by_cpu.keys()):
         return None  # not_watched says it of the machine
     if _may_lower_it(repetition):
@@ -79,13 +79,13 @@ def _may_lower_it(repetition: Repetition) -> bool:
 
 
 def _looked_at(repetition: Repetition) -> list[Interval]:
-    """The windows that a look within the repetition has ended."""
+    """Return the windows that end with a look within the repetition."""
     ends = repetition.began_ns, repetition.ended_ns
     return [each for each in repetition.windows if ends[0] < each.after.taken_at_ns <= ends[1]]
 
 
 def _clocks(repetition: Repetition, window: Interval, khz_by_cpu: Mapping[int, float]) -> dict[int, int]:
-    """In kHz, of the CPUs that tasks had all along, so that it was theirs."""
+    """Return the clocks (kHz) of the CPUs that tasks used throughout the window, so that the clock was theirs."""
     clocks = _told(window.after, repetition.target & khz_by_cpu.keys())
     loads = {cpu: window.load_by_cpu.get(cpu) for cpu in clocks}
     busy = {cpu for cpu, load in loads.items() if load is not None and load.ran_ns >= _BUSY_SHARE * window.length_ns}
@@ -93,7 +93,7 @@ def _clocks(repetition: Repetition, window: Interval, khz_by_cpu: Mapping[int, f
 
 
 def _told(snapshot: Snapshot, cpus: CpuSet) -> dict[int, int]:
-    """The clocks that the kernel measures: of CPUs with a tick."""
+    """Return the clocks that the kernel measures: those of CPUs with a tick."""
     clocks = snapshot.frequency.cpus
     there = cpus - (snapshot.isolation.nohz_full or frozenset()) & clocks.keys()
     known = {cpu: clocks[cpu].current_khz for cpu in there}

@@ -1,4 +1,4 @@
-"""Time that tasks of others had on the target CPUs."""
+"""The time that other tasks had on the target CPUs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ _ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more 
 
 @dataclass(frozen=True, slots=True)
 class ForeignTime:
-    """`slight`: who had no more than is allowed. `own`: threads of the kernel that worked for the command. `unknown`:
-    why nobody can say that no other task ran; None where that is known."""
+    """The foreign time of a repetition.
+
+    `slight`: culprits within the allowance. `own`: kernel threads that worked for the command. `unknown`: why other
+    tasks may have run, or None if that is known.
+    """
 
     reasons: list[RunReason]
     slight: list[RunReason]
@@ -51,10 +54,10 @@ class ForeignTime:
 
 
 def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> ForeignTime:
-    """By CPU who ran there beside the command, and what nobody who was seen explains.
+    """Return by CPU who ran there next to the command, and the time that no observed thread explains.
 
-    The kernel's trace settles it. Without one the threads are known by looks, the sum by the books, and what a
-    single-threaded command had to wait by itself.
+    The kernel's trace settles it. Without one, looks identify the threads, the books give the sum, and a
+    single-threaded command's own waiting time is known.
     """
     allowed_ns = allowance.ns(repetition.length_ns)
     traced = find_traced(repetition, allowance, own_work)
@@ -89,7 +92,7 @@ def _sum(reasons: Iterable[RunReason]) -> int:
 
 
 def _waited_for(repetition: Repetition, waited_ns: int, foreign: list[RunReason]) -> list[RunReason]:
-    """Who was there when the command waited, or may have been."""
+    """Return who was, or may have been, running while the command waited."""
     likely = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
     named = reasons_of(share_out((replace(each, certain_ns=0) for each in likely), waited_ns), repetition)
     rest_ns = waited_ns - _sum(named)
@@ -97,9 +100,9 @@ def _waited_for(repetition: Repetition, waited_ns: int, foreign: list[RunReason]
 
 
 def late_ns(repetition: Repetition, cpu: int, seen: Iterable[Sighting]) -> int:
-    """What ran on a CPU whose time is counted when a task leaves it, where none has left.
+    """Return the time that ran on a CPU whose time is only counted when a task leaves it, if none has left.
 
-    It was idle, or one task had all of it: the looks tell which.
+    It was idle, or one task had all of it: the looks show which.
     """
     ran = ran_between(repetition.span.before, repetition.span.after, cpu)
     if ran is None or not ran.is_late:
@@ -109,14 +112,14 @@ def late_ns(repetition: Repetition, cpu: int, seen: Iterable[Sighting]) -> int:
 
 
 def waited_ns_of(repetition: Repetition) -> int | None:
-    """How long the command waited for a CPU, where nobody but others can have had that meanwhile."""
+    """Return how long the command waited for a CPU, or None if its own threads may have had the CPU meanwhile."""
     return repetition.use.waited_ns if repetition.use.ran_alone else None
 
 
 def waited_for_none_ns(repetition: Repetition) -> int:
-    """Return for how much longer a thread waited for a CPU than all others can have had one; 0 where that is unknown.
+    """Return how much longer a thread waited for a CPU than all others can have had one; 0 if unknown.
 
-    Threads but the first are known by looks, the last of which may be long before the end.
+    Threads other than the first are known by looks, the last of which may be long before the end.
     """
     books = repetition.books
     if books.tasks_ns is None or not books.is_exact:
@@ -139,7 +142,7 @@ def _seen(repetition: Repetition) -> list[Sighting]:
 
 
 def _least_foreign_ns(repetition: Repetition) -> int:
-    """By the books, less what they may be off by, and what others may have had before and after it."""
+    """Return the least foreign time by the books: less their error, and less that of others just before and after."""
     books = repetition.books
     return max((books.foreign_ns or 0) - books.doubt_ns - _slack_ns(repetition), 0)
 
@@ -149,7 +152,7 @@ def _slack_ns(repetition: Repetition) -> int:
 
 
 def _why_unknown(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
-    """What the books leave in doubt a command of one thread settles: it knows how long it has waited for a CPU."""
+    """Return why the foreign time is unknown, or None. A single-threaded command's waiting time settles the books."""
     books = repetition.books
     if books.foreign_ns is None:
         return books.reason

@@ -1,4 +1,4 @@
-"""What no repetition may meet, however short it was."""
+"""Events that disturb a repetition however short they are."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ _NO_LOOK = "the machine was not looked at before and after it"
 
 
 def hard_reasons(repetition: Repetition) -> list[RunReason]:
-    """The events, one reason each; of a window that covers more than the repetition as well: it may have been hit."""
+    """Return the events, one reason each.
+
+    Events in a window that exceeds the repetition count: they may have hit it.
+    """
     found: dict[tuple[ReasonKind, str, int | None], RunReason] = {}
     for reason in [*_of_clocks(repetition), *_of_pauses(repetition), *_of_windows(repetition)]:
         key = reason.kind, reason.name, reason.cpu
@@ -51,7 +54,7 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
 
 
 def why_events_unknown(repetition: Repetition) -> str | None:
-    """Why nobody can say that none came; None where that is known."""
+    """Return why such events may have come unobserved, or None if it is known that none did."""
     if _has_stood_still(repetition) is None:
         return _HELD_UP.format(*_held_up_words(repetition))
     if _may_have_been_stopped_too(repetition):
@@ -80,7 +83,7 @@ def _why_window_unknown(window: Interval) -> str | None:
 
 
 def _uncounted_levels(window: Interval) -> Iterator[CgroupLevel]:
-    """Groups of which nobody knows whether their quota has stopped them."""
+    """Yield the groups for which it is unknown whether their quota has stopped them."""
     before, after = window.before.cgroup.levels, window.after.cgroup.levels
     entered = _levels_of_command(window.after)
     yield from (level for level in after if _is_uncounted(level))
@@ -94,9 +97,10 @@ def _paging(snapshot: Snapshot) -> Mapping[str, int] | None:
 
 
 def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
-    """Why nobody can say when it ended: noisewatch itself may have had to wait for a CPU; None where that is known.
+    """Return why the end of the repetition is unknown, or None if it is known.
 
-    Behind its end a command uses no CPU, but for what it left running: what it left unused bounds what is not counted.
+    It is unknown if noisewatch may have had to wait for a CPU. After its end a command uses no CPU, except for
+    processes left running: its unused time bounds the error.
     """
     late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS)
     if late_ns is None:
@@ -105,19 +109,19 @@ def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
 
 
 def _held_up_words(repetition: Repetition) -> tuple[str, str]:
-    """For how long it was, and what is known of its CPU."""
+    """Return how long noisewatch was held up, and what is known of its CPU."""
     is_explained = repetition.seen_late_ns is not None
     return describe_ns(_held_up_ns(repetition)), _WAS_FREE if is_explained else ""
 
 
 def unused_ns(repetition: Repetition) -> int:
-    """What the command has left of its CPUs' time."""
+    """Return the time of its CPUs that the command did not use."""
     most_cpus = 1 if repetition.use.ran_alone else len(repetition.target)
     return repetition.length_ns * most_cpus - repetition.use.cpu_ns
 
 
 def _held_up_ns(repetition: Repetition) -> int:
-    """For no reason that is known; the hypervisor may have run something else on noisewatch's own CPU."""
+    """Return how long noisewatch was held up for no known reason; steal on its own CPU is a known one."""
     before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
     others = (before.keys() & after.keys()) - repetition.target
     steals = [(after[cpu].steal_ns or 0) - (before[cpu].steal_ns or 0) for cpu in others]
@@ -125,11 +129,11 @@ def _held_up_ns(repetition: Repetition) -> int:
 
 
 def _has_stood_still(repetition: Repetition) -> bool | None:
-    """Whether the whole machine did while noisewatch was held up; None is unknown.
+    """Return whether the whole machine was paused while noisewatch was held up; None is unknown.
 
-    The kernel misses the ticks of a CPU that was busy then, and takes the time for idle of one that was idle: a CPU
+    The kernel misses the ticks of a CPU that was busy then, and counts the time as idle on one that was idle: a CPU
     that neither misses time nor was idle for so long ran on, and noisewatch alone was stopped. CPUs without a tick miss
-    none, and tell nothing.
+    none, and show nothing.
     """
     held_up_ns = _held_up_ns(repetition)
     if held_up_ns < _HELD_UP_NS:
@@ -147,8 +151,10 @@ def _has_stood_still(repetition: Repetition) -> bool | None:
 
 
 def _may_have_been_stopped_too(repetition: Repetition) -> bool:
-    """Whether the command has left so much of its CPUs' time unused as whoever stopped noisewatch (who froze their
-    control group, for one) can have taken from it."""
+    """Return whether the command may have been stopped together with noisewatch, by its unused CPU time.
+
+    An example is a frozen control group of both.
+    """
     held_up_ns = _held_up_ns(repetition)
     return held_up_ns >= _HELD_UP_NS and unused_ns(repetition) >= held_up_ns / 2
 
@@ -166,13 +172,16 @@ def _is_uncounted(level: CgroupLevel) -> bool:
 
 
 def _levels_of_command(snapshot: Snapshot) -> list[CgroupLevel]:
-    """The groups of those of its processes that had most of the target CPUs: they need not be noisewatch's own."""
+    """Return the cgroups of the command's processes that used most of the target CPUs.
+
+    They may differ from noisewatch's own.
+    """
     own = snapshot.own_pids
     return [level for pid, levels in snapshot.worker_cgroups.items() if pid in own for level in levels]
 
 
 def _may_have_stopped(level: CgroupLevel, window: Interval) -> bool:
-    """Whether a group has a quota that has stopped it, of which nobody knows whether that was before the window."""
+    """Return whether a group's quota has stopped it, and it is unknown whether that was before the window."""
     known = {each.folder for each in (*window.before.cgroup.levels, *_levels_of_command(window.before))}
     if level.folder in known or level.quota_share == UNLIMITED:
         return False
@@ -180,13 +189,13 @@ def _may_have_stopped(level: CgroupLevel, window: Interval) -> bool:
 
 
 def _counts_heat(window: Interval) -> bool:
-    """Whether the processor counts how often it was slowed: in a virtual machine none does, and not those of AMD."""
+    """Return whether the processor counts throttling: none does in a virtual machine, and AMD's do not."""
     looks = (window.before.background.throttling, window.after.background.throttling)
     return any(count is not None for look in looks for count in look.count_by_core_cpu.values())
 
 
 def _together(first: RunReason, last: RunReason) -> RunReason:
-    """One event that goes on from window to window."""
+    """Return the reasons as one event that goes on from window to window."""
     ns = None if first.ns is None or last.ns is None else first.ns + last.ns
     return replace(first, ns=ns, end_ns=last.end_ns, is_estimate=first.is_estimate or last.is_estimate)
 
@@ -215,7 +224,7 @@ def _of_clocks(repetition: Repetition) -> Iterator[RunReason]:
 
 
 def _of_group(repetition: Repetition, freezing: Freezing, kind: ReasonKind, name: str) -> Iterator[RunReason]:
-    """One that was frozen, or used up its quota, whoever asked for it: the command itself may have done so too."""
+    """Yield the reason for a group that was frozen, or used up its quota, even if the command itself requested it."""
     if freezing.ns:
         yield RunReason(
             kind=kind,

@@ -1,4 +1,4 @@
-"""Interrupts and softirqs on the target CPUs within a repetition: the command's own ones apart from all others."""
+"""Interrupts and softirqs on the target CPUs within a repetition: the command's own separate from all others."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _STOOD_STILL = {"interrupts": stood_still(INTERRUPTS), "softirqs": stood_still(S
 class MetInterruption:
     """Interruptions of one name on one CPU within a repetition.
 
-    `own`: how many of them the command may have brought about at the most: all, none, or as many as the budget of that
-    kind holds. `frees`: as much of their time as its memory takes to free.
+    `own`: how many of them the command may have caused at most: all, none, or up to the budget of that kind. `frees`:
+    instead, the part of their time that freeing the command's memory takes.
     """
 
     kind: Kind
@@ -52,10 +52,10 @@ class MetInterruption:
 
 
 def interruption_reasons(repetition: Repetition, own_work: OwnWork) -> tuple[list[RunReason], list[RunReason]]:
-    """Those that others brought about, however few, and those that it brought about itself; the tick is in neither.
+    """Return the interruptions that others caused, however few, and those that the command caused.
 
-    Own are the interrupts of disks, as many as it has done reads and writes, calls between its own threads, those that
-    woke it up, as often as it slept, and callbacks of RCU, as far as they can have freed what it gave back.
+    The tick is in neither. The command's own are: interrupts of disks, up to the number of its reads and writes; calls
+    between its own threads; wakeups, up to the number of its sleeps; and RCU callbacks that can have freed its memory.
     """
     reasons: list[RunReason] = []
     own: list[RunReason] = []
@@ -75,7 +75,7 @@ def interruption_reasons(repetition: Repetition, own_work: OwnWork) -> tuple[lis
 
 
 def _met(repetition: Repetition, cpu: int) -> Iterable[MetInterruption]:
-    """By the trace, or else by the counters."""
+    """Return the interruptions on the CPU by the trace, or else by the counters."""
     window = repetition.trace
     return (
         _counted(repetition, cpu)
@@ -124,9 +124,9 @@ def _traced(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterator[M
 
 
 def why_interruptions_unknown(repetition: Repetition) -> str | None:
-    """Why nobody can say how often the target CPUs were interrupted; None where that is known.
+    """Return why the number of interruptions of the target CPUs is unknown, or None if it is known.
 
-    In a millisecond no CPU at all may be; that the tables are alive, the windows around it show.
+    In a millisecond possibly no CPU was interrupted; the surrounding windows show that the tables advance.
     """
     if not isinstance(repetition.trace, str) and repetition.trace.tells_all_interrupts:
         return None
@@ -142,9 +142,9 @@ def why_interruptions_unknown(repetition: Repetition) -> str | None:
 
 
 def _measured(repetition: Repetition, cpu: int) -> tuple[float, float]:
-    """By how much interrupts, and softirqs, took more than typical ones: what the kernel measured for sure.
+    """Return the factors by which interrupts, and softirqs, certainly took more time than typical ones.
 
-    It counts in steps of 10 ms, and on most kernels charges a whole tick to whoever it meets.
+    The kernel measures in steps of 10 ms, and on most kernels charges a whole tick to whatever it interrupts.
     """
     load = repetition.span.load_by_cpu.get(cpu)
     there = disturbances_of(repetition.span, cpu)
@@ -161,7 +161,7 @@ def _measured(repetition: Repetition, cpu: int) -> tuple[float, float]:
 
 
 def _counts(span: Interval, each: Disturbance) -> bool:
-    """Whether it is an interruption that is not always there."""
+    """Return whether the disturbance is an interruption that is not always there."""
     if each.kind == Kind.SOFTIRQ:
         ticks = counts_of(span, Kind.TICK).get(each.cpu, 0)
         return each.name not in _COME_WITH_THE_TICK or _count(span, each) > ticks + 1
@@ -175,7 +175,7 @@ def _count(span: Interval, each: Disturbance) -> int:
 
 
 def _may_be_own(repetition: Repetition, each: Disturbance) -> Kind | bool:
-    """How many of them the command may have brought about, as MetInterruption has it."""
+    """Return how many of them the command may have caused, as in MetInterruption."""
     if _is_of_disks(repetition.span, each.kind, each.name, each.irq):
         return each.kind
     if each.name == _OF_MEMORY:

@@ -16,7 +16,7 @@ _RESOLUTION_NS = 10_000  # the counters are read in some microseconds, one after
 
 @dataclass(frozen=True, slots=True)
 class ValueVerdict:
-    """Of one value, with the reason of a verdict other than undisturbed."""
+    """The verdict of one value, with the reason unless it is undisturbed."""
 
     outcome: RunOutcome
     reason: str | None = None
@@ -24,7 +24,7 @@ class ValueVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ValuesVerdict:
-    """Of all values of a process, in order; `reasons` begin with the values'."""
+    """The verdict of all values of a process, in order; `reasons` start with those of values."""
 
     outcome: RunOutcome
     values: tuple[ValueVerdict, ...]
@@ -32,7 +32,7 @@ class ValuesVerdict:
 
 
 def judge_values(values: Sequence[MeasuredValue], around: ValuesAround) -> ValuesVerdict:
-    """Disturbed if one of them, or the CPU around them, was; no values at all are unknown."""
+    """Return the verdict of the values: disturbed if a value, or the CPU around them, was; unknown without values."""
     judged = tuple(judge_value(value) for value in values)
     about_cpu = list(_about_cpu(around))
     verdicts = [*judged, *about_cpu]
@@ -48,7 +48,7 @@ def judge_values(values: Sequence[MeasuredValue], around: ValuesAround) -> Value
 
 
 def judge_value(value: MeasuredValue) -> ValueVerdict:
-    """By what its thread had to wait, and what it can neither have run nor slept."""
+    """Return the verdict of a value by its thread's waiting time, and by time in which it neither ran nor slept."""
     allowed_ns = LOSES_TOO_MUCH * value.length_ns
     if allowed_ns < _RESOLUTION_NS:
         return _unknown(f"{describe_ns(value.length_ns)} is too short: the counters tell {describe_ns(_RESOLUTION_NS)}")
@@ -80,7 +80,7 @@ def _about_cpu(around: ValuesAround) -> Iterator[ValueVerdict]:
 
 
 def _in_ticks(ns: int, allowed_ns: float, words: str) -> Iterator[ValueVerdict]:
-    """Of a counter in steps of 10 ms: most of one step may lie outside."""
+    """Yield the verdict on a counter with steps of 10 ms: most of one step may be outside of the value."""
     if ns - TICK_NS > allowed_ns:
         yield _disturbed(words.format(describe_ns(ns)))
     elif ns > allowed_ns:

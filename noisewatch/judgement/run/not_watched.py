@@ -1,4 +1,4 @@
-"""What no repetition on this machine can be said to have met or not, as nothing here tells it while a command runs."""
+"""What cannot be observed on this machine while a command runs, for any repetition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_CLOCK = "the calibration before has not told it"
 
 
 def not_watched(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:
-    """Of the whole machine. It makes no verdict unknown: on such a machine all of them would be.
+    """Yield what cannot be observed on the whole machine. It makes no verdict unknown: all would be.
 
     `khz_by_cpu` are the clocks of the opening calibration; None without one.
     """

@@ -1,4 +1,4 @@
-"""What the kernel did for the command itself in threads, and in RCU's softirq, as far as it can have needed that."""
+"""The kernel's work for the command itself, in kernel threads and in RCU's softirq, as far as it can have needed it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ _RECLAIMERS = regex(r"ksoftirqd/\d+|rcu_(?:preempt|sched)|rcu(?:c|og|op|os)/\d+"
 
 @dataclass(frozen=True, slots=True)
 class OwnWork:
-    """At the most: `ios` is how many reads and writes of disks the command did, `freeing_ns` what its memory took to
-    free."""
+    """The upper bounds of the kernel's work for a command.
+
+    `ios` is how many disk reads and writes it did, `freeing_ns` how long freeing its memory took.
+    """
 
     ios: int
     freeing_ns: int
 
     @classmethod
     def of(cls, repetition: Repetition) -> OwnWork:
-        """By its resource usage."""
+        """Return the bounds by the repetition's resource usage."""
         use = repetition.use
         most_freeing_ns = round(repetition.length_ns * _MOST_FREEING_SHARE)
         return cls(
@@ -44,12 +46,15 @@ class OwnWork:
         )
 
     def beside(self, own: Iterable[RunReason]) -> OwnWork:
-        """What is left of it for others, where threads of the kernel did so much for the command."""
+        """Return what remains of the bounds after the work that kernel threads did for the command."""
         freed_ns = sum(each.ns or 0 for each in own if _is_by(_RECLAIMERS, each))
         return replace(self, freeing_ns=max(self.freeing_ns - freed_ns, 0))
 
     def split(self, threads: Iterable[RunReason]) -> tuple[list[RunReason], list[RunReason]]:
-        """Those that disturbed it, and what threads that write, or free, for others did for it."""
+        """Return the threads that disturbed the command, and the work that threads did for it.
+
+        Only kernel threads that write, or free memory, for others can work for it.
+        """
         foreign: list[RunReason] = []
         own: list[RunReason] = []
         left_ns = {_WRITERS: self.ios * _NS_PER_IO, _RECLAIMERS: self.freeing_ns}

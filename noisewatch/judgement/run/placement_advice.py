@@ -1,4 +1,4 @@
-"""What would have placed a command better, as words to put before it."""
+"""Advice on placing a command better, as words to put before it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Key = TypeVar("_Key")
 
 
 class PlacementFault(StrEnum):
-    """What was wrong. The values are those of the receipt."""
+    """A fault of the placement. The values are those of the receipt."""
 
     NODES = "nodes"  # threads moved between memory nodes
     CORES = "cores"  # and between kinds of core
@@ -48,7 +48,7 @@ def placement_advice(
     topology: Mapping[int, CpuPlace],
     isolated: CpuSet = frozenset(),
 ) -> list[PlacementAdvice]:
-    """At most one for each fault, and the gravest first."""
+    """Return at most one advice for each fault, the gravest first."""
     faults = dict(_placed_better(placement, length_ns, topology, isolated))
     return [PlacementAdvice(fault, before) for fault, before in faults.items()]
 
@@ -56,7 +56,7 @@ def placement_advice(
 def _placed_better(
     placement: Placement, length_ns: int, topology: Mapping[int, CpuPlace], isolated: CpuSet
 ) -> Iterator[tuple[PlacementFault, tuple[str, ...]]]:
-    """Each fault with what would have helped."""
+    """Yield each fault with the words that would have helped."""
     target, weighty = placement.target, weighty_threads(placement)
     cpus_by_node = _cpus_by(target, {cpu: place.node for cpu, place in topology.items()})
     if any(thread.node_moves for thread in weighty):
@@ -80,7 +80,7 @@ def _placed_better(
 
 
 def _cpus_by(target: CpuSet, key_by_cpu: Mapping[int, _Key | None]) -> dict[_Key, CpuSet]:
-    """The target CPUs by what they have in common; those of which it is not known are left out."""
+    """Return the target CPUs by key, without those whose key is unknown."""
     found: dict[_Key, CpuSet] = {}
     for cpu in sorted(target):
         key = key_by_cpu.get(cpu)
@@ -90,7 +90,7 @@ def _cpus_by(target: CpuSet, key_by_cpu: Mapping[int, _Key | None]) -> dict[_Key
 
 
 def _most(ns_by_key: Mapping[_Key | None, float] | Mapping[_Key, float], among: Mapping[_Key, CpuSet]) -> _Key | None:
-    """Where most of the run time was; of several, the first."""
+    """Return the key with the most run time among those given, the first of equal ones, or None."""
     known = [(key, ns) for key, ns in ns_by_key.items() if key is not None and key in among]
     return max(known, key=lambda each: each[1])[0] if known else None
 
@@ -102,7 +102,10 @@ def _on_cpus(cpus: CpuSet) -> tuple[str, ...]:
 def _on_nodes(
     cpus: CpuSet, nodes: frozenset[int], topology: Mapping[int, CpuPlace], isolated: CpuSet
 ) -> tuple[str, ...]:
-    """With the CPUs by their nodes where these are all. numactl refuses isolated ones by number, taskset does not."""
+    """Return the words that bind to the CPUs and nodes.
+
+    numactl refuses isolated CPUs by number, taskset does not: nodes are named only if the CPUs are all of theirs.
+    """
     listed = cpu_list_argument(nodes)
     is_whole = cpus == {cpu for cpu, place in topology.items() if place.node in nodes} and not cpus & isolated
     if is_whole:
@@ -116,7 +119,7 @@ def _is_elsewhere(placement: Placement) -> bool:
 
 
 def _moving_alone(weighty: Sequence[ThreadPlacement], placement: Placement, length_ns: int) -> ThreadPlacement | None:
-    """The only thread that matters, if it moved between CPUs again and again."""
+    """Return the only thread that matters, if it moved between CPUs again and again, else None."""
     first = weighty[0] if weighty else None
     if first is None or len(placement.target) < 2:
         return None

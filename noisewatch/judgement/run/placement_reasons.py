@@ -1,4 +1,4 @@
-"""What of a command's placement disturbed a repetition, and what was its own doing."""
+"""What disturbed a repetition by its placement, and what the command caused itself."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _MOVED_UNSEEN = "its threads moved more often than the looks saw: where they ran
 
 
 def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunReason], list[RunReason]]:
-    """Threads that went to another memory node or kind of core, and who held some; and apart, those that shared a CPU.
+    """Return the reasons by placement: moves and debuggers of threads, and separately threads that shared a CPU.
 
-    The command's own threads on one CPU are no noise of the machine, and repeating it helps little.
+    Moves are those to another memory node or kind of core. The command's own threads on one CPU are not noise of the
+    machine, and repeating it helps little.
     """
     moved: list[RunReason] = []
     for thread in weighty_threads(placement):
@@ -32,12 +33,12 @@ def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunRea
 
 
 def weighty_threads(placement: Placement) -> list[ThreadPlacement]:
-    """Those whose place matters."""
+    """Return the threads whose place matters."""
     return [thread for thread in placement.threads if thread.ran_ns >= _COUNTS * placement.ran_ns]
 
 
 def is_stacked(placement: Placement, length_ns: int) -> bool:
-    """Whether threads shared a CPU for long while another target CPU was free."""
+    """Return whether threads shared a CPU for long while another target CPU was free."""
     stacking = placement.stacking
     if stacking is None or stacking.share < _STACKED_SHARE or stacking.looks < _STACKED_LOOKS:
         return False
@@ -46,7 +47,7 @@ def is_stacked(placement: Placement, length_ns: int) -> bool:
 
 
 def stacked_wait_ns(placement: Placement) -> int | None:
-    """How long the threads that shared CPUs had none, all added up; None is unknown."""
+    """Return how long the threads that shared CPUs waited for one, as a sum; None is unknown."""
     tids = placement.stacking.tids if placement.stacking is not None else frozenset()
     waits = [thread.waited_ns for thread in placement.threads if thread.tid in tids]
     known = [ns for ns in waits if ns is not None]
@@ -67,10 +68,10 @@ def _stacked(placement: Placement, length_ns: int) -> Iterator[RunReason]:
 
 
 def why_placement_unknown(placement: Placement) -> str | None:
-    """Why nobody can say that no thread went to another memory node or kind of core; None where that is known.
+    """Return why a thread may have moved to another memory node or kind of core, or None if none did.
 
-    Where no file tells the kind of any core, as in most virtual machines, they count as alike: what they differ in,
-    the microbenchmark shows.
+    If no file contains the kind of any core, as in most virtual machines, cores count as alike: the microbenchmark
+    shows their differences.
     """
     if len(placement.target) < 2:
         return None

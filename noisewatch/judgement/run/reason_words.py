@@ -1,4 +1,4 @@
-"""Reasons and verdicts of repetitions, in words."""
+"""Text on the reasons and verdicts of repetitions."""
 
 from __future__ import annotations
 
@@ -31,18 +31,21 @@ _DEEDS = {
 
 
 def mark_of(standing: RunStanding, in_unicode: bool = True) -> str:
-    """One character."""
+    """Return the mark of a standing, one character."""
     return _MARKS[standing][not in_unicode]
 
 
 def named(noise: Kind | None, name: str) -> str:
-    """`softirq RCU`; but the name alone where it says what it is: of a process, and `timer interrupts`."""
+    """Return the name with its kind, `softirq RCU`; the name alone if it is that of a process or contains the kind."""
     says_itself = noise is None or noise == Kind.THREAD or re.search(rf"\b(interrupts|{noise})\b", name)
     return name if noise is None or says_itself else noise.with_name(name)
 
 
 def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
-    """`stress-ng (pid 812) on CPU 3: 12 ms (1.2%), between 0.2 s and 1.1 s`; when, unless that is all the length."""
+    """Return `stress-ng (pid 812) on CPU 3: 12 ms (1.2%), between 0.2 s and 1.1 s`.
+
+    The times are left out if they cover the whole length.
+    """
     who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
     who = named(reason.noise, who) + _DEEDS.get(reason.kind, "")
     where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
@@ -69,7 +72,7 @@ def _when(reason: RunReason, length_ns: int | None) -> str:
 
 
 def describe_reasons(verdict: RepetitionVerdict, most: int = _MOST_NAMED) -> str:
-    """The first of its reasons, or why it is unknown."""
+    """Return the first of the verdict's reasons, or why it is unknown."""
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)
     told = [describe_reason(reason) for reason in verdict.reasons[:most]]
@@ -78,25 +81,25 @@ def describe_reasons(verdict: RepetitionVerdict, most: int = _MOST_NAMED) -> str
 
 
 def unmeasured_words(repetition: Repetition) -> str | None:
-    """Why its time counts in no statistics; None where it does."""
+    """Return why the repetition's time is left out of statistics, or None if it counts."""
     if repetition.is_cut_short:
         return "cut short, so not counted"
     return f"{failure_words(repetition.status)}, so not counted" if repetition.status else None
 
 
 def failure_words(status: int) -> str:
-    """`failed (status 3)`, `failed (signal 9)`; the status is negative for a signal."""
+    """Return `failed (status 3)` or `failed (signal 9)`; the status is negative for a signal."""
     return f"failed ({f'signal {-status}' if status < 0 else f'status {status}'})"
 
 
 def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int = _MOST_NAMED) -> str:
-    """Why it does not count, and what it met."""
+    """Return why a repetition does not count, and what disturbed it."""
     told = (unmeasured_words(repetition), summarize_reasons(verdict, repetition.length_ns, most))
     return "; ".join(each for each in told if each)
 
 
 def left_words(repetition: Repetition) -> str | None:
-    """`run 3 left running: sleep (pid 812)`; None where it left nothing that is known of."""
+    """Return `run 3 left running: sleep (pid 812)`, or None if it left no known process."""
     left = repetition.name_by_left_pid.items()
     if not left:
         return None
@@ -106,9 +109,10 @@ def left_words(repetition: Repetition) -> str | None:
 
 
 def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = _MOST_NAMED) -> str:
-    """`41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`; or why it is unknown.
+    """Return the verdict's reasons in one line, with a sum of the time taken, or why it is unknown.
 
-    What cannot be summed, as it has no time or is of a sibling, has a sentence of its own.
+    `41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`. Reasons that cannot be
+    summed, as they have no time or are of a sibling, have a sentence of their own.
     """
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)
@@ -122,7 +126,7 @@ def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = _M
 
 
 def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
-    """Who took time of the target CPUs, each once, the most first."""
+    """Return the summed culprits, each once, the costliest first."""
     ns_by_who: dict[str, int] = defaultdict(int)
     name_by_pid: dict[int, str] = {}
     for each in sorted(reasons, key=lambda each: -(each.ns or 0)):
@@ -141,7 +145,7 @@ def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
 
 
 def _taken_ns(reasons: Sequence[RunReason], length_ns: int) -> int:
-    """By all of them, of no CPU more than it has: ticks and estimates may add up to more."""
+    """Return the time of all reasons, at most the length per CPU: ticks and estimates may add up to more."""
     ns_by_cpu: dict[int | None, int] = defaultdict(int)
     for each in reasons:
         ns_by_cpu[each.cpu] += each.ns or 0
@@ -149,6 +153,6 @@ def _taken_ns(reasons: Sequence[RunReason], length_ns: int) -> int:
 
 
 def conclude_repetition(verdict: RepetitionVerdict, length_ns: int) -> str:
-    """`undisturbed, 1.23 s`; `disturbed, 1.23 s: …`."""
+    """Return `undisturbed, 1.23 s` or `disturbed, 1.23 s: …`."""
     reasons = summarize_reasons(verdict, length_ns)
     return f"{verdict.outcome}, {describe_ns(length_ns)}" + (f": {reasons}" if reasons else "")

@@ -1,4 +1,4 @@
-"""Why a repetition counts as disturbed, and what of the noise in it was its own."""
+"""Why a repetition counts as disturbed, and which noise in it was its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from noisewatch.records import dataclass
 
 
 class ReasonKind(StrEnum):
-    """What a repetition met. The values are those of the receipt."""
+    """The kind of a disturbance. The values are those of the receipt."""
 
     FOREIGN = "foreign"  # another task had a target CPU
     SIBLING = "sibling"  # another task had the other hardware thread of a target core
@@ -35,9 +35,9 @@ class ReasonKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReason:
-    """One reason. Times are ns since the repetition began; None is unknown, or of the whole repetition.
+    """One reason. Times are ns since the start of the repetition; None is unknown, or the whole repetition.
 
-    `ns` is what it took from the repetition, `share` the part of its length. `is_estimate`: from counts and typical
+    `ns` is the time taken from the repetition, `share` the part of its length. `is_estimate`: from counts and typical
     costs, or from a look that covers more than this repetition.
     """
 
@@ -55,7 +55,7 @@ class RunReason:
 
 
 def loud(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
-    """Those on CPUs where all of them together had more than is allowed."""
+    """Return the reasons on CPUs where all of them together exceed the allowance."""
     known = list(reasons)
     ns_by_cpu: dict[int | None, int] = defaultdict(int)
     for reason in known:
@@ -64,7 +64,7 @@ def loud(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
 
 
 class RunOutcome(StrEnum):
-    """Of a repetition."""
+    """The outcome of a repetition."""
 
     UNDISTURBED = "undisturbed"
     DISTURBED = "disturbed"
@@ -72,7 +72,7 @@ class RunOutcome(StrEnum):
 
 
 class RunStanding(StrEnum):
-    """What a repetition counts as: its verdict, unless its time measures nothing. The gravest comes last."""
+    """The standing of a repetition: its verdict, unless its time measures nothing. The gravest comes last."""
 
     UNDISTURBED = "undisturbed"
     CUT_SHORT = "cut short"
@@ -94,9 +94,10 @@ class Unwatched:
 
 @dataclass(frozen=True, slots=True)
 class RepetitionVerdict:
-    """`reasons` cost the most first; `own` is what the command itself brought about, and disqualifies nothing.
+    """The verdict of a repetition; `reasons` are sorted, the costliest first.
 
-    `unwatched` is known of other repetitions on this machine, and not of this one.
+    `own` is what the command caused itself, which disqualifies nothing. `unwatched` is observed in other repetitions on
+    this machine, and not in this one.
     """
 
     outcome: RunOutcome

@@ -1,4 +1,4 @@
-"""The verdict of one repetition, by cause: what it met, and never how long it took."""
+"""The verdict of one repetition by causes: what disturbed it, and never how long it took."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _BLIND = (
 def judge_repetition(
     repetition: Repetition, siblings: CpuSet, allowance: Allowance, khz_by_cpu: Mapping[int, float] | None = None
 ) -> RepetitionVerdict:
-    """Disturbed by what is known; else unknown where something could not be watched; else undisturbed.
+    """Return the verdict: disturbed by a known cause, else unknown if something was not observed, else undisturbed.
 
     `khz_by_cpu` are the clocks of the opening calibration.
     """
@@ -95,7 +95,7 @@ def judge_repetition(
 
 
 def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: int) -> RepetitionVerdict:
-    """The verdict, with where the threads of the command ran: what moved it disturbed it, or is not known."""
+    """Return the verdict combined with the placement of the command's threads: moves disturb it, or are unknown."""
     moved, own = placement_reasons(placement, length_ns)
     unknown = why_placement_unknown(placement)
     unknowns = verdict.unknowns if unknown is None else (*verdict.unknowns, unknown)
@@ -107,19 +107,21 @@ def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: 
 def _together(
     repetition: Repetition, allowance: Allowance, foreign_time: ForeignTime, others: Sequence[RunReason]
 ) -> list[RunReason]:
-    """What else disturbed it on CPUs where tasks, interruptions and the hypervisor together took more than is allowed:
-    little of each may be much in all."""
+    """Return the other reasons on CPUs where tasks, interruptions and the hypervisor together exceed the allowance.
+
+    Little of each may be much in all.
+    """
     met = [*foreign_time.reasons, *foreign_time.slight, *others]
     return [each for each in loud(met, allowance.ns(repetition.length_ns)) if each not in foreign_time.reasons]
 
 
 def _outcome(reasons: Collection[RunReason], unknowns: Collection[str]) -> RunOutcome:
-    """A known disturbance outranks what is not known."""
+    """Return the outcome: a known disturbance outranks unknowns."""
     return RunOutcome.DISTURBED if reasons else RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED
 
 
 def _without_trifles(reasons: Sequence[RunReason]) -> list[RunReason]:
-    """The costliest first; those that cost a small part of it add nothing to it."""
+    """Return the reasons, the costliest first, without those whose time is negligible next to the largest."""
     ordered = sorted(reasons, key=lambda reason: -(reason.ns or 0))
     least_ns = _TRIFLE * max((reason.ns or 0 for reason in ordered), default=0)
     return [reason for reason in ordered if reason.ns is None or reason.ns >= least_ns]
@@ -200,9 +202,9 @@ def steal_reasons(repetition: Repetition) -> Iterator[RunReason]:
 
 
 def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
-    """Why nobody can say that the hypervisor took nothing; None where that is known.
+    """Return why the hypervisor may have taken time unobserved, or None if that is known.
 
-    Of what it takes around a short repetition, the counter does not tell how much was within.
+    For a short repetition, the counter does not show how much of the surrounding steal was within it.
     """
     uncounted = [cpu for cpu in sorted(repetition.target) if _stolen_ns(repetition.span, cpu) is None]
     if uncounted:
@@ -236,9 +238,8 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
     """Return why part of the time in which the command did not run is unknown; None where all of it is explained.
 
     The wall time of a repetition is what the command had of CPUs, what others had while it was ready, its sleep, and
-    the time for which a signal, a frozen group or a quota kept it from running. The rest is unknown.
-
-    A stop, a freeze or a quota that is known explains as much as it lasted.
+    the time for which a signal, a frozen group or a quota kept it from running. The rest is unknown. A stop, a freeze
+    or a quota that is known explains as much as it lasted.
     """
     window, use = repetition.trace, repetition.use
     known_ns = use.stopped_ns + repetition.freezing.ns + repetition.quota.ns
@@ -260,10 +261,10 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
 
 
 def _disks_busy_ns(repetition: Repetition) -> int | None:
-    """Return for how long requests to disks were in flight, at the most: who waits for a disk waits for one of them.
+    """Return for how long requests to disks were in flight, at most; None is unknown.
 
-    None is unknown. The kernel counts in jiffies from the one in which a request begins (update_io_ticks in
-    block/blk-core.c).
+    A wait for a disk is within that time. The kernel counts in jiffies from the one in which a request begins
+    (update_io_ticks in block/blk-core.c).
     """
     windows = repetition.windows
     before = windows[0].before.background.disks if windows else None

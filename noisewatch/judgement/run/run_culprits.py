@@ -1,4 +1,4 @@
-"""Who disturbed a series, ranked by the time that they took from its repetitions."""
+"""The culprits of a series, ranked by the time that they took from its repetitions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # named with the number 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCulprit:
-    """One name over the whole series, on whichever CPUs. `numbers` are the repetitions that it disturbed.
+    """One culprit over the whole series, on any CPUs. `numbers` are the repetitions that it disturbed.
 
-    `ns` is all that is known to be taken, None where that is of none; `is_estimate` if it is of any of them. `pids` are
-    those of processes of that name, of which the one that took most is the first.
+    `ns` is all time known to be taken, None if none is known; `is_estimate` if one of its times is. `pids` are the
+    processes of that name, the costliest first.
     """
 
     kind: ReasonKind
@@ -35,10 +35,11 @@ class RunCulprit:
 
 
 def rank_culprits(judged: Iterable[tuple[int, RepetitionVerdict]]) -> list[RunCulprit]:
-    """The costliest first, then those of which no time is known, by how many repetitions they disturbed.
+    """Return the culprits, the costliest first.
 
-    Each entry is a repetition's number with its verdict. A process whose threads have several names, or that has
-    changed its own, is in one culprit, by the name that took most; processes of one name are together.
+    Those without a known time follow, by how many repetitions they disturbed. Each entry of `judged` is a repetition's
+    number with its verdict. A process whose threads have several names, or that has changed its own, is one culprit,
+    with the name that took most; processes of one name are merged.
     """
     reasons = [(number, reason) for number, verdict in judged for reason in verdict.reasons]
     name_by_pid = _name_by_pid(reason for _, reason in reasons)
@@ -52,12 +53,15 @@ def rank_culprits(judged: Iterable[tuple[int, RepetitionVerdict]]) -> list[RunCu
 
 
 def _pid_of(reason: RunReason) -> int | None:
-    """Of a process that is named itself: neither who sent an interrupt, nor whose children are meant."""
+    """Return the pid of a reason that is the process itself, else None.
+
+    The sender of an interrupt is not, nor the parent of ended children.
+    """
     return None if reason.noise not in THREADS or _OF_ANOTHER.match(reason.name) else reason.pid
 
 
 def _name_by_pid(reasons: Iterable[RunReason]) -> Mapping[int, str]:
-    """The name under which each process took most; of equal ones the newest."""
+    """Return the name under which each process took most; of equal ones the newest."""
     ns_by_name: dict[int, dict[str, int]] = defaultdict(dict)
     for reason in reasons:
         pid = _pid_of(reason)

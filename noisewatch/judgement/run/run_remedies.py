@@ -1,4 +1,4 @@
-"""What keeps away who disturbed a series, with the commands for this machine."""
+"""Remedies for the culprits of a series, with the commands for this machine."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
 
 
 def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy | None:
-    """What helps; None where nothing is known to. `then` are the tasks at the end of a repetition that it disturbed.
+    """Return what helps against a culprit, or None.
 
-    The case is of the end of the series. A process is moved only if it is the one that was seen then: its number may
-    be another's by now.
+    `then` are the tasks at the end of a repetition that it disturbed. The case is of the end of the series. A process
+    is moved only if it is the one observed then: another process may have its number by now.
     """
     if culprit.kind in _OF_EVENTS:
         return Remedy(_OF_EVENTS[culprit.kind])
@@ -61,7 +61,7 @@ def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy
 
 
 def _still_there(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task] | None:
-    """The threads of the process, the first one first; none of one that has ended, None where that is unknown."""
+    """Return the threads of the process, the main one first; empty if it has ended, None if unknown."""
     if now is None:
         return None
     first = now.by_tid.get(pid)
@@ -76,7 +76,7 @@ def _still_there(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task] 
 
 
 def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Task]], case: Case) -> Remedy:
-    """All of them that can be moved, in one command."""
+    """Return the remedy that moves all processes that can be moved, in one command."""
     fixes = {pid: keep_away(case, pid) for pid, threads in living.items() if not all(task.is_bound for task in threads)}
     moves = {pid: move for pid, fix in fixes.items() for move in _moves_in(fix)}
     first = next(iter(moves or living))

@@ -1,4 +1,4 @@
-"""Who was seen on which CPUs while a repetition ran: named, with the time that they certainly had within it."""
+"""The threads observed on CPUs during a repetition, with the time that they certainly had within it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Key = tuple[int, str, int, Kind]
 class Sighting:
     """One thread, or crowd of ended ones, on one CPU. Times are ns within the repetition.
 
-    `certain_ns` it had for sure, `likely_ns` if it ran as evenly as the windows are long, `possible_ns` at the most.
+    `certain_ns` is a lower bound, `likely_ns` the time if it ran evenly over the windows, `possible_ns` an upper bound.
     """
 
     reason: RunReason
@@ -34,7 +34,7 @@ class Sighting:
 
 
 def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> list[Sighting]:
-    """All that are neither the command nor what it started, noisewatch among them."""
+    """Return all threads that belong neither to the command nor to its children, noisewatch among them."""
     found: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
     for window in repetition.windows:
         for run in _foreign_runs(repetition, window, cpus):
@@ -43,7 +43,7 @@ def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> l
 
 
 def time_elsewhere_ns(repetition: Repetition) -> int:
-    """How long the command was seen on CPUs that are no target CPUs."""
+    """Return how long the command was observed on CPUs that are not target CPUs."""
     return sum(
         min(run.ran_ns, repetition.within(window))
         for window in repetition.windows
@@ -53,7 +53,7 @@ def time_elsewhere_ns(repetition: Repetition) -> int:
 
 
 def within_books(sightings: Iterable[Sighting], most_ns: int) -> list[Sighting]:
-    """The sightings, estimates cut so that all together had no more than the books can hold."""
+    """Return the sightings with estimates cut so that all together fit in the books."""
     found = list(sightings)
     measured_ns = sum(each.certain_ns for each in found if not each.reason.is_estimate)
     estimated_ns = sum(each.certain_ns for each in found) - measured_ns
@@ -67,7 +67,7 @@ def within_books(sightings: Iterable[Sighting], most_ns: int) -> list[Sighting]:
 
 
 def share_out(sightings: Iterable[Sighting], missing_ns: int) -> list[Sighting]:
-    """The sightings, with so much more of what they may have had; none has more than that."""
+    """Return the sightings with the missing time distributed among them, each within its `possible_ns`."""
     found = list(sightings)
     spare_ns = sum(each.possible_ns - each.certain_ns for each in found)
     given_ns = min(missing_ns, spare_ns)
@@ -80,7 +80,7 @@ def share_out(sightings: Iterable[Sighting], missing_ns: int) -> list[Sighting]:
 
 
 def reasons_of(sightings: Iterable[Sighting], repetition: Repetition) -> list[RunReason]:
-    """Those that had any time, the longest first."""
+    """Return the sightings with a certain time as reasons, the longest first."""
     reasons = [
         replace(each.reason, ns=each.certain_ns, share=repetition.share_of(each.certain_ns))
         for each in sightings
@@ -90,7 +90,7 @@ def reasons_of(sightings: Iterable[Sighting], repetition: Repetition) -> list[Ru
 
 
 def _runs(repetition: Repetition, window: Interval) -> Iterator[TaskRun]:
-    """What ran in the window; what earlier repetitions have left running belongs to nobody any more."""
+    """Return the runs in the window; processes left running by earlier repetitions count as foreign."""
     tasks = window.after.tasks
     if not repetition.earlier_pids or tasks is None:
         return iter(window.runs)
@@ -102,7 +102,7 @@ def _runs(repetition: Repetition, window: Interval) -> Iterator[TaskRun]:
 
 
 def _foreign_runs(repetition: Repetition, window: Interval, cpus: CpuSet) -> Iterator[TaskRun]:
-    """What noisewatch itself had there is noise as well; its ended children were the command."""
+    """Yield the foreign runs on these CPUs. noisewatch itself is noise as well; its ended children were the command."""
     watchers = _watchers(window)
     part = _part_of_crowds(repetition, window)
     for run in _runs(repetition, window):
@@ -119,9 +119,9 @@ def _is_crowd(run: TaskRun) -> bool:
 
 
 def _part_of_crowds(repetition: Repetition, window: Interval) -> float:
-    """How much of what ended tasks are said to have had on the target CPUs there was room for.
+    """Return the share of the time attributed to ended tasks that fits on the target CPUs.
 
-    They are given time that nobody else explains, and nobody else explains that of a command that has ended.
+    Ended tasks are attributed all unexplained time, and so also that of a command that has ended.
     """
     there = [run for run in _runs(repetition, window) if run.cpu in repetition.target]
     crowds_ns = sum(run.ran_ns for run in there if _is_crowd(run) and not run.is_own)
@@ -134,7 +134,7 @@ def _part_of_crowds(repetition: Repetition, window: Interval) -> float:
 
 
 def _ended_commands_ns(window: Interval) -> int:
-    """What the commands had that noisewatch has waited for."""
+    """Return the time of the commands that noisewatch has reaped in the window."""
     before, after = window.before.tasks, window.after.tasks
     if before is None or after is None:
         return 0
@@ -143,7 +143,7 @@ def _ended_commands_ns(window: Interval) -> int:
 
 
 def _watchers(window: Interval) -> frozenset[int]:
-    """noisewatch itself, of whose descendants the command is one."""
+    """Return the pids of noisewatch itself; the command is one of its descendants."""
     own = window.after.own_pids
     tasks = window.after.tasks
     if tasks is None:
@@ -180,5 +180,5 @@ def _sighting(
 
 
 def _certain_ns(repetition: Repetition, window: Interval, run: TaskRun) -> int:
-    """Return the time (ns) that it cannot have had before or after the repetition."""
+    """Return the time (ns) that the thread cannot have had before or after the repetition."""
     return min(max(run.ran_ns - repetition.outside(window), 0), repetition.within(window))

@@ -1,4 +1,4 @@
-"""Time that tasks of others had on the target CPUs and their siblings, by the kernel's trace."""
+"""The time that other tasks had on the target CPUs and their siblings, by the kernel's trace."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ WAKE_NS = 100_000  # a CPU that is idle takes some time to begin
 
 @dataclass(frozen=True, slots=True)
 class TracedForeign:
-    """`slight`, `own` as in ForeignTime. `elsewhere_ns` is what the command had on other CPUs than the target's, for
-    sure."""
+    """The foreign time of a repetition by the trace; `slight` and `own` as in ForeignTime.
+
+    `elsewhere_ns` is what the command certainly had on CPUs that are not target CPUs.
+    """
 
     reasons: list[RunReason]
     slight: list[RunReason]
@@ -35,7 +37,7 @@ class TracedForeign:
 
 
 def why_not_believed(repetition: Repetition, allowance: Allowance) -> str | None:
-    """What else is known of the repetition contradicts the trace, or it is not of all of its CPUs, or there is none."""
+    """Return why the trace is unusable, or None: there is none, it lacks a CPU, or other measurements contradict it."""
     window = repetition.trace
     if isinstance(window, str):
         return window
@@ -54,7 +56,7 @@ def why_not_believed(repetition: Repetition, allowance: Allowance) -> str | None
 
 
 def why_not_settled(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
-    """Why the counters have to judge it; None where the trace can."""
+    """Return why the counters have to decide, or None if the trace does."""
     doubt = why_not_believed(repetition, allowance)
     if doubt is not None:
         return doubt
@@ -63,7 +65,7 @@ def why_not_settled(repetition: Repetition, siblings: CpuSet, allowance: Allowan
 
 
 def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> TracedForeign | None:
-    """Who ran on the target CPUs beside the command; None where no trace settles that."""
+    """Return what ran on the target CPUs next to the command, or None if no trace settles that."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
     if isinstance(window, str) or why_not_believed(repetition, allowance) is not None:
@@ -79,7 +81,7 @@ def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork)
 
 
 def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason] | None:
-    """Who ran on the siblings, on each for more than is allowed; None where no trace settles that."""
+    """Return what ran on the siblings for longer than allowed on each, or None if no trace settles that."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
     online = repetition.span.after.online.online
@@ -93,7 +95,7 @@ def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Al
 
 
 def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: ReasonKind) -> list[RunReason]:
-    """With what they had for sure."""
+    """Return the culprits as reasons, with the time that they certainly had."""
     return [
         RunReason(
             kind=kind,
@@ -115,9 +117,9 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
 def _is_in_doubt(
     culprits: Iterable[TracedCulprit], reasons: Iterable[RunReason], hidden_ns: int, allowed_ns: float
 ) -> bool:
-    """Whether a CPU is quiet only if all of them had no more than what they had for sure.
+    """Return whether a CPU is quiet only if all culprits had no more than their certain time.
 
-    `hidden_ns`: what they may have had of the command's time, on whatever CPU.
+    `hidden_ns`: what they may have had of the command's time, on any CPU.
     """
     most_by_cpu: Counter[int | None] = Counter()
     for each in culprits:
@@ -128,7 +130,7 @@ def _is_in_doubt(
 
 
 def _hidden_ns(repetition: Repetition, window: TraceWindow) -> int:
-    """What others may have had of the time that is taken for the command's: no more than it did not use."""
+    """Return what others may have had of the time attributed to the command: no more than it did not use."""
     target = repetition.target
     unused_ns = window.own_ns(target) + window.interrupted_ns(target) - repetition.use.cpu_ns
     return min(window.doubt_ns, max(unused_ns, 0))

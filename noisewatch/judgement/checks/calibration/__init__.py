@@ -1,1 +1,1 @@
-"""Checks of what the microbenchmark measured."""
+"""Checks of the microbenchmark's results."""

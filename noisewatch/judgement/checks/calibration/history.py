@@ -1,4 +1,4 @@
-"""Area `history`: whether this is the machine that it was before, and as fast and as calm."""
+"""Area `history`: whether the machine is unchanged, as fast and as calm as in earlier calibrations."""
 
 from __future__ import annotations
 
@@ -164,7 +164,10 @@ def _answer(
     calm: str,
     is_strict: bool,
 ) -> Answer:
-    """Another level than the usual one fails, as a drift does; a few entries apart are noted, as many are at times."""
+    """Return the answer on the figures of these natures: a new level or a drift fails or warns.
+
+    A few entries that differ are noted as information unless `is_strict`, as many figures do so at times.
+    """
     of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]
     judged = [figure for figure in of_these if _is_known_now(development, figure)]
     if not judged:
@@ -193,7 +196,7 @@ def _is_known_now(development: Development, figure: Figure) -> bool:
 
 
 def _is_missing(development: Development, figure: Figure) -> bool:
-    """Whether it is usually measured, and was not now."""
+    """Return whether the figure is in most earlier entries and was not measured this time."""
     *earlier, newest = development.entries
     having = sum(figure in entry.figures for entry in earlier)
     return figure not in newest.figures and having >= LEAST_BEFORE and 2 * having > len(earlier)
@@ -210,7 +213,7 @@ def _moved(departed: Sequence[FigureMove], count: int) -> Answer:
 
 
 def _largest(moves: Sequence[FigureMove]) -> FigureMove:
-    """Return the largest development, in multiples of what counts."""
+    """Return the largest move, in multiples of the least change that counts."""
     return max(moves, key=lambda move: abs(move.after.middle - move.before.middle) / TRAITS[move.figure].least_change)
 
 

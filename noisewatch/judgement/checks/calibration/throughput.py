@@ -1,4 +1,4 @@
-"""Area `calibration`: how steadily the target CPUs work, answer and run."""
+"""Area `calibration`: how constant the target CPUs' speed is, and how promptly they respond and run."""
 
 from __future__ import annotations
 
@@ -246,7 +246,10 @@ def effective_frequency_moves(case: Case) -> Answer:
 
 
 def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
-    """Work that takes one time ran at one clock; work that does not may have had other reasons."""
+    """Pass if interpreted work took a constant time, which proves one clock; else return `otherwise`.
+
+    Work of varying time proves nothing: it may have other reasons.
+    """
     steady = grade_worst_cpu(
         case,
         lambda figures: figures.work.tail_share if figures.work is not None else None,

@@ -1,4 +1,4 @@
-"""Area `isolation`: whether cgroups and affinities confine the benchmark to the CPUs that were meant."""
+"""Area `isolation`: whether cgroups and affinities confine the benchmark to the intended CPUs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _describe(partition: Partition) -> str:
 def _dissolve(invalid: list[Partition]) -> Fix:
     """Return the fix that turns invalid partitions into members.
 
-    Only its owner knows which of two overlapping groups is to have the CPUs.
+    Only the owner can decide which of two overlapping groups gets the CPUs.
     """
     return Fix(
         (write_all("member", {f"{each.folder}/cpuset.cpus.partition": each.kind for each in invalid}),),
@@ -158,7 +158,10 @@ def _describe_stuck(threads: list[Task]) -> str:
 
 
 def _pin(crowds: list[list[Task]], stuck: list[list[Task]], isolated: CpuSet) -> Fix:
-    """One isolated CPU after the other, or those that are not isolated; back again with the affinity that was read."""
+    """Return the fix that spreads crowded threads over isolated CPUs, and moves stuck threads off the isolated ones.
+
+    Undo restores the affinity that was read.
+    """
     chosen = [
         *(
             (thread, frozenset({cpu}))

@@ -1,4 +1,4 @@
-"""Areas `virtual` and `kernel`: what the priority of the benchmark is worth where it shares a CPU with others."""
+"""Areas `virtual` and `kernel`: the priority of the benchmark relative to other work on its CPUs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def priority_lowered(case: Case) -> Answer:
 
 
 def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:
-    """Why there may be a lower priority than what was found; None where all was read."""
+    """Return why the priority may be lower than the values that were read, or None if all were read."""
     if own is None:
         return case.why_unknown(STAT)
     unread = next((level for level in weights.levels if not level.is_known), None) if weights is not None else None
@@ -105,7 +105,7 @@ def _lowered_nice(case: Case, own: Scheduling | None) -> list[str]:
 
 
 def _lowered_weights(case: Case, weights: CpuWeights | None) -> list[str]:
-    """A group that is idle has no weight, which goes without saying."""
+    """Return the cgroups with a lowered weight or clamp, as text. Idle groups have no weight and are left out."""
     said = []
     for level in weights.levels if weights is not None else ():
         if weights is not None and _is_light(case, weights, level) and not level.is_idle:
@@ -120,7 +120,7 @@ def _is_light(case: Case, weights: CpuWeights, level: CpuWeight) -> bool:
 
 
 def _fix(case: Case, weights: CpuWeights | None) -> Fix:
-    """Raises the process that this one was started from, as a rule the shell, and the groups; back as they were."""
+    """Return the fix that raises the parent process, usually the shell, and its cgroups; undo restores the values."""
     actions: list[Action] = _raised_parent(case)
     for level in weights.levels if weights is not None else ():
         if weights is not None and _is_light(case, weights, level) and not level.is_idle:
@@ -134,7 +134,10 @@ def _fix(case: Case, weights: CpuWeights | None) -> Fix:
 
 
 def _raised_parent(case: Case) -> list[Action]:
-    """Nothing where only this process was lowered: the next one that the shell starts will not be."""
+    """Return the actions that raise the parent process; none if only this process was lowered.
+
+    In that case the next process that the shell starts has normal priority.
+    """
     parent = case.snapshot.settings.own.parent
     if parent is None or parent.pid in {1, *case.snapshot.own_pids}:
         return []

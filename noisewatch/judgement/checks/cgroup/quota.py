@@ -109,7 +109,7 @@ def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
 
 
 def _shared_quota(case: Case, quota: float) -> str:
-    """Describe a quota that is enough for the target CPUs alone: all threads of the group use it up together."""
+    """Return text for a quota that covers the target CPUs alone, though all threads of the group use it."""
     target, left = len(case.target), quota - len(case.target)
     own = case.interval.own_cpus if case.interval is not None else 0.0
     noisewatch = f"noisewatch ({own:.1%} of a CPU)" if own else "noisewatch"
@@ -124,7 +124,7 @@ def _cpus(number: float) -> str:
 
 
 def _uncounted(case: Case) -> list[CgroupLevel]:
-    """The groups under whose quota we ran, and whose counters stood still all the same."""
+    """Return the cgroups whose quota applied to this process, and whose counters did not advance all the same."""
     return [
         level
         for interval in case.intervals
@@ -133,7 +133,7 @@ def _uncounted(case: Case) -> list[CgroupLevel]:
 
 
 def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any]) -> Answer:
-    """Return the answer where the quota stopped threads in the sample or in the calibration."""
+    """Return the failure for a quota that stopped threads in the sample or in the calibration."""
     worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
     periods = max(each.periods for each in throttles)
     said = f"throttled in {periods} period{'s' if periods != 1 else ''} ({worst.level.described})"
@@ -152,7 +152,7 @@ def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any
 
 
 def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
-    """Return the answer by the stops of the calibration alone, or None without stops, where the quota is hidden."""
+    """Return the failure inferred from the calibration's stops where the quota is hidden, or None without stops."""
     culprits = _culprits(case)
     if not culprits:
         return None
@@ -172,7 +172,7 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
 
 
 def _long_stops_said(case: Case) -> list[str]:
-    """Return the long stops of the worst CPU in words, if they are too few for a quota."""
+    """Return text on the long stops of the worst CPU, if there are any: too few to prove a quota."""
     stops = case.calibrated.attribution.long_stops_by_cpu if case.calibrated is not None else {}
     if not stops:
         return []
@@ -192,7 +192,7 @@ def _culprits(case: Case) -> tuple[Disturbance, ...]:
 
 
 def lift(folder: str | None, limit_text: str | None) -> Fix | None:
-    """Return the fix that lifts the quota of the group, by the file that holds it."""
+    """Return the fix that removes the group's CPU quota, or None if the folder or the limit is unknown."""
     if folder is None or limit_text is None:
         return None
     is_version_2 = " " in limit_text  # with its period; in version 1 that has a file of its own

@@ -1,4 +1,4 @@
-"""Area `isolation`: what keeps other work off the target CPUs, and whether any got there."""
+"""Area `isolation`: what keeps other work off the target CPUs, and whether any other work ran there."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def target_not_isolated(case: Case) -> Answer:
 
 
 class PartitionNeeds(NamedTuple):
-    """What an isolated partition needs: what this machine lacks of it, and what it has."""
+    """The requirements of an isolated partition: those that the machine lacks, and those that it meets."""
 
     missing: tuple[str, ...]
     had: tuple[str, ...]
 
 
 def partition_needs(case: Case) -> PartitionNeeds:
-    """What is not known is neither."""
+    """Return the requirements of an isolated partition. An unknown kernel release is neither missing nor met."""
     missing: list[str] = []
     had: list[str] = []
     root, kernel = case.snapshot.isolation.partitions.root, case.snapshot.platform.kernel
@@ -103,7 +103,10 @@ FEWER_TARGETS = ByHand("choose fewer target CPUs: all other work needs a CPU tha
 
 
 def isolate(case: Case) -> Fix:
-    """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
+    """Return the fix that isolates the target CPUs.
+
+    It makes a partition if cgroup v2 has the cpuset controller, and adds a boot option in any case.
+    """
     if not case.online - case.target:
         return Fix(lasting=(FEWER_TARGETS,), needs_root=False)
     option = BootOptions(f"isolcpus=domain,managed_irq,{cpu_list_argument(case.target)}")
@@ -205,7 +208,7 @@ def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -
 
 
 class _Seen(NamedTuple):
-    """A thread or a crowd, with what it takes from a benchmark, and as observed in the look with more of it."""
+    """A thread or a crowd of threads with its effect on a benchmark, as observed in the look in which it ran more."""
 
     culprit: Disturbance
     look: Disturbance
@@ -213,7 +216,10 @@ class _Seen(NamedTuple):
 
 
 def _by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> list[_Seen]:
-    """Return each who ran, once, the costliest first. A thread may rename itself."""
+    """Return each thread or crowd that ran, once, the costliest first.
+
+    Threads are matched by id, as they may be renamed.
+    """
     looks_by_who: dict[tuple[int, int | None, int | str], tuple[list[Disturbance], list[Disturbance]]] = {}
     for is_later, found in enumerate((sampled, later)):
         for each in found:
@@ -233,13 +239,16 @@ def _by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[Distu
 
 
 def _crowd(name: str) -> str:
-    """What `children of make` and `cc1 (523 ended children of make)`, both with the pid of make, have in common."""
+    """Return the common part of crowd names.
+
+    `children of make` and `cc1 (523 ended children of make)`, both with the pid of make, are the same crowd.
+    """
     of_whom = re.search(r"\b(children|ended threads) of ", name)
     return of_whom[1] if of_whom is not None else re.sub(r" \(\d+ ", " (", name)
 
 
 def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -> Answer:
-    """Return the answer where no task took too much: it warns if one took a little, or is allowed to run there."""
+    """Return the answer if no task took too much time; it warns if one took a little, or is allowed to run there."""
     largest = max(found, key=lambda each: each.share or 0.0, default=None)
     share = largest.share or 0.0 if largest is not None else 0.0
     ran = (
@@ -278,9 +287,10 @@ def _describe(culprit: Disturbance) -> str:
 
 
 def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
-    """Threads that can be moved go to the housekeeping CPUs; back again with the affinity that was read.
+    """Return the fix that moves the culprits' threads to the housekeeping CPUs, or None.
 
-    Never init: all that the system starts from then on would inherit the pin.
+    Undo restores the affinity that was read. Init is never moved: all processes that the system starts afterwards would
+    inherit the pin.
     """
     if not case.housekeeping:
         return None
@@ -296,12 +306,12 @@ def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
 
 
 def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
-    """Return the culprits that taskset can move, by thread."""
+    """Return the culprits that taskset can move, by thread id."""
     return {tid: task for tid, task in _blamed(case, culprits).items() if not task.has_deadline}
 
 
 def _blamed(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
-    """Return, by thread, the culprits that still exist and may be moved.
+    """Return the culprits that still exist and may be moved, by thread id.
 
     Parents of ended processes are left out, and so is another noisewatch with its command: both measure where they run.
     """

@@ -27,7 +27,7 @@ _BY_HAND = ByHand(
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """What is wrong with the options, and how to mend it."""
+    """A fault of the isolation options, and its remedy."""
 
     words: str
     remedy: ByHand

@@ -22,7 +22,7 @@ _BOOT_CPU = frozenset({0})  # keeps the time, and so its tick
 
 
 def _has(case: Case, option: str) -> bool | None:
-    """Whether the kernel was built with the option; None is unknown."""
+    """Return whether the kernel was built with the option, or None if unknown."""
     config = case.snapshot.platform.config
     return None if config is None else config.is_set(option)
 
@@ -101,7 +101,7 @@ def can_offload(case: Case) -> bool | None:
 
 
 def _offloaded(case: Case) -> tuple[CpuSet | None, str]:
-    """The CPUs whose callbacks others run, and why it is not known, or none."""
+    """Return the CPUs whose RCU callbacks are offloaded, and why they are unknown or none."""
     if _has(case, "RCU_NOCB_CPU") is False:
         return frozenset(), ", this kernel is built without CONFIG_RCU_NOCB_CPU"
     given, options = case.snapshot.isolation.rcu_nocbs, case.snapshot.platform.options
@@ -112,7 +112,10 @@ def _offloaded(case: Case) -> tuple[CpuSet | None, str]:
 
 
 def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
-    """Offloaded is half of it: without a balancer that keeps away, the threads may run on the target CPUs again."""
+    """Return the answer on where offloaded RCU callbacks run.
+
+    Offloading is half of it: unless the target CPUs are isolated, the rcuo threads may run on them again.
+    """
     isolated = case.snapshot.isolation.isolated or frozenset()
     tasks = case.snapshot.tasks
     if case.target <= isolated:
@@ -169,7 +172,7 @@ def workqueues_on_target(case: Case) -> Answer:
 
 
 def confine_work(case: Case, queues: Workqueues) -> Fix | None:
-    """Keeps unbound kernel work on the housekeeping CPUs."""
+    """Return the fix that keeps unbound kernel work on the housekeeping CPUs, or None if there are none."""
     if not case.housekeeping:
         return None
     before = queues.requested or queues.allowed or frozenset()

@@ -1,4 +1,4 @@
-"""Area `scheduler`: who decides where tasks run and how fast, beside the scheduler itself."""
+"""Area `scheduler`: what else decides where tasks run and how fast, besides the scheduler itself."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def services_on_target(case: Case) -> Answer:
 
 
 def _allowed_to(group: ServiceGroup, inherited: CpuSet) -> CpuSet | None:
-    """Where what is started in the group runs, unless it asks for something else; None is unknown."""
+    """Return the CPUs on which processes started in the group run by default, or None if unknown."""
     if not group.has_limit:
         return inherited
     return None if group.allowed is None else inherited & group.allowed
@@ -97,7 +97,10 @@ def _confine(case: Case, groups: list[ServiceGroup]) -> Fix | None:
 
 
 def _allow_again(group: ServiceGroup) -> list[tuple[str, ...]]:
-    """For good: what had no limit loses the file that set-property writes."""
+    """Return the commands that restore the group's CPU limit for good.
+
+    For a group without a limit, they remove the file that set-property writes.
+    """
     if group.has_limit:
         return [_allow(group, format_cpu_list(group.wanted or ()))]
     return [("rm", "-f", f"/etc/systemd/system.control/{group.name}.d/50-AllowedCPUs.conf"), _RELOAD]
@@ -174,7 +177,10 @@ def clock_waits_for_tick(case: Case) -> Answer:
 
 
 def _follows_the_tick(clock: CpuFrequency) -> bool:
-    """Only with hardware that chooses the clock does intel_pstate show an energy preference."""
+    """Return whether the driver adapts the clock to the load at each tick.
+
+    intel_pstate exports an energy preference only if the hardware chooses the clock.
+    """
     is_open = clock.min_khz is None or clock.min_khz != clock.max_khz
     return _chooses(clock) and clock.energy_preference == NO_PREFERENCE and is_open
 

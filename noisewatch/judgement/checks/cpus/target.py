@@ -1,4 +1,4 @@
-"""Area `target`: whether the target CPUs can be used, and leave a CPU to all other work."""
+"""Area `target`: whether the target CPUs are usable, and leave a CPU to all other work."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _worst_trial(case: Case) -> PinTrial:
 
 
 def _rank(trial: PinTrial, wanted: CpuSet) -> int:
-    """Refused, not known, granted."""
+    """Return the order of a pin trial: 0 refused, 1 unknown, 2 granted."""
     if trial.granted is None:
         return 0 if trial.reason is not None else 1
     return 2 if wanted <= trial.granted else 0

@@ -83,7 +83,7 @@ def target_cores_differ(case: Case) -> Answer:
 
 
 def _among_targets(case: Case) -> Answer:
-    """Return how the target CPUs differ from each other."""
+    """Return the answer on how the target CPUs differ from each other."""
     places = {cpu: place for cpu in sorted(case.target) if (place := case.snapshot.topology.get(cpu)) is not None}
     kinds = {cpu: place.kind for cpu, place in places.items() if place.kind is not None}
     designs = {cpu: place.design for cpu, place in places.items() if place.design is not None}
@@ -121,7 +121,7 @@ def _among_targets(case: Case) -> Answer:
 
 
 def _next_to_others(case: Case) -> Answer | None:
-    """Return that all target CPUs are slower than others of the machine, or may be; None where they are not."""
+    """Return the answer if all target CPUs are, or may be, slower than others of the machine, else None."""
     topology = case.snapshot.topology
     kinds = {cpu: place.kind if (place := topology.get(cpu)) is not None else None for cpu in case.online | case.target}
     own = {kinds[cpu] for cpu in case.target}
@@ -146,9 +146,9 @@ def _next_to_others(case: Case) -> Answer | None:
 
 
 def _hides_kinds(case: Case) -> bool:
-    """Return whether all CPUs have one design as far as this machine reports any, and it has no clocks to compare.
+    """Return whether all CPUs have one design, as far as reported, and there are no clocks to compare.
 
-    So it is in most guests, whose host decides on which core they run.
+    This is so in most guests, whose host decides on which core they run.
     """
     frequency, topology = case.snapshot.frequency, case.snapshot.topology
     designs = {topology[cpu].design if cpu in topology else None for cpu in case.online | case.target}
@@ -160,7 +160,7 @@ def _hides_kinds(case: Case) -> bool:
 
 
 def why_no_kind(case: Case, cpus: Iterable[int]) -> str:
-    """Return why the kind of core of those CPUs is not known."""
+    """Return why the kind of core of these CPUs is unknown."""
     topology, clocks = case.snapshot.topology, highest_clocks(case)
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if hidden is not None:
@@ -179,7 +179,7 @@ def why_no_kind(case: Case, cpus: Iterable[int]) -> str:
 
 
 def _read_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
-    """Return what is exported for some target CPUs and not for others, which may differ in it; None if nothing is."""
+    """Return the property that is exported for some target CPUs only, as text, or None if there is none."""
     for what, by_cpu in known.items():
         silent = case.target - by_cpu.keys()
         if by_cpu and silent:
@@ -188,15 +188,15 @@ def _read_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str 
 
 
 def _why_no_base(case: Case, cpus: Collection[int]) -> str | None:
-    """Return why the base frequency, which counts without turbo, is not known of one of the CPUs; None if it is."""
+    """Return why the base frequency of one of the CPUs is unknown, or None. It matters without turbo."""
     lacking = sorted(cpu for cpu in _without_base(case) if cpu in cpus)
     return case.why_unknown(f"{CPUS}/cpu{lacking[0]}/cpufreq/base_frequency") if lacking else None
 
 
 def _without_base(case: Case) -> CpuSet:
-    """Return the CPUs whose base frequency may differ from that of others, and is not known.
+    """Return the CPUs whose base frequency is unknown and may differ from that of others.
 
-    intel_pstate exports it of all CPUs with HWP, from Linux 4.20 on (hwp_cpufreq_attrs); it differs with SST-BF.
+    intel_pstate exports it for all CPUs with HWP, from Linux 4.20 on (hwp_cpufreq_attrs); it differs with SST-BF.
     """
     frequency = case.snapshot.frequency
     if frequency.turbo == "on":
@@ -216,9 +216,9 @@ def _bases(case: Case) -> dict[int, int]:
 
 
 def highest_clocks(case: Case) -> Mapping[int, int]:
-    """Return how high (kHz) each CPU may clock: within its limits and, without turbo, up to its base frequency.
+    """Return the highest clock (kHz) of each CPU: within its limits and, without turbo, up to its base frequency.
 
-    A CPU whose base frequency counts, and is not known, is missing.
+    A CPU whose base frequency matters and is unknown is missing.
     """
     return case.kept("highest clocks", _highest_clocks)
 
@@ -235,7 +235,7 @@ def _highest_clocks(case: Case) -> Mapping[int, int]:
 
 
 def _ranks(case: Case) -> dict[int, int]:
-    """How high the cores clock with turbo, and so nothing where that is off."""
+    """Return the turbo rank of each target CPU; empty with turbo off, where ranks mean nothing."""
     ranks = {cpu: rank for cpu, rank in case.snapshot.settings.core_ranking.items() if cpu in case.target}
     return ranks if case.snapshot.frequency.turbo != "off" else {}
 
@@ -245,7 +245,7 @@ def _by_kind(kinds: Mapping[int, str]) -> dict[str, CpuSet]:
 
 
 def _strengths(case: Case) -> dict[str, dict[int, int]]:
-    """Return what tells cores of one kind apart, where it is known of all target CPUs."""
+    """Return the properties that distinguish cores of one kind, as far as known of all target CPUs."""
     capacities = {cpu: place.capacity for cpu in case.target if (place := case.snapshot.topology.get(cpu)) is not None}
     strengths = {
         "capacity": {cpu: capacity for cpu, capacity in capacities.items() if capacity},
@@ -256,7 +256,7 @@ def _strengths(case: Case) -> dict[str, dict[int, int]]:
 
 
 def _measured(case: Case) -> Answer:
-    """Return how long the same work took on each target CPU, where no file tells the kinds."""
+    """Return the answer by how long the same work took on each target CPU, where no file lists the kinds."""
     if not case.target:
         return unknown(NO_TARGET)
     calibrated = case.calibrated
@@ -340,14 +340,17 @@ def target_cpus_far_apart(case: Case) -> Answer:
 
 
 def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:
-    """The caches that are known, where these are several and have no CPU in common."""
+    """Return text on the last-level caches if the targets span several disjoint ones, else None."""
     if len(caches) < 2 or sum(map(len, caches)) > len(frozenset().union(*caches)):
         return None
     return f"targets span {len(caches)} last-level caches: {name_cpu_sets(cache & case.target for cache in caches)}"
 
 
 def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Mapping[int, CpuSet | None]) -> str | None:
-    """Why some may lie elsewhere than is known. A cache may span nodes (sub-NUMA clusters): no proof of one."""
+    """Return why some target CPUs may lie elsewhere than reported, or None.
+
+    A cache may span nodes (sub-NUMA clusters), so that a shared cache does not prove one node.
+    """
     has_nodes = Knob.ZONE_RECLAIM not in case.snapshot.settings.knobs.absent  # which a kernel without NUMA lacks
     without_node = [cpu for cpu, node in nodes.items() if node is None and has_nodes]
     without_cache = uncached(case)

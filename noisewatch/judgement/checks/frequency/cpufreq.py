@@ -1,4 +1,4 @@
-"""Area `frequency`: what may move the clock of the target CPUs."""
+"""Area `frequency`: what may change the clock of the target CPUs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def governor_not_performance(case: Case) -> Answer:
 
 
 def _is_fixed(clock: CpuFrequency) -> bool:
-    """The governor `userspace` with nothing left to choose."""
+    """Return whether the governor is `userspace` and its range is a single frequency."""
     return clock.governor == "userspace" and clock.min_khz is not None and clock.min_khz == clock.max_khz
 
 
@@ -124,7 +124,7 @@ def _why_no_turbo(case: Case) -> str:
 
 
 def _has_turbo(case: Case) -> bool:
-    """Whether turbo is on for a target CPU."""
+    """Return whether turbo is on for a target CPU."""
     own = case.snapshot.frequency.turbo_by_cpu
     if own:
         return any(own.get(cpu, True) for cpu in case.target)
@@ -199,7 +199,7 @@ def frequency_window_open(case: Case) -> Answer:
 
 
 def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
-    """Each range with its CPUs, the widest first, and no more of them than a line holds."""
+    """Return text on the frequency ranges with their CPUs, the widest first, limited to one line."""
     windows: dict[tuple[int, int], list[int]] = {}
     for cpu in cpus:
         windows.setdefault((clocks[cpu].min_khz or 0, clocks[cpu].max_khz or 0), []).append(cpu)
@@ -210,7 +210,10 @@ def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
 
 
 def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
-    """To the base frequency; acpi-cpufreq, which does not tell it, keeps turbo outside its limits."""
+    """Return the fix that sets both limits to the base frequency, or None if a base frequency is unknown.
+
+    acpi-cpufreq exports no base frequency and keeps turbo outside its limits: there the highest frequency is used.
+    """
     is_acpi = driver == "acpi-cpufreq"
     values = {cpu: clock.base_khz or (clock.hardware_max_khz if is_acpi else None) for cpu, clock in clocks.items()}
     wanted = {cpu: value for cpu, value in values.items() if value is not None}

@@ -69,7 +69,7 @@ def energy_preference_not_performance(case: Case) -> Answer:
 
 
 def _takes_preference(case: Case, clock: CpuFrequency) -> bool:
-    """Whether its driver passes a preference on to the hardware, as far as known."""
+    """Return whether the driver passes a preference on to the hardware, as far as known."""
     if clock.energy_preference is not None or clock.driver is None:
         return clock.energy_preference != NO_PREFERENCE
     if f"{CPUS}/cpu{clock.cpu}/{_PREFERENCE}" in case.snapshot.reason_by_path:

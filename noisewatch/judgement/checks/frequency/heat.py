@@ -94,7 +94,7 @@ def throttled(case: Case) -> Answer:
 
 
 def _events(interval: Interval) -> dict[str, int | None]:
-    """Return by how much each counter grew; None is unknown."""
+    """Return the growth of each throttling counter by path; None is unknown."""
     return {slowed.path: slowed.times for slowed in slowed_between(interval)}
 
 
@@ -103,7 +103,7 @@ def _slowed(interval: Interval) -> list[Slowdown]:
 
 
 def _slowed_words(intervals: Iterable[Interval]) -> str:
-    """Return the target CPUs that heat and each power limit slowed, and how often, in words."""
+    """Return text on the target CPUs that heat and each power limit slowed, and how often."""
     slowed = [each for interval in intervals for each in _slowed(interval)]
     told = []
     for by, whats in ((BY_HEAT, ("core", "package")), (BY_POWER, ("core",)), (BY_POWER, ("package",))):
@@ -115,7 +115,7 @@ def _slowed_words(intervals: Iterable[Interval]) -> str:
 
 
 def _fix(case: Case) -> Fix | None:
-    """Return the fix of a power limit; None of heat, which no command lowers."""
+    """Return the fix for a power limit, or None for heat, which no command lowers."""
     if all(slowed.by != BY_POWER for interval in case.intervals for slowed in _slowed(interval)):
         return None
     zones = case.snapshot.hardware.power_limits.zones or ()
@@ -137,7 +137,7 @@ def _times(slowed: Iterable[Slowdown]) -> str:
 
 
 def _are_uncounted_calm(interval: Interval) -> bool:
-    """Whether the cores whose counters are too many to read took no thermal interrupt: without one nothing counts."""
+    """Return whether cores whose counters are too many to read had no thermal interrupt, and so no counter advanced."""
     uncounted = interval.after.background.throttling.uncounted
     if not uncounted:
         return True
@@ -201,7 +201,7 @@ def cooling_active(case: Case) -> Answer:
 
 
 def _states(case: Case, device: CoolingDevice) -> list[int | None]:
-    """What it was seen at: when the settings were read, and in each snapshot that watched it."""
+    """Return the cooling device's states: when settings were read, and in each snapshot that includes it."""
     snapshots = [case.snapshot, *(each for interval in case.intervals for each in (interval.before, interval.after))]
     watched = [each.background.cooling_states for each in snapshots]
     return [device.state, *(states[device.path] for states in watched if device.path in states)]
@@ -282,7 +282,7 @@ def processor_hot(case: Case) -> Answer:
 
 
 def _room(sensor: Sensor) -> float | None:
-    """How far it is from its critical temperature, in kelvin."""
+    """Return the distance (K) of the sensor from its critical temperature, or None if unknown."""
     if sensor.celsius is None or sensor.critical_celsius is None:
         return None
     return sensor.critical_celsius - sensor.celsius

@@ -1,4 +1,4 @@
-"""Area `idle`: how CPUs that have nothing to do wait, and how long they take to wake up."""
+"""Area `idle`: how idle CPUs wait, and how long they take to wake up."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ def deep_idle_states(case: Case) -> Answer:
 
 
 def _limit_us(case: Case, own: CpuIdle) -> float:
-    """The longest time to wake up that is allowed, as far as known."""
+    """Return the longest allowed wake-up time (µs), as far as known; infinite without a limit."""
     limits = [limit for limit in (own.limit_us, case.snapshot.settings.idle.request_us) if limit is not None]
     return min(limits, default=float("inf"))
 
 
 def _deep(case: Case, own: CpuIdle | None) -> list[IdleState]:
-    """The states that take too long, and that nothing forbids."""
+    """Return the idle states that are enabled, allowed and take too long to leave."""
     if own is None:
         return []
     most = _limit_us(case, own)
@@ -117,7 +117,7 @@ def _is_known(own: CpuIdle | None) -> bool:
 
 
 def _is_left_to_the_host(case: Case) -> bool:
-    """Whether this is a guest that may halt: how long that takes is not in its tables."""
+    """Return whether this is a guest that may halt: the guest's tables do not contain how long waking up takes."""
     settings = case.snapshot.settings
     if case.snapshot.platform.virtual == NONE and settings.knobs.word(Knob.IDLE_DRIVER) != "haltpoll":
         return False
@@ -127,7 +127,7 @@ def _is_left_to_the_host(case: Case) -> bool:
 
 
 def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
-    """Disables the states, and enables them again: they are enabled now."""
+    """Return the fix that disables the states. Undo enables them: all are enabled now."""
     states = [f"cpu{cpu}/cpuidle/state{state.index}" for cpu, own in sorted(deep.items()) for state in own]
     return set_for_good(write_all(1, {f"{CPUS}/{state}/disable": "0" for state in states}))
 
@@ -174,7 +174,7 @@ def idle_cpus_spin(case: Case) -> Answer:
 
 
 def _name_processes(case: Case, pids: Collection[int]) -> str:
-    """Return `, held open by NAME (pid N)`, or nothing where no process is known."""
+    """Return `, held open by NAME (pid N)`, or an empty text if no process is known."""
     tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
     names = [f"{task.name} (pid {pid})" if (task := tasks.get(pid)) else f"pid {pid}" for pid in sorted(pids)]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -182,9 +182,9 @@ def _name_processes(case: Case, pids: Collection[int]) -> str:
 
 
 def _sleeps_from_us(own: CpuIdle | None) -> tuple[int, int]:
-    """Requests below the first leave the CPU nothing but spinning, and those from the second on let it sleep.
+    """Return two latency requests (µs): below the first the CPU only spins, from the second on it may sleep.
 
-    They differ where the name of its first state or a latency is unknown; both are 0 where that state is a sleep.
+    They differ if the first state's name or a latency is unknown. Both are 0 if the first state is a sleep.
     """
     if own is None or own.states is None:
         return 0, _LONGEST_US

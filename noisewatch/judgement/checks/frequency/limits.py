@@ -1,4 +1,4 @@
-"""Area `frequency`: limits that lie outside cpufreq's own window."""
+"""Area `frequency`: clock limits outside of cpufreq's own range."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def clock_capped(case: Case) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The clock of one CPU, and the lowest that cpufreq promises under load; None is unknown.
+    """The clock of one CPU, and the lowest clock that cpufreq promises under load; None is unknown.
 
-    `is_under_load`: the clock was measured, or is that of a busy CPU, or does not depend on load; otherwise it is what
-    cpufreq shows of a CPU that may be idle, which is low unless the governor `holds_high`. `path` is the file that is
+    `is_under_load`: the clock was measured, or is that of a busy CPU, or does not depend on load. Otherwise it is what
+    cpufreq shows for a CPU that may be idle, which is low unless the governor `holds_high`. `path` is the file that is
     missing if the clock is unknown.
     """
 
@@ -169,7 +169,7 @@ def _was_busy(case: Case, cpu: int) -> bool:
 
 
 def _promised_khz(case: Case, clock: CpuFrequency) -> float | None:
-    """Return the lowest clock that settings and base frequency promise a CPU under load; None is unknown."""
+    """Return the lowest clock (kHz) that settings and base frequency promise under load, or None if unknown."""
     cap = case.snapshot.settings.caps.get(clock.cpu)
     name = _BASE_IN_NAME.search(case.snapshot.platform.cpu_model or "")
     table_khz = cap.highest_khz if cap is not None else None
@@ -195,7 +195,7 @@ def _share(reading: _Reading) -> float:
 
 
 def _why_doubtful(case: Case, reading: _Reading) -> str | None:
-    """Return why the clock may be held down for all that is known, or None."""
+    """Return why the clock may be held down, or None if it is not."""
     if not reading.is_under_load and not reading.holds_high:
         return None  # a governor that lowers an idle CPU's clock, of which another check warns
     if reading.khz is None:
@@ -230,7 +230,7 @@ def _held_down(case: Case, held: Mapping[int, _Reading]) -> Answer:
 
 
 def _holder(case: Case) -> tuple[str, Fix | None]:
-    """Return what is known to hold the clock down, and what to do about it where no other check says so."""
+    """Return what holds the clock down, as far as known, and a fix unless another check has it."""
     if any(voltage.is_low or voltage.was_low for voltage in supply_voltages(case)):
         return "the firmware lowers it for under-voltage", BETTER_SUPPLY
     by = sorted({slowed.by for interval in case.intervals for slowed in slowed_between(interval) if slowed.times})
@@ -240,12 +240,12 @@ def _holder(case: Case) -> tuple[str, Fix | None]:
 
 
 def _is_silent(case: Case, knob: Knob) -> bool:
-    """Whether it is there, and says nothing that can be believed."""
+    """Return whether the knob exists but has no valid value."""
     return knob in case.snapshot.reason_by_path
 
 
 def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
-    """Whether firmware's limit keeps the CPU from a clock that it would have; None is unknown."""
+    """Return whether the firmware's limit is below a clock that the CPU could otherwise reach; None is unknown."""
     if cap.limit_khz is None:
         return False if clock.driver in INTEL_DRIVERS else None  # which tells none
     is_pinned = clock.min_khz is not None and clock.min_khz == clock.max_khz
@@ -315,7 +315,7 @@ def uncore_frequency_moves(case: Case) -> Answer:
 
 
 def _said_of_domains(moving: list[UncoreDomain]) -> str:
-    """Each range with the domains that have it."""
+    """Return text on the frequency ranges with the uncore domains that have them."""
     names: dict[tuple[int | None, int | None], list[str]] = {}
     for domain in moving:
         names.setdefault((domain.min_khz, domain.max_khz), []).append(domain.path.rsplit("/", 1)[1])

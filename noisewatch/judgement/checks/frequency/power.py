@@ -1,4 +1,4 @@
-"""Areas `heat` and `power`: how much power the processor may take, and whether it comes from a battery."""
+"""Areas `heat` and `power`: the processor's power limits, and whether the machine runs on battery."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def power_limit_lowered(case: Case) -> Answer:
 
 
 def _share(zone: PowerLimit, rated_uw: int) -> float | None:
-    """The limit as a share of the rated power; None where it is unknown, or does not hold."""
+    """Return the limit as a share of the rated power, or None if it is unknown or not in force."""
     return zone.limit_uw / rated_uw if zone.is_enabled and zone.limit_uw is not None and rated_uw else None
 
 
@@ -150,7 +150,7 @@ def on_battery(case: Case) -> Answer:
 
 
 def supply_voltages(case: Case) -> list[SupplyVoltage]:
-    """Return what was reported in each snapshot: before and after the sample, and after the calibration."""
+    """Return the supply voltage reports of all snapshots: before and after the sample, and after the calibration."""
     snapshots = [case.snapshot, *(each for interval in case.intervals for each in (interval.before, interval.after))]
     return [snapshot.background.supply_voltage for snapshot in snapshots]
 

@@ -104,7 +104,7 @@ def irq_routed_to_target(case: Case) -> Answer:
 
 
 def _is_silent(case: Case, irq: Irq) -> bool:
-    """Whether it is unknown where it goes, or where it may go: what only the kernel moves stays."""
+    """Return whether the IRQ's current or allowed CPUs are unknown. Kernel-managed IRQs need no allowed CPUs."""
     if irq.effective is None:
         return irq.allowed is None or _effective_path(f"{FOLDER}/{irq.irq}") in case.snapshot.reason_by_path
     return irq.allowed is None and irq.movable is not False
@@ -115,7 +115,7 @@ def _effective_path(folder: str) -> str:
 
 
 def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
-    """Return why more IRQs may be active than the table lists; None if it lists all."""
+    """Return why more IRQs may be active than the table lists, or None if it lists all."""
     reason = why_untold(case, interrupts, case.running | case.target)
     if reason is not None:
         return reason
@@ -131,9 +131,9 @@ def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
 
 
 def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
-    """Which devices' interrupts came to a target CPU without a number, so that no file tells where they may go.
+    """Return which device interrupts without a number reached a target CPU, or None: no file exports their affinity.
 
-    Those of s390's classes and of a hypervisor's one vector, less what rows with a number tell of the same.
+    These are s390's classes and a hypervisor's single vector, less the counts of numbered rows that are part of them.
     """
     plain = [row for row in interrupts.rows if row.counts is not None and row.irq is None and is_of_a_device(row)]
     parts_by_label = {
@@ -149,7 +149,7 @@ def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
 
 
 def _fired_on_target(case: Case) -> frozenset[int | None] | None:
-    """The IRQs that interrupted a target CPU; None is unknown: each may have been delivered there for hours."""
+    """Return the IRQs that interrupted a target CPU in the sample, or None if unknown."""
     counts = case.interval.interrupts if case.interval is not None else None
     if counts is None or counts.rows is None:
         return None
@@ -157,12 +157,12 @@ def _fired_on_target(case: Case) -> frozenset[int | None] | None:
 
 
 def _is_sent_away(case: Case, irq: Irq) -> bool:
-    """Return whether its affinity excludes the target: most IRQs move with their next interrupt."""
+    """Return whether the IRQ's affinity excludes the target CPUs: most IRQs move with their next interrupt."""
     return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
 
 
 def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
-    """How often each IRQ was delivered since boot, if at all; those of the CPUs themselves are routed nowhere."""
+    """Return the counts since boot of each device IRQ that was delivered; the CPUs' own interrupts are not routed."""
     return {
         row.irq: row.counts
         for row in interrupts.rows
@@ -171,7 +171,10 @@ def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
 
 
 def _by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> list[Irq]:
-    """The busiest first. Only these are added up: a large machine has a thousand more, of a thousand CPUs."""
+    """Return the IRQs, the busiest first.
+
+    Only these are summed: a large machine has a thousand more, on a thousand CPUs.
+    """
     return sorted(irqs, key=lambda irq: -sum(counts_by_irq[irq.irq]))
 
 
@@ -190,7 +193,7 @@ def _names(irqs: list[Irq]) -> str:
 
 
 def _unmovable(irqs: list[Irq]) -> str:
-    """Return the IRQs that only the kernel moves, in words: the commands do not contain them."""
+    """Return text on the kernel-managed IRQs, which the commands do not contain; empty if there are none."""
     numbers = sorted(irq.irq for irq in irqs if irq.movable is False)
     if not numbers:
         return ""
@@ -307,7 +310,7 @@ def _cost(case: Case, cpu: int) -> float:
 
 
 def _counted_cost(interval: Interval, cpu: int) -> float:
-    """Return the share that is counted there, of which the softirqs may be missing."""
+    """Return the share of the CPU that counters attribute to devices; softirqs may be missing."""
     return sum(each.share or 0.0 for each in disturbances_of(interval, cpu) if _is_of_device(each))
 
 
@@ -321,7 +324,7 @@ def _known(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> list[Irq
 
 
 def _too_many(culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float], bound: float) -> Iterator[Disturbance]:
-    """Yield the most frequent culprits until each CPU is within the limit without them; all, if each already is."""
+    """Yield the most frequent culprits until each CPU is within the limit without them; all if each CPU already is."""
     left = dict(rate_by_cpu)
     allowed = bound if max(left.values(), default=0.0) > bound else 0.0
     for each in culprits:
@@ -338,7 +341,7 @@ def _device_rates(interval: Interval, cpus: Iterable[int]) -> dict[int, float]:
 def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], most: float) -> tuple[Disturbance, ...]:
     """Return interrupts, and softirqs above the share `most`, each as in the interval in which it was more frequent.
 
-    All of a CPU together take the cost that counts there.
+    Their shares are scaled so that all of a CPU add up to its cost.
     """
     counted = {cpu: max(_counted_cost(each, cpu) for each in case.intervals) for cpu in cost_by_cpu}
     part_by_cpu = {cpu: min(cost / counted[cpu], 1.0) if counted[cpu] else 1.0 for cpu, cost in cost_by_cpu.items()}

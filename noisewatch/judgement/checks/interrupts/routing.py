@@ -1,4 +1,4 @@
-"""Area `interrupts`: what will route interrupts and packets: the default affinity, irqbalance, packet steering."""
+"""Area `interrupts`: what routes interrupts and packets: the default affinity, irqbalance, packet steering."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
 
 
 class _Ban(NamedTuple):
-    """The CPUs that an irqbalance leaves alone, and what in its settings decides that; None is unknown, with why."""
+    """The CPUs that an irqbalance process ignores, and the deciding settings. None is unknown, with the reason."""
 
     pid: int
     cpus: CpuSet | None
@@ -112,7 +112,7 @@ class _Ban(NamedTuple):
 
 
 def _ban(case: Case, pid: int) -> _Ban:
-    """Return the ban by what the process was started with or, where that is unreadable, by its configuration."""
+    """Return the ban by the environment of the process or, if unreadable, by its configuration."""
     irqbalance, by_default = case.snapshot.settings.irqbalance, _banned_by_default(case)
     path, started_with = environment_of(pid), irqbalance.started_with.get(pid)
     sources = {path: started_with} if started_with is not None else irqbalance.configured
@@ -137,7 +137,7 @@ def _banned_by_default(case: Case) -> CpuSet:
 
 
 def _banned(case: Case) -> ByHand:
-    """Add the target CPUs to those of the automatic ban, which the list replaces as well."""
+    """Return the setting that adds the target CPUs to irqbalance's automatic ban, which a list would replace."""
     irqbalance = case.snapshot.settings.irqbalance
     sources = [*irqbalance.started_with.values(), *(irqbalance.configured or {}).values()]
     instead = f" (and no {MASK}, which comes first)" if any(MASK in variables for variables in sources) else ""
@@ -146,13 +146,13 @@ def _banned(case: Case) -> ByHand:
 
 
 def kept_from_balancer(case: Case) -> tuple[ByHand, ...]:
-    """Return what keeps irqbalance from moving IRQs back to target CPUs; nothing where it is known not to."""
+    """Return what keeps irqbalance from moving IRQs back to target CPUs; empty if it is known not to do so."""
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})] if case.target else []
     return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_banned(case),)
 
 
 def irq_balancer(case: Case) -> str | None:
-    """Who may have moved an IRQ: `irqbalance (pid 812)`; None where no such process was seen."""
+    """Return the process that may have moved an IRQ, as `irqbalance (pid 812)`, or None."""
     found = running(case, _BALANCERS)
     return f"{found[0].name} (pid {found[0].pid})" if found else None
 
@@ -220,13 +220,13 @@ def packets_steered_to_target(case: Case) -> Answer:
 
 
 def _names(paths: Mapping[str, CpuSet]) -> str:
-    """`eth0/rx-0`."""
+    """Return the queues of these paths as text: `eth0/rx-0`."""
     named = [clean(f"{path.split('/')[4]}/{path.split('/')[6]}") for path in paths]
     return ", ".join(named[:_LONGEST_LIST]) + (", …" if len(named) > _LONGEST_LIST else "")
 
 
 def _default(case: Case) -> CpuSet | None:
-    """The mask that new interfaces get; most kernels have none. None is unknown."""
+    """Return the steering mask of new interfaces, or None if unknown; most kernels have none."""
     knobs = case.snapshot.settings.knobs
     if Knob.RPS_DEFAULT in knobs.absent:
         return frozenset()
@@ -235,7 +235,10 @@ def _default(case: Case) -> CpuSet | None:
 
 
 def _spare(case: Case, steered: Mapping[str, CpuSet]) -> Fix:
-    """Each mask less the target CPUs, which may leave it empty: then the interrupted CPU keeps its packets."""
+    """Return the fix that removes the target CPUs from each mask.
+
+    With an empty mask packets stay on the interrupted CPU.
+    """
     spared = [
         Setting(path, format_cpu_mask(cpus - case.target), format_cpu_mask(cpus)) for path, cpus in steered.items()
     ]

@@ -1,4 +1,4 @@
-"""Area `interrupts`: what the kernel does on the target CPUs on behalf of others: softirqs and calls between CPUs."""
+"""Area `interrupts`: what the kernel does on the target CPUs for other CPUs: softirqs and calls between CPUs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _softirqs(case: Case) -> Answer:
 def _too_often(
     case: Case, interval: Interval, rates: Mapping[int, float], untimed: str | None, evidence: dict[str, Any]
 ) -> Answer | None:
-    """The warning where softirqs come more often than device interrupts explain; None where they do not."""
+    """Return the warning if softirqs come more often than device interrupts explain, else None."""
     limit = case.bound(_WORK_PASSES)
     unexplained = {cpu: unexplained_work(interval, cpu) for cpu, rate in rates.items() if rate > limit}
     often = frozenset(cpu for cpu, counts in unexplained.items() if counts.total() / interval.seconds > limit)
@@ -133,7 +133,7 @@ def _softirq_share(interval: Interval, cpu: int) -> float | None:
 
 
 def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
-    """Less what the device interrupts of this CPU may have caused; 0 of too few ticks."""
+    """Return the softirq share less what device interrupts of this CPU may have caused; 0 if it is too few ticks."""
     if share * interval.length_ns < _FEWEST_TICKS * TICK_NS:
         return 0.0
     return max(0.0, share - explained_ns(interval, cpu, round(share * interval.length_ns)) / interval.length_ns)

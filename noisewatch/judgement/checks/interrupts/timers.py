@@ -1,4 +1,4 @@
-"""Area `interrupts`: how often a target CPU's timer interrupts it, by the tick and by what else it is armed for."""
+"""Area `interrupts`: how often a target CPU's timer interrupts it: the tick, and other armed timers."""
 
 from __future__ import annotations
 
@@ -131,15 +131,16 @@ def tick_not_stopped(case: Case) -> Answer:
 
 
 def _without_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
-    """Return a fix for one of several causes of a tick: nothing tells which of them it is."""
+    """Return a partial fix for the tick: it removes one of several possible causes, and nothing shows which it is."""
     off = write_all(0, {runtime_path(cpu): str(ns) for cpu, ns in runtime_ns_by_cpu.items()})
     return Fix((off,), (ByHand("again after each boot"),), is_partial=True)
 
 
 def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
-    """The timer's interrupts by the time that the CPU worked: an idle CPU has few whatever its settings.
+    """Return the timer interrupts per second of busy time, or None if unknown.
 
-    The spinners take turns, so that a CPU works for a part of the time only.
+    An idle CPU has few timer interrupts with any settings, and spinners take turns, so that a CPU works for a part of
+    the interval only.
     """
     before, after = interval.before.interrupts, interval.after.interrupts
     load = interval.load_by_cpu.get(cpu)
@@ -156,7 +157,7 @@ def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
 
 
 def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
-    """Why the rate of some target CPU is not known; None where all are."""
+    """Return why the timer rate of a target CPU is unknown, or None if all are known."""
     if not case.target:
         return NO_TARGET
     if not cpus:
@@ -170,7 +171,7 @@ def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
 
 
 def _why_tickless(case: Case, interval: Interval) -> str | None:
-    """Return why no row can count the tick, which nothing but nohz_full stops on a busy CPU; None where one may."""
+    """Return why no row can count the tick, or None if one may. Only nohz_full stops the tick of a busy CPU."""
     ticks = counts_of(interval, Kind.TICK)
     others = case.target - (case.snapshot.isolation.nohz_full or frozenset())
     still = frozenset(cpu for cpu in others if not ticks.get(cpu) and not _was_idle(interval, cpu))
@@ -275,7 +276,7 @@ def timers_on_target(case: Case) -> Answer:
 
 
 def _rates(case: Case) -> dict[int, float]:
-    """How often each target CPU's timer interrupted it, in the worse of sample and calibration; where it is known."""
+    """Return the timer interrupts per second by target CPU, the worse of sample and calibration, as far as known."""
     found: dict[int, float] = {}
     for interval in case.intervals:
         counts, seconds = counts_of(interval, Kind.TICK), interval.seconds
@@ -286,7 +287,6 @@ def _rates(case: Case) -> dict[int, float]:
 
 
 def _sums(found: Iterable[Disturbance], value: Callable[[Disturbance], float]) -> dict[int, float]:
-    """By CPU."""
     sums: dict[int, float] = defaultdict(float)
     for each in found:
         sums[each.cpu] += value(each)
@@ -294,7 +294,10 @@ def _sums(found: Iterable[Disturbance], value: Callable[[Disturbance], float]) -
 
 
 def _judged(case: Case, rate: float, shares: Mapping[int, float], answer: Answer) -> Answer:
-    """The answer with what it rests on: the share that the trace measured where that fails, or alone is too much."""
+    """Return the answer with its status, and the value that decides it.
+
+    That is the share that the trace measured if it fails or is the only fault, else the rate.
+    """
     share = max(shares.values(), default=0.0)
     is_much = rate > case.bound(_MANY) or share > case.bound(_LONG)
     status, severity = (Status.FAIL, Severity.BLOCKING) if is_much else (Status.WARN, None)
@@ -327,7 +330,7 @@ def _why_unknown(case: Case) -> str | None:
 
 
 def _culprits(case: Case, cpus: CpuSet, traced: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
-    """Each timer of each CPU once: as the trace measured it, else as it was in the worse of sample and calibration."""
+    """Return each timer of each CPU once: as the trace measured it, else as in the worse of sample and calibration."""
     worst: dict[tuple[int, str, str], Disturbance] = {}
     for interval in case.intervals:
         for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):

@@ -1,4 +1,4 @@
-"""Area `memory`: what the kernel does with memory in the background, whether or not any is needed."""
+"""Area `memory`: the kernel's background work on memory, whether or not memory is needed."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def ksm_scans(case: Case) -> Answer:
 
 
 def _ksmd_share(interval: Interval | None) -> float | None:
-    """Of one CPU; None where it was not seen."""
+    """Return ksmd's share of one CPU in the interval, or None if ksmd was not observed."""
     tasks = interval.after.tasks if interval is not None else None
     if (
         interval is None

@@ -1,4 +1,4 @@
-"""Area `memory`: of which nodes the benchmark gets its memory."""
+"""Area `memory`: from which NUMA nodes the benchmark gets its memory."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def memory_from_other_nodes(case: Case) -> Answer:
 
 
 def _judged(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
-    """By what the cpuset allows, and of that by what the policy leaves."""
+    """Return the answer by the nodes that the cpuset allows, restricted by the memory policy."""
     here = f"{name_cpus(case.target)} in node {format_cpu_list(own)}"
     evidence = {
         "target_nodes": sorted(own),
@@ -90,7 +90,7 @@ def _said_of(wanted: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:
 
 
 def _nodes_of_target(case: Case) -> tuple[CpuSet, CpuSet]:
-    """The nodes of the target CPUs, and those of these CPUs whose node is not known."""
+    """Return the nodes of the target CPUs, and the target CPUs whose node is unknown."""
     places = {cpu: case.snapshot.topology.get(cpu) for cpu in case.target}
     nodes = {cpu: place.node if place is not None else None for cpu, place in places.items()}
     unplaced = frozenset(cpu for cpu, node in nodes.items() if node is None)

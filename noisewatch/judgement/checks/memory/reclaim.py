@@ -1,4 +1,4 @@
-"""Area `memory`: how the kernel finds free memory: it takes pages back, copies them together, or swaps them out."""
+"""Area `memory`: how the kernel frees memory: it reclaims pages, compacts them, or swaps them out."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def memory_compacted(case: Case) -> Answer:
 
 
 def _stop(case: Case) -> Fix | None:
-    """What the kernel does ahead of need can be switched off, where it does anything."""
+    """Return the fix that switches proactive compaction off, or None if it is off."""
     return turned(case, Knob.COMPACTION, 0) if case.snapshot.settings.knobs.integer(Knob.COMPACTION) else None
 
 
@@ -252,6 +252,9 @@ def swapping(case: Case) -> Answer:
 
 
 def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
-    """Switched on again is what was on, which /etc/fstab may not know; with its priority, where somebody chose one."""
+    """Return the fix that switches swap off. Undo restores the areas read, with a priority that was set explicitly.
+
+    /etc/fstab may not list them.
+    """
     areas = [(swap.path, swap.priority) for swap in sorted(swaps, key=lambda swap: -swap.priority)]
     return Fix((SwitchSwapOff(tuple(areas)),), (ByHand("remove swap from /etc/fstab"),))

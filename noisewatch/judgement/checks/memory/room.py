@@ -1,4 +1,4 @@
-"""Area `memory`: how much of it is left, on the machine and within the limits of a container."""
+"""Area `memory`: how much memory is left, on the machine and within the limits of a container."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _KB = 1024
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """What is left of so many bytes: at once, and once the kernel has taken back what it merely caches."""
+    """Free memory of a machine or a limit: right now, and after the kernel has reclaimed its caches."""
 
     where: str
     of_bytes: int
@@ -127,7 +127,7 @@ def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, evidence
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:
-    """A limit of nothing leaves nothing, whatever may be cached."""
+    """Return whether the memory left is below the limit. A total of 0 bytes always is, whatever is cached."""
     return of_bytes <= 0 or (left_bytes < of_bytes * case.bound(limit) and left_bytes < case.bound(_ROOMY) * _KB)
 
 
@@ -157,7 +157,7 @@ def _room_within(limit: MemoryLimit) -> _Room | None:
 
 
 def _hits(case: Case, folder: str) -> int | None:
-    """How often the limit was reached in the sample and under load; None is unknown, in either."""
+    """Return how often the limit was reached in the sample and under load, or None if unknown in either."""
     counts = [_hits_in(interval, folder) for interval in case.intervals]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
@@ -172,7 +172,7 @@ def _hits_in(interval: Interval, folder: str) -> int | None:
 
 
 def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:
-    """Why there may be less than what is known; None where all is known."""
+    """Return why there may be less memory than reported, or None if all is known."""
     if not _room_of_machine(case.snapshot):
         sizes = case.snapshot.background.memory.kb_by_name or {}
         has_more = None not in (sizes.get("MemTotal"), sizes.get("MemAvailable"))
@@ -202,9 +202,9 @@ def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 def _lift(limit: MemoryLimit) -> Fix:
-    """Whoever set the limit should lift it; these are the files that it ends up in.
+    """Return the fix that lifts the memory limit, by the files that hold it; the limit's owner should lift it.
 
-    The one with swap may not be lower than the one without, and so is lifted first and brought back last.
+    The limit including swap may not be lower than the one without: it is lifted first and restored last.
     """
     files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
     lifted = [write(path, "-1" if path.endswith("_in_bytes") else "max", text) for path, text in files.items()]

@@ -1,4 +1,4 @@
-"""Area `hardware`: how the machine came up, and what its kernel has complained about since."""
+"""Area `hardware`: how the machine booted, and which problems its kernel has logged since."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _latest_settings(case: Case) -> Settings:
 
 
 def _age_s(settings: Settings, at_us: int) -> float:
-    """The log's clock is not corrected by NTP as ours is: after months they may be minutes apart."""
+    """Return the age of a log line (s). The log's clock is not corrected by NTP: after months it may be minutes off."""
     return max(settings.read_at_ns / NS_PER_S - at_us / _US_PER_S, 0.0)
 
 
@@ -181,7 +181,7 @@ def _words(options: Options) -> set[str]:
 
 
 def _write_out(said_by: tuple[str, ...]) -> Fix:
-    """How the configuration becomes the boot loader's: distributions differ."""
+    """Return the fix that regenerates the boot loader's configuration; the command depends on the distribution."""
     if any("grub" in path for path in said_by):
         command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg)"
     else:

@@ -90,7 +90,7 @@ def _without_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
     """Return why tsc is not available, and what to do about it.
 
     The kernel does not list an unstable clock source: __clocksource_unstable clears CLOCK_SOURCE_VALID_FOR_HRES, and
-    available_clocksource_show skips what lacks it (kernel/time/clocksource.c, Linux 6.12).
+    available_clocksource_show skips sources without it (kernel/time/clocksource.c, Linux 6.12).
     """
     platform, log = case.snapshot.platform, case.snapshot.settings.kernel_log
     if "unstable" in (platform.options or {}).get("tsc", ()):
@@ -279,7 +279,7 @@ def clock_steps(case: Case) -> Answer:
 
 
 def _set_s(shift: ClockShift) -> float:
-    """By how much the time of day was set, in s: a suspend moves it as well, by as much as CLOCK_BOOTTIME."""
+    """Return by how much (s) the time of day was set. A suspend, which advances CLOCK_BOOTTIME, does not count."""
     return (shift.stepped_ns - max(shift.suspended_ns, 0)) / 1e9
 
 

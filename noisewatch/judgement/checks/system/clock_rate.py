@@ -1,4 +1,4 @@
-"""Area `clock`: whether a second of this machine is as long as one of another clock."""
+"""Area `clock`: whether a second of this machine is as long as a second of another clock."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _not_compared(reason: str | None) -> Answer:
 
 
 def _compared(case: Case, comparison: ClockComparison) -> Answer:
-    """By the first two readings; what is wrong by these has to be so by the third as well."""
+    """Return the answer by the first two readings; a deviation has to be confirmed by the third."""
     ratios, limit = comparison.ratios, case.bound(WRONG)
     if not ratios:
         return unknown(f"{comparison.reference} stands still")

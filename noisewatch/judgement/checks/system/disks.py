@@ -1,4 +1,4 @@
-"""Area `load`: whether the disks are at rest, and where temporary files go."""
+"""Area `load`: whether the disks are idle, and where temporary files are written."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _busy_share(interval: Interval, name: str) -> float | None:
 
 
 def _grown(interval: Interval, name: str, counter: str) -> int | None:
-    """The growth of a disk's counter; None where it is unknown, or runs backwards."""
+    """Return the growth of a disk's counter, or None if it is unknown or decreased."""
     before, after = ((moment.background.disks or {}).get(name) for moment in (interval.before, interval.after))
     if before is None or after is None:
         return None
@@ -101,14 +101,14 @@ def _evidence(interval: Interval, name: str, share: float | None) -> dict[str, A
 
 
 def _is_rebuilding_judged(case: Case) -> bool:
-    """Whether an array at work costs the machine its calm, so that its disks need not do so again."""
+    """Return whether another check already judges array rebuilds, so that their disks need not be judged again."""
     told_by, rules = disk_array_rebuilds, case.rules
     severity = rules.severity_by_id.get(told_by.id, told_by.severity_under(rules.profile))
     return rules.why_ignored(told_by.id, told_by.area) is None and severity != Severity.INFORMATION
 
 
 def _members(arrays: tuple[Array, ...], disks: set[str]) -> frozenset[str]:
-    """The arrays that are at work on themselves, and the disks that they consist of."""
+    """Return the arrays that are checking or rebuilding themselves, and their member disks."""
     members = {disk_of(member, disks) for array in arrays for member in array.members}
     return frozenset(members | {array.name for array in arrays}) & disks
 
@@ -160,7 +160,7 @@ def disk_array_rebuilds(case: Case) -> Answer:
 
 
 def _stop(checked: tuple[str, ...]) -> Fix | None:
-    """A check may end early; what makes an array whole again may not."""
+    """Return the fix that stops array checks, or None without any. Rebuilds are not stopped."""
     if not checked:
         return None
     return Fix((write_all("idle", {f"/sys/block/{name}/md/sync_action": "check" for name in checked}),))

@@ -106,7 +106,7 @@ def machine_checks(case: Case) -> Answer:
 
 
 def _counts(interval: Interval) -> dict[str, int] | None:
-    """Of all CPUs together, by row."""
+    """Return the sum over all CPUs of each row without an IRQ number, or None if unknown."""
     rows = interval.interrupts.rows
     return None if rows is None else {row.label: sum(row.count_by_cpu.values()) for row in rows if row.irq is None}
 
@@ -117,7 +117,7 @@ def _most_polls(interval: Interval) -> int:
 
 
 def _polls_expected(case: Case, interval: Interval) -> float:
-    """How often a CPU is polled for errors when there are none."""
+    """Return how often a CPU is expected to be polled for machine checks when there are no errors."""
     set_s = case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_INTERVAL)
     return 1 + interval.seconds / (set_s if set_s is not None and set_s > 0 else _POLL_EVERY_S)
 
@@ -262,7 +262,7 @@ def _corrected(snapshot: Snapshot) -> Mapping[str, int | None]:
 def _grown(
     before: Mapping[str, int | None], after: Mapping[str, int | None], names: tuple[str, ...]
 ) -> dict[str, int | None]:
-    """By how much each counter grew; None is unknown, as of one that runs backwards."""
+    """Return the growth of each counter; None is unknown, also if the counter decreased."""
     grown: dict[str, int | None] = {}
     for name in names:
         first, last = before.get(name), after.get(name)

@@ -1,4 +1,4 @@
-"""Area `kernel`: what the kernel itself does in the background, by its own timers."""
+"""Area `kernel`: the kernel's own background work, by its own timers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
-    """The CPUs that it looks at: all of them where there is nothing to choose (before Linux 4.3)."""
+    """Return the CPUs that the watchdog covers, or None if unknown: all before Linux 4.3, which has no mask."""
     if Knob.WATCHDOG_CPUS in case.snapshot.settings.knobs.absent:
         return case.snapshot.online.online
     listed = case.snapshot.settings.knobs.text_by_path.get(Knob.WATCHDOG_CPUS)
@@ -86,7 +86,7 @@ def _watched_cpus(case: Case) -> CpuSet | None:
 
 
 def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> Fix:
-    """To other CPUs, where there are any and it can be; else it goes."""
+    """Return the fix that moves the watchdog to the housekeeping CPUs, or switches it off where it cannot be moved."""
     if not housekeeping or not has_mask:
         return set_for_good(write(Knob.WATCHDOG, 0, 1))
     return set_for_good(write(Knob.WATCHDOG_CPUS, format_cpu_list(housekeeping), format_cpu_list(watched)))

@@ -74,7 +74,7 @@ _DORMANT = (_DEBUG_PAGES, _LEAK_SCAN)
 def _is_awake(
     config: KernelConfig, options: Mapping[str, tuple[str, ...]] | None, dormant: tuple[str, str, str, str, str]
 ) -> bool | None:
-    """Whether a check that may be dormant is at work."""
+    """Return whether a debug check of the kernel that may be dormant is active, or None if unknown."""
     built_in, boot_option, on, default, starts_with = dormant
     is_built_in, starts_on = config.is_set(built_in), config.is_set(default)
     if not is_built_in:

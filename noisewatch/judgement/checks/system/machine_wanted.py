@@ -1,4 +1,4 @@
-"""Area `hardware`: whether this is the machine that was asked for, fact by fact."""
+"""Area `hardware`: whether the machine matches the requested description, fact by fact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A fact as it is wanted and as it is. `is_met` is None where that cannot be known, for the `reason`."""
+    """A requested fact and its actual value. `is_met` is None if that is unknown, with the `reason`."""
 
     wanted: WantedFact
     found: str | None
@@ -31,7 +31,7 @@ class _Held:
     reason: str | None = None
 
     def __str__(self) -> str:
-        """`memory: wanted at least "64 GiB", found "15.6 GiB"`."""
+        """Return `memory: wanted at least "64 GiB", found "15.6 GiB"`."""
         name = self.wanted.name
         return f"{name}: wanted {self.wanted}, found {in_quotes(shown(name, self.found or ''))}"
 
@@ -96,7 +96,7 @@ def _held(case: Case, facts: Sequence[WantedFact]) -> Iterator[_Held]:
 
 
 def _with_reasons(unread: Sequence[_Held]) -> list[str]:
-    """Those of one reason together: `governor, turbo (…: permission denied)`."""
+    """Return the unread facts grouped by reason: `governor, turbo (…: permission denied)`."""
     names_by_reason: dict[str | None, list[str]] = {}
     for each in unread:
         names_by_reason.setdefault(each.reason, []).append(each.wanted.name)

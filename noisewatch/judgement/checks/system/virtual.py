@@ -1,4 +1,4 @@
-"""Area `virtual`: what lies between the benchmark and the hardware, and how much of the machine it lets through."""
+"""Area `virtual`: the layers between the benchmark and the hardware, and how much of the machine they expose."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def privileges_limited(case: Case) -> Answer:
 
 
 def _missing(capabilities: int) -> list[str]:
-    """Of those that are needed; CAP_SYS_ADMIN stands in for CAP_PERFMON, which is of Linux 5.8."""
+    """Return the missing capabilities. CAP_SYS_ADMIN stands in for CAP_PERFMON, which Linux 5.8 introduced."""
     held = {number for number in _NEEDED if capabilities >> number & 1}
     if _SYS_ADMIN in held:
         held.add(_PERFMON)
@@ -190,7 +190,7 @@ def _missing(capabilities: int) -> list[str]:
 
 
 def _lockdown(case: Case) -> str | None:
-    """The level; `none` also where the kernel lists its security modules without it, None where nobody can say."""
+    """Return the lockdown level, or None if unknown; `none` also if the kernel's security modules do not include it."""
     knobs = case.snapshot.settings.knobs
     level = knobs.word(Knob.LOCKDOWN)
     if level is not None:

@@ -1,1 +1,1 @@
-"""Checks of who runs, or will."""
+"""Checks of which tasks run, or will run."""

@@ -1,4 +1,4 @@
-"""Areas `load` and `jobs`: whether another benchmark has the machine, and which jobs run beside this one."""
+"""Areas `load` and `jobs`: whether another benchmark uses the machine, and which jobs run in parallel."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def background_job_runs(case: Case) -> Answer:
 
 
 def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:
-    """The runs of known programs by what they do; those on target CPUs and their siblings are blamed for that."""
+    """Return the runs of known programs by kind of program. Other checks judge target CPUs and their siblings."""
     left_out = case.target | case.siblings
     found: dict[str, list[TaskRun]] = defaultdict(list)
     for run in interval.runs:
@@ -152,7 +152,7 @@ def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:
 
 
 def _program(interval: Interval, run: TaskRun) -> str:
-    """The name of the process: threads give themselves others."""
+    """Return the name of the run's process: threads may have other names."""
     for tasks in (interval.after.tasks, interval.before.tasks):
         leader = tasks.by_tid.get(run.pid) if tasks is not None else None
         if leader is not None:
@@ -161,7 +161,7 @@ def _program(interval: Interval, run: TaskRun) -> str:
 
 
 def _judged_elsewhere(case: Case) -> CpuSet:
-    """The CPUs whose load another check judges."""
+    """Return the CPUs whose load another check judges."""
     if uncached(case):
         return case.target | case.siblings
     caches = {cache or frozenset() for cache in cache_neighbourhoods(case).values()}
@@ -191,7 +191,10 @@ def _culprits(interval: Interval, runs: list[TaskRun]) -> tuple[Disturbance, ...
 
 
 def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
-    """Stop the processes where they are, and let them go on; never what waits for us, or what a noisewatch runs."""
+    """Return the fix that suspends the processes, or None; undo resumes them.
+
+    Ancestors of this process, other noisewatch processes and their commands are never suspended.
+    """
     there = interval.after.tasks.pids if interval.after.tasks is not None else frozenset()
     stoppable = ({run.pid for run in runs} & there) - ancestors(case) - other_noisewatches(case).keys()
     pids = " ".join(map(str, sorted(stoppable)))

@@ -97,7 +97,7 @@ def _busy_said(cpu: int, share: float, later: float | None, sampled: float | Non
 def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) -> tuple[Disturbance, ...]:
     """Return what takes most of the CPUs' time, in the sample or, if that was more, during the calibration.
 
-    All of a CPU together take the share that counts there.
+    Their shares are scaled so that all of a CPU add up to its judged share.
     """
     found: list[Disturbance] = []
     for cpu, share in share_by_cpu.items():
@@ -197,7 +197,7 @@ def pressure_stall(case: Case) -> Answer:
 
 
 def _of_the_time(share: float) -> str:
-    """The kernel's clock and ours are not read at once: the time that it counts may be a little longer."""
+    """Return the share as text, at most 100 %: counters and the interval's clock are not read at once."""
     return f"{min(share, 1.0):.1%} of the time"
 
 
@@ -266,13 +266,13 @@ def hypervisor_steal(case: Case) -> Answer:
 
 
 def _stealing(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """The hypervisor on each CPU, as it was in the worse of sample and calibration."""
+    """Return the hypervisor's share on each CPU, from the worse of sample and calibration."""
     taken = [each for cpu in sorted(cpus) for found in case.intervals for each in disturbances_of(found, cpu)]
     most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == Kind.OUTSIDE}
     return tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
 
 
 def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:
-    """By target CPU; what a CPU that does nothing cannot lose shows when it works."""
+    """Return the steal share by target CPU. An idle CPU loses nothing: steal shows when it works."""
     loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
     return {cpu: load.steal_ns / interval.length_ns for cpu, load in loads.items() if load.steal_ns is not None}

@@ -1,4 +1,4 @@
-"""Area `load`: what the rest of the machine does, its users, and noisewatch itself."""
+"""Area `load`: the load of the rest of the machine, of its users, and of noisewatch itself."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def other_cpus_busy(case: Case) -> Answer:
 
 
 def _beyond_the_caches(case: Case) -> CpuSet:
-    """The other CPUs, less those in the target's caches where all of these are known."""
+    """Return the other CPUs without those in the target's caches, if these caches are all known."""
     if uncached(case):  # who shares one cannot be known to be judged there
         return case.running - case.target - case.siblings
     caches = set(cache_neighbourhoods(case).values())

@@ -1,4 +1,4 @@
-"""Area `process`: what a benchmark inherits from the shell that it is started from."""
+"""Area `process`: what a benchmark inherits from the shell that starts it."""
 
 from __future__ import annotations
 

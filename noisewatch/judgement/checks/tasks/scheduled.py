@@ -109,7 +109,7 @@ def _timers(timers: Iterable[Timer], clock: WallClock) -> list[_Due]:
 
 
 def _cron_jobs(jobs: Jobs, clock: WallClock) -> tuple[list[_Due], str | None]:
-    """When each will start, and why there may be others."""
+    """Return when each cron job starts next, and why there may be others."""
     found: list[_Due] = []
     doubt = f"{jobs.crontabs.unread[0]} could not be read" if jobs.crontabs.unread else None
     for job in jobs.crontabs.jobs:
@@ -142,7 +142,7 @@ def _length(seconds: float) -> str:
 
 
 def _stop(due: list[_Due], cron_pids: list[int]) -> Fix:
-    """Stops the timers, and halts cron itself, which catches up when it goes on."""
+    """Return the fix that stops the timers and suspends cron itself, which catches up when it is resumed."""
     units = tuple(each.unit for each in due if each.unit is not None)
     pids = " ".join(map(str, sorted(cron_pids)))
     actions, lasting = [], []
@@ -155,9 +155,9 @@ def _stop(due: list[_Due], cron_pids: list[int]) -> Fix:
 
 
 def seconds_until(schedule: str, clock: WallClock) -> float | None:
-    """Seconds until the job's next start; None where it will not start again. Raises Malformed.
+    """Return the seconds until the job's next start, or None if it will not start again. Raise Malformed if invalid.
 
-    Local time is taken to stay as far ahead of UTC as it is: in the night of a change it is wrong by an hour.
+    The current UTC offset is used throughout: in the night of a daylight saving change the result is off by an hour.
     """
     from cronsim import CronSim, CronSimError  # 9 ms to import, and only for who has a cron
 

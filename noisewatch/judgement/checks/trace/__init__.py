@@ -1,1 +1,1 @@
-"""Checks of who traces and profiles."""
+"""Checks for tracing and profiling."""

@@ -1,4 +1,4 @@
-"""Area `kernel`: who watches the machine while the benchmark runs, and what is looked at on the way."""
+"""Area `kernel`: what observes the machine while the benchmark runs, and what the kernel inspects on the way."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def profiler_runs(case: Case) -> Answer:
 
 
 def _sampling_rates(case: Case) -> dict[int, float]:
-    """How often a counter overflowed on each target CPU, at its worst; nothing where no such interrupts are counted."""
+    """Return the worst rate of performance counter overflows by target CPU; empty if no such interrupts are counted."""
     rates: dict[int, float] = {}
     for interval in case.intervals:
         for row in interval.interrupts.rows or ():

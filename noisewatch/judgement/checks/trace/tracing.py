@@ -1,4 +1,4 @@
-"""Area `kernel`: what the kernel writes down about itself while the benchmark runs."""
+"""Area `kernel`: what the kernel records about itself while the benchmark runs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _is_this_noisewatch(maker: Maker, case: Case) -> bool:
 
 
 def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
-    """Name each noisewatch with the CPUs that all of its instances trace: one of them covers every online CPU."""
+    """Yield text on each other noisewatch, with the CPUs that all its instances trace: one of them covers all CPUs."""
     makers_by_owner: dict[Owner, list[Maker]] = {}
     for maker in makers:
         makers_by_owner.setdefault(maker.owner, []).append(maker)
