@@ -1,4 +1,4 @@
-"""All checks of a frame at a glance: by area, a character each, or by name where there is room."""
+"""All checks of a frame at a glance: one character each by area, or by name where there is room."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _GAP = 2
 
 @cache
 def all_checks() -> tuple[Check, ...]:
-    """In the order of a frame's gravities. Imported once they are asked for, as the first picture comes first."""
+    """Return all checks, in the order of a frame's gravities; imported late, because the first picture comes first."""
     from noisewatch.judgement.catalogue import CATALOGUE
 
     return CATALOGUE
 
 
 def check_named(name: str) -> Check | None:
-    """The check of that id; None of a recording of another version."""
+    """Return the check of that id, or None, as for a recording of another version."""
     return next((each for each in all_checks() if each.id == name), None)
 
 
 def mark(gravity: Gravity, glyphs: Glyphs) -> tuple[str, Style]:
-    """Its character, and how that is drawn."""
+    """Return the character of a gravity, and its style."""
     return mark_of(gravity, glyphs.has_braille), MEANINGS[gravity] or "plain"
 
 
 def grid_rows(gravities: str, width: int, glyphs: Glyphs, selected: Area | None = None) -> list[Row]:
-    """A character a check, by area in columns; the gravest of each area first. The `selected` area stands out."""
+    """Return one character a check, by area in columns, the gravest first; the `selected` area is highlighted."""
     found = found_in(gravities)
     by_area = marks_by_area((Area(check.area), gravity) for check, gravity in found)
     rows = [_selected(_row(pieces), selected) for pieces in grid(by_area, width, glyphs.has_braille)]
@@ -48,7 +48,7 @@ def grid_rows(gravities: str, width: int, glyphs: Glyphs, selected: Area | None 
 
 
 def named_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
-    """Each check by its name, in columns, the gravest first."""
+    """Return all checks by name, in columns, the gravest first."""
     found = sorted(found_in(gravities), key=lambda each: _GRAVITIES.index(each[1]))
     widest = max((len(check.id) for check, _ in found), default=0) + 2
     columns = max((width + _GAP) // (widest + _GAP), 1)
@@ -66,7 +66,7 @@ def _named(found: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Glyphs) 
 
 
 def found_in(gravities: str) -> list[tuple[Check, Gravity]]:
-    """Nothing of a frame that another version has made, with other checks."""
+    """Return the frame's checks with their gravities; empty for a frame of another version with other checks."""
     checks = all_checks()
     if len(gravities) != len(checks):
         return []

@@ -16,16 +16,16 @@ from noisewatch.surfaces.tui.state.heat_and_power import HOT, partly_known
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 
-_LEAST_CHART = 3  # rows, that of the time among them
+_LEAST_CHART = 3  # rows, with the row of the time
 _LEAST_WITH_LANES = 6
-_LEAST_SPAN_KHZ = 100_000  # of the axis: a clock that hardly moves is a level line
+_LEAST_SPAN_KHZ = 100_000  # of the axis, so that a nearly constant clock is a level line
 _MARGIN = 0.06  # of the span, above and below
 _STEPS_KHZ = (50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000)  # between the figures of the axis
 _MOST_FIGURES = 6  # of the axis
-TALL_LINE, _TALLEST_LANE = 20, 8  # rows: what is left over then goes to heat and power, up to so many each
+TALL_LINE, _TALLEST_LANE = 20, 8  # rows; further rows go to the lanes of heat and power, up to _TALLEST_LANE each
 _BETWEEN_TIMES = 24  # columns
-_HOTTEST = 0.97  # of what is critical, or of the limit
-BY_HEAT, BY_POWER = "h", "P"  # on the axis of the time
+_HOTTEST = 0.97  # of the critical temperature, or of the power limit
+BY_HEAT, BY_POWER = "h", "P"  # marks on the time axis
 
 Khz = float | None
 V = TypeVar("V")
@@ -42,7 +42,7 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Two clocks, or of several CPUs two sets of them, a column; and by column, whether all of them are stale."""
+    """Two clocks a column (`halves`) or, of several CPUs, two sets of clocks; and by column whether all are stale."""
 
     halves: Sequence[Khz]
     sets: Sequence[frozenset[int]]
@@ -54,7 +54,7 @@ class _Lines:
 
 
 def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The line, its axes, and the base and the highest clock as references; or why there is no line."""
+    """Return the line of the clock with axes, base and highest clock as references; or why there is no line."""
     axis = axis_of(model, width)
     lines = _lines(model, axis.numbers)
     if not lines.known or height < _LEAST_CHART or width - LABEL < 2:
@@ -83,7 +83,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
 
 
 def _drawn(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
-    """Two halves of a column may differ."""
+    """Return the rows of the line, or of the dots of several CPUs; the two halves of a column may differ."""
     before, after = 2 * axis.before, 2 * axis.after
     if lines.sets:
         none = frozenset[int]()
@@ -94,7 +94,7 @@ def _drawn(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs
 
 
 def _lines(model: ScreenModel, numbers: range) -> _Lines:
-    """As the user wants them: of the slowest target CPU, of each, or their mean."""
+    """Return the clocks of the selected graph: of the slowest target CPU, of each, or their mean."""
     clocks, target = model.clocks, model.frame.target if model.frame is not None else ()
     stale, zoom = clocks.are_stale(numbers), model.zoom
     ends = range(len(stale), 0, -zoom)
@@ -107,7 +107,7 @@ def _lines(model: ScreenModel, numbers: range) -> _Lines:
 
 
 def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> list[V]:
-    """Two of them a column, each `of` half of its intervals."""
+    """Return two values a column, each `of` one half of the column's intervals."""
     if zoom == 1:
         return [khz for khz in clocks for _ in range(2)]
     halves: list[V] = []
@@ -122,14 +122,14 @@ def _all_of(clocks: Sequence[frozenset[int]]) -> frozenset[int]:
 
 
 def _least(clocks: Sequence[Khz], low: float) -> Khz:
-    """None where one that is not known may be less, and what is known is no drop below what was seen."""
+    """Return the least clock, or None if an unknown one may be less and the known ones are not below `low`."""
     known = [khz for khz in clocks if khz is not None]
     least = min(known, default=None)
     return least if len(known) == len(clocks) or (least is not None and least < low) else None
 
 
 def _span(model: ScreenModel, known: Sequence[float]) -> _Span:
-    """All that is drawn, the references too."""
+    """Return the span of the axis: all drawn clocks and references, with a margin."""
     drawn = [*known, *(khz for khz in (base_khz(model), highest_khz(model)) if khz is not None)]
     low, high = min(drawn), max(drawn)
     margin = max((high - low) * _MARGIN, (_LEAST_SPAN_KHZ - (high - low)) / 2, 0)
@@ -137,13 +137,12 @@ def _span(model: ScreenModel, known: Sequence[float]) -> _Span:
 
 
 def _row(khz: float, span: _Span, tall: int, glyphs: Glyphs) -> int:
-    """That in which the line has this clock."""
     dots = 4 if glyphs.has_braille else 1
     return row_of(khz, tall * dots, span.low, span.high) // dots
 
 
 def _labels(span: _Span, tall: int, glyphs: Glyphs) -> Mapping[int, str]:
-    """A few round figures in GHz, by the row that they belong to, with a row between them."""
+    """Return a few round figures in GHz by row, with a free row between them where possible."""
     for step in _STEPS_KHZ:
         ticks = range(-(-int(span.low) // step) * step, int(span.high) + 1, step)
         rows = [_row(khz, span, tall, glyphs) for khz in ticks]
@@ -154,7 +153,7 @@ def _labels(span: _Span, tall: int, glyphs: Glyphs) -> Mapping[int, str]:
 
 
 def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyphs: Glyphs) -> Mapping[int, str]:
-    """By row the line that stands where nothing else is drawn, with its name where most of it can be read."""
+    """Return the reference lines by row, with their names, drawn where nothing else is."""
     dash, names = "┄" if glyphs.has_braille else "-", dict[int, list[str]]()
     for name, khz in (("highest", highest_khz(model)), ("base", base_khz(model))):
         if khz is not None:
@@ -166,7 +165,7 @@ def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyp
 
 
 def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | None) -> Row:
-    """Runs of one style; the column of the snapshot that is shown stands out."""
+    """Return the row as runs of one style; the column of the shown interval is highlighted."""
     row: Row = []
     for at, drawn in enumerate(line):
         style: Style = "faint" if drawn == " " else "strong" if at == cursor else "faint" if is_stale[at] else "calm"
@@ -175,19 +174,19 @@ def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | N
 
 
 def lane_count(model: ScreenModel, width: int) -> int:
-    """Of heat and power: those that have one."""
+    """Return the number of lanes: of heat and power, those that have figures."""
     return len(_shares(model, in_sight(model, width)))
 
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
-    """Those of which anything is known in sight, or is now of one of several packages."""
+    """Return the lanes of heat and power with a known share in sight, or a figure of at least one package now."""
     told = partly_known(model.frame) if model.frame is not None else set()
     found = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
     return [each for each in found if each[0] in told or any(share is not None for share in each[1])]
 
 
 def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
-    """Heat and power, the highest of each column, full where it is critical, or at the limit."""
+    """Return the rows of heat and power, the highest share a column; a full bar is critical, or at the limit."""
     known = _shares(model, axis.numbers)
     tall = min(max((height - TALL_LINE) // max(len(known), 1), 1), _TALLEST_LANE)
     rows: list[Row] = []
@@ -206,7 +205,7 @@ def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> l
 
 
 def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
-    """One of its rows, counted from below."""
+    """Return one row of a lane; `at` counts rows from below."""
     row: Row = []
     steps = len(glyphs.ramp) - 1
     for share in columns:
@@ -220,14 +219,14 @@ def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
 
 
 def _most(shares: Sequence[Khz]) -> Khz:
-    """None where one that is not known may be more, and what is known is nothing to speak of."""
+    """Return the highest share, or None if an unknown one may be higher and the known ones are not HOT."""
     known = [share for share in shares if share is not None]
     most = max(known, default=None)
     return most if len(known) == len(shares) or (most or 0) >= HOT else None
 
 
 def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
-    """By column what slowed the target CPUs."""
+    """Return the reason that slowed the target CPUs, by column."""
     found: dict[int, str] = {}
     for number, (heat, power) in zip(axis.numbers, model.clocks.slowed_by(axis.numbers), strict=True):
         if heat or power:
@@ -237,16 +236,16 @@ def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
 
 
 def slowed_marks(model: ScreenModel, width: int) -> frozenset[str]:
-    """Those that stand on the axis."""
+    """Return the marks of slowed target CPUs that are on the time axis."""
     return frozenset(_slowed(model, axis_of(model, width)).values())
 
 
 def time_row(
     model: ScreenModel, axis: TimeAxis, glyphs: Glyphs, mark_by_column: Mapping[int, str] | None = None
 ) -> Row:
-    """The time of day below some of the columns; how long ago it was, where that is unknown.
+    """Return the time axis: times of day below some columns, or how long ago they were if the time is unknown.
 
-    Marks stand in their columns; a time gives way to them.
+    Marks are drawn in their columns, and replace a time.
     """
     corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
     marks, room = mark_by_column or {}, axis.room
@@ -268,7 +267,7 @@ def time_row(
 
 
 def braille_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
-    """So many rows, from above; a character shows two values. Between neighbours the line goes straight up or down.
+    """Return `height` rows, from the top, of a line of values, two a character; neighbours are joined vertically.
 
     `low` is the lowest row of dots and `high` the uppermost one; None leaves a gap.
     """
@@ -280,7 +279,7 @@ def braille_line(values: Sequence[float | None], height: int, low: float, high: 
 
 
 def braille_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
-    """Several values beside each other in half a character's width, without the ways between neighbours."""
+    """Return rows of Braille dots for several values in each half of a character, without joining neighbours."""
     cells = [[0] * (-(-len(values) // 2)) for _ in range(height)]
     for at, each in enumerate(values):
         for value in each:
@@ -290,7 +289,7 @@ def braille_dots(values: Sequence[Collection[float]], height: int, low: float, h
 
 
 def plain_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
-    """The same in ASCII, a character for two of them."""
+    """Return the rows of `braille_dots` in ASCII: a `*` for the values of two columns."""
     rows = [[" "] * (-(-len(values) // 2)) for _ in range(height)]
     for at, each in enumerate(values):
         for value in each:
@@ -299,7 +298,7 @@ def plain_dots(values: Sequence[Collection[float]], height: int, low: float, hig
 
 
 def plain_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
-    """The same in ASCII, a character for two values: `*` where the second is, `|` on the way to it."""
+    """Return the rows of `braille_line` in ASCII, two values a character: `*` is the second, `|` the way to it."""
     rows = [[" "] * (-(-len(values) // 2)) for _ in range(height)]
     for at, dots in enumerate(_dots(values[1::2], height, low, high)):
         for dot in dots:
@@ -310,7 +309,7 @@ def plain_line(values: Sequence[float | None], height: int, low: float, high: fl
 
 
 def _dots(values: Sequence[float | None], tall: int, low: float, high: float) -> list[list[int]]:
-    """By value its row of dots, counted from above, and then those between it and the one before."""
+    """Return for each value its row of dots, counted from the top, and the rows between it and the value before."""
     found: list[list[int]] = []
     before: int | None = None
     for value in values:
@@ -326,6 +325,6 @@ def _dots(values: Sequence[float | None], tall: int, low: float, high: float) ->
 
 
 def row_of(value: float, tall: int, low: float, high: float) -> int:
-    """The row of `tall` that the value lies in, counted from above; beyond the axis it is the nearest."""
+    """Return the row of `tall` that contains the value, counted from the top; beyond the axis, the nearest row."""
     share = (high - value) / (high - low) if high > low else 0.5
     return min(max(round(share * (tall - 1)), 0), tall - 1)

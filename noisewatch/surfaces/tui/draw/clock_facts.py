@@ -1,4 +1,4 @@
-"""What holds the clocks of the target CPUs: heat, power, settings; why the rest is unknown."""
+"""The facts that limit the clocks of the target CPUs: heat, power, settings; and why other figures are unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_duration
 
 _LABEL = 11
-_NAMES = {  # of the figures whose reasons are told, as people call them
+_NAMES = {  # names for users of the figures that may be unknown
     "current_khz": "clock",
     "window": "window",
     "hardware_max_khz": "highest clock",
@@ -36,7 +36,7 @@ _NAMES = {  # of the figures whose reasons are told, as people call them
 
 
 def group_of_target(model: ScreenModel) -> ClockGroup | None:
-    """The settings of the first target CPU of which they are known."""
+    """Return the settings of the first target CPU that has known settings, or None."""
     frame = model.frame
     if frame is None or frame.clock is None:
         return None
@@ -45,26 +45,26 @@ def group_of_target(model: ScreenModel) -> ClockGroup | None:
 
 
 def base_khz(model: ScreenModel) -> int | None:
-    """The clock of the target CPUs without turbo."""
+    """Return the base clock (without turbo) of the target CPUs, or None."""
     group = group_of_target(model)
     return group.base_khz if group is not None else None
 
 
 def highest_khz(model: ScreenModel) -> int | None:
-    """The highest clock of the target CPUs' hardware, with turbo."""
+    """Return the highest clock (with turbo) of the target CPUs' hardware, or None."""
     group = group_of_target(model)
     return group.hardware_max_khz if group is not None else None
 
 
 def has_clock(model: ScreenModel, numbers: Iterable[int]) -> bool:
-    """Whether there is anything to draw of the clocks of the target CPUs in any of these intervals."""
+    """Return whether any clock of the target CPUs can be drawn in the intervals."""
     if model.clock_graph == ClockGraph.EACH:
         return any(model.clocks.each(model.frame.target if model.frame is not None else (), numbers))
     return any(khz is not None for khz in model.clocks.slowest(numbers))
 
 
 def why_no_clock(model: ScreenModel) -> str:
-    """Of a target CPU over time; what can be done about it."""
+    """Return why there is no clock of the target CPUs over time, and what to do about it."""
     frame = model.frame
     if frame is None:
         return "no figures yet"
@@ -91,7 +91,7 @@ def why_no_clock(model: ScreenModel) -> str:
 
 
 def _measured(model: ScreenModel) -> str:
-    """What a calibration measured, or how to have it measured."""
+    """Return the clocks that a calibration measured, or how to measure them."""
     found = [each for each in model.calibration.cpus if each.effective_khz] if model.calibration is not None else []
     if found:
         clocks = [each.effective_khz or 0.0 for each in found]
@@ -102,7 +102,7 @@ def _measured(model: ScreenModel) -> str:
 
 
 def why_no_figures(model: ScreenModel) -> str | None:
-    """Why there are no figures but clocks and governors; None where there are."""
+    """Return why there are no figures but clocks and governors, or None if there are."""
     frame = model.frame
     if frame is None or frame.clock is not None:
         return None
@@ -112,7 +112,7 @@ def why_no_figures(model: ScreenModel) -> str | None:
 
 
 def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """Heat, power, slowing and uncore of the first target CPU's package; heat and power of the others'."""
+    """Return heat, power, slowing and uncore of the first target CPU's package; heat and power of the others."""
     frame = model.frame
     if frame is None or frame.clock is None:
         names = ("heat", "power", "slowed")
@@ -133,7 +133,7 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def packages_in_order(frame: Frame) -> list[ClockPackage]:
-    """All of them: that of the first target CPU first, those without a target CPU last."""
+    """Return all packages: the one of the first target CPU first, those without target CPUs last."""
     cpus = [(frozenset(parse_cpu_list(each.cpus)), each) for each in (frame.clock.packages if frame.clock else ())]
     found = [each for cpu in frame.target for its, each in cpus if cpu in its] + [each for _, each in cpus]
     return list({each.package: each for each in found}.values())
@@ -149,7 +149,7 @@ def _heat_and_power(package: ClockPackage, why: Mapping[str, str], width: int, g
 
 
 def _limited(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
-    """What slowed it or may slow it, what matters most first."""
+    """Return the rows of what slowed the package or may slow it, the most important first."""
     why: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
     slowed, limits, uncore = (
         mark_of(frame, glyphs, *checks)
@@ -167,7 +167,7 @@ def _limit_w(package: ClockPackage) -> float | None:
 
 
 def _limits_w(package: ClockPackage) -> str | None:
-    """Beside PL1 what the package was made for, where that is more."""
+    """Return the power limits, with the rated power next to PL1 if it is higher."""
     first, second, rated = package.long_limit_w, package.short_limit_w, package.rated_w
     if first is None:
         return None if rated is None else f"made for {rated:.0f} W"
@@ -187,7 +187,7 @@ def _uncore(package: ClockPackage) -> str | None:
 
 
 def _slowed(package: ClockPackage, width: int) -> str | None:
-    """Since the machine was booted; the title above the CPUs says so as well."""
+    """Return how long or how often the package was slowed since boot; `since boot` is dropped if it does not fit."""
     told = []
     if package.slowed_ms is not None:
         told.append(f"{short_duration(package.slowed_ms * 1e6)} by heat")
@@ -221,13 +221,13 @@ def _gauge(
 
 
 def reason_rows(model: ScreenModel, width: int) -> list[Row]:
-    """What is unknown of the first target CPU, or its package, and why; what has one reason stands together."""
+    """Return the unknown figures of the first target CPU or its package with the reasons, one row for each reason."""
     frame = model.frame
     reasons: Mapping[str, str] = frame.clock.reasons if frame is not None and frame.clock is not None else {}
     names_by_reason: dict[str, list[str]] = {}
     asked = [each.cpu for each in (frame.clock.cpus if frame and frame.clock else ()) if each.awake_share is not None]
     if frame is not None and 0 < len(asked) < frame.online_count and "idle_shares" not in reasons:
-        reasons = {"idle_shares": f"asked of {name_cpus(asked)} only", **reasons}  # it has columns beside
+        reasons = {"idle_shares": f"asked of {name_cpus(asked)} only", **reasons}  # other CPUs have columns too
     for figure, reason in reasons.items():
         names_by_reason.setdefault(reason, []).append(_NAMES.get(figure, figure))
     return [
@@ -240,7 +240,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
 
 
 def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
-    """The gravest of what these checks found."""
+    """Return the mark of the gravest finding of these checks, or None."""
     found = {each.gravity for each in frame.findings if each.id in checks}
     if Gravity.FAILED in found:
         return glyphs.failing, "grave"
@@ -250,7 +250,10 @@ def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
 
 
 def fact(name: str, said: str | None, width: int, mark: Piece | None = None, why: str | None = None) -> list[Row]:
-    """What is not known says why, without the files, which stand below the CPUs; what is long goes on below."""
+    """Return the rows of a fact; an unknown one shows the reason without its files, which are listed below the CPUs.
+
+    A text that does not fit continues in further rows.
+    """
     text = said or f"? {(why or '').partition(' (')[0]}".rstrip()
     sign, style = (mark or (" ", "plain")) if said else (" ", "unknown")
     lines = textwrap.wrap(text, max(width - _LABEL, 10), subsequent_indent="" if said else "  ", break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""What helps the clocks of the target CPUs: the fixes of the checks of clock, idle states, heat and power."""
+"""Fixes for the clocks of the target CPUs: of the checks of clock, idle states, heat and power."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _HELPED = (Gravity.FAILED, Gravity.WARNED)
 
 
 def helpful(findings: Sequence[FindingLine]) -> list[FindingLine]:
-    """What fails or warns of clock, idle states, heat and power, the gravest first."""
+    """Return the failed and warning checks of clock, idle states, heat and power, the gravest first."""
     found = [each for each in findings if each.id in CHECKS and each.gravity in _HELPED]
     return sorted(found, key=lambda each: _HELPED.index(each.gravity))
 
 
 def help_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """Two rows for each of them: what was found, and the command or what to do; else which of these are unknown."""
+    """Return two rows for each helpful check, its finding and its fix; without any, the checks that are unknown."""
     frame = model.frame
     if frame is None or frame.verdict is None:
         return [[("not judged yet", "faint")]]

@@ -1,4 +1,4 @@
-"""The CPUs of the clock screen, a row each: the clock now and its range, idle states, heat, slowing."""
+"""The CPUs of the clock screen, one row each: the current clock and its range, idle states, heat, slowing."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from noisewatch.units import describe_mhz, short_duration, short_share
 
 _ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
 _ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
-_SHARED = 0.005  # of the clock: less is called no spread
+_SHARED = 0.005  # of the clock; less is not a spread
 _LEAST_RANGE = 12
-_LEAST_WIDTH = 74  # of a table beside another
+_LEAST_WIDTH = 74  # columns of a table next to another
 _AWAKE = "POLL"  # an idle state in which a CPU spins: counted as C0
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Of all ranges, in kHz."""
+    """The common scale of all clock ranges, in kHz."""
 
     low: float
     high: float
@@ -36,12 +36,12 @@ class _Scale:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """All that is known of the CPUs that have a row."""
+    """The clock ranges and figures of the CPUs that have a row."""
 
     ranges: Mapping[int, ClockRange | None]
     figures: Mapping[int, ClockCpu]
     scale: _Scale | None
-    has_ranges: bool = False  # of more than one look
+    has_ranges: bool = False  # whether ranges are of more than one interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class _Column:
     heading: str
     width: int
     cell: Callable[[CpuLine], Piece]
-    rank: int = 0  # the least of them find room first
+    rank: int = 0  # columns with lower ranks fit first
 
 
 def clock_table(
     model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs, tells_place: bool = True
 ) -> list[Row]:
-    """A heading, and the CPUs by topology; where not all find room, the cores of target CPUs come first.
+    """Return a heading and the CPUs by topology; if not all fit, cores with target CPUs come first.
 
-    Where they are in all of them stands in the heading, unless a title tells it.
+    The heading shows the position within all CPUs, unless `tells_place` is false because a title shows it.
     """
     frame = model.frame
     if frame is None or height < 2:
@@ -87,17 +87,16 @@ def clock_table(
 
 
 def tables_across(count: int, width: int, height: int) -> int:
-    """How many tables stand side by side, so that as many CPUs as can have a row."""
+    """Return the number of tables side by side that gives as many CPUs as possible a row."""
     return max(min(width // _LEAST_WIDTH, -(-count // max(height - 1, 1))), 1)
 
 
 def rows_for(count: int, across: int) -> int:
-    """Of a table of all of them, its heading among them, where so many stand side by side."""
+    """Return the rows of a table of all CPUs, its heading included, with `across` tables side by side."""
     return -(-count // across) + 1
 
 
 def clock_room(count: int, width: int, height: int) -> int:
-    """How many CPUs find room."""
     return tables_across(count, width, height) * max(height - 1, 0)
 
 
@@ -117,7 +116,10 @@ def _in_order(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
 
 
 def _known(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numbers: range) -> _Known:
-    """Before there are intervals, the clocks now, on the scale of what the hardware can do."""
+    """Return the ranges and figures of the shown CPUs.
+
+    Before there are intervals, ranges are the current clocks on the scale of the hardware's limits.
+    """
     figures = {each.cpu: each for each in frame.clock.cpus} if frame.clock is not None else {}
     until = range(numbers.start, min(numbers.stop, model.number + 1))
     ranges = {line.cpu: model.clocks.range_of(line.cpu, until) if until else _now(line) for line in shown}
@@ -185,7 +187,7 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
 
 
 def _columns(told: ToldFigures, known: _Known, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
-    """Those of which nothing was ever told of these CPUs are left out; the deepest idle states find room first."""
+    """Return the columns: none for figures never reported for these CPUs; the deepest idle states fit first."""
     names = told.names({line.cpu for line in lines if line.role != Role.OFFLINE})
     columns = [_Column("GHz", 6, lambda line: _clock(line, known))]
     if known.has_ranges and "age" in names:
@@ -217,8 +219,9 @@ def _clock(line: CpuLine, known: _Known) -> Piece:
 
 
 def _age(found: ClockRange | None) -> Piece:
-    """Of a clock that is not of the last interval; one without a tick may be as old as the session, and
-    nobody knows how old where ticks are unknown.
+    """Return the age of a clock that is not of the last interval.
+
+    `no tick` if no tick is kept: it may be as old as the session. `unknown` if ticks are unknown.
     """
     if found is None or found.age_s == 0:
         return "", "faint"
@@ -243,7 +246,7 @@ def _heat(figures: ClockCpu | None, unit: str) -> Piece:
 
 
 def _slowed(figures: ClockCpu | None) -> Piece:
-    """Since boot: how long by heat, else how often; and how often by its power limit, where it was: `700× P`."""
+    """Return how long, or else how often, heat slowed the CPU since boot, and how often power did (`700× P`)."""
     slowed_ms, times = (figures.slowed_ms, figures.throttles) if figures is not None else (None, None)
     limited = figures.power_limit_count if figures is not None else None
     heat = f"{times}×" if times is not None else "?"
@@ -273,7 +276,7 @@ def _idle_cell(known: _Known, at: int) -> Callable[[CpuLine], Piece]:
 
 
 def _bar(known: _Known, cpu: int, room: int, glyphs: Glyphs) -> Row:
-    """`··├──●─┤··`: the range over the window, and the clock now."""
+    """Return the range over the scale, and the current clock: `··├──●─┤··`."""
     found = known.ranges.get(cpu)
     out, left, between, right, now = "·├─┤●" if glyphs.has_braille else ".[-]o"
     if found is None or known.scale is None:
@@ -288,7 +291,7 @@ def _bar(known: _Known, cpu: int, room: int, glyphs: Glyphs) -> Row:
 
 
 def _brackets(model: ScreenModel, lines: Iterable[CpuLine], glyphs: Glyphs) -> dict[int, str]:
-    """Behind the number of each CPU that stands next to another one of its core."""
+    """Return the sign behind the number of each CPU that is next to another CPU of its core."""
     places = model.places or {}
     upper, middle, lower = "┐┤┘" if glyphs.has_braille else "\\|/"
     cores = [(places[line.cpu].siblings or (line.cpu,)) if line.cpu in places else (line.cpu,) for line in lines]

@@ -1,4 +1,4 @@
-"""The CPUs, a row each: their noise, interrupts, load and clock, and their history."""
+"""The CPUs, one row each: noise, interrupts, load, clock and history; or cells, where there are too many."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
 _NARROWEST_PANEL = 58  # columns: with frame, figures and a history of a few intervals
-_AROUND = 3  # rows of a panel beside those of its CPUs: two edges and a heading
+_AROUND = 3  # further rows of a panel: two edges and a heading
 COLUMN_WIDTH = 27  # mark, number, loss, and some history
 LABEL_WIDTH = 5  # the number of the first CPU of the row
 _TOGETHER = 16  # cells without a gap
 
 
 def cpu_panel_height(cpu_count: int, height: int) -> int:
-    """Rows for the CPUs, their heading included: all of them if they leave the culprits half of the screen."""
+    """Return the rows for the CPUs and their heading: all of them if half of the screen is left for the culprits."""
     return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
 
 
 def panels_across(cpu_count: int, width: int, most: int) -> int | None:
-    """How many panels side by side give each CPU a row of its own in at most so many rows; None: not even all do."""
+    """Return the number of panels side by side that gives each CPU its own row in `most` rows, or None if none does."""
     fitting = range(1, width // _NARROWEST_PANEL + 1)
     return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= most), None)
 
 
 def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> list[Row]:
-    """All CPUs in frames, a row each if they find room in `most` rows; else as closely as they have to stand."""
+    """Return all CPUs in frames: one row each if they fit into `most` rows, or else as dense as needed."""
     lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else ()
     across = panels_across(len(lines), width, most)
     if across is None or not lines:
@@ -77,7 +77,7 @@ def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> li
 
 
 def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """All CPUs, as closely as they have to stand: a row each below a heading, or cells, and rows for the worst."""
+    """Return all CPUs as dense as needed: one row each below a heading, or cells and rows for the worst CPUs."""
     if height < 1:
         return []
     lines = model.frame.cpus if model.frame is not None else ()
@@ -94,7 +94,7 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
 
 
 def row_room(cpu_count: int, width: int, height: int) -> int:
-    """How many CPUs have a row of their own in a panel of that size."""
+    """Return how many CPUs have their own row in a panel of that size."""
     found = density(cpu_count, width, height - 1)
     if found.form == Form.COLUMNS:
         return cpu_count
@@ -102,12 +102,12 @@ def row_room(cpu_count: int, width: int, height: int) -> int:
 
 
 def _has_cell_heading(found: Density, height: int) -> bool:
-    """Where rows are scarce, a row for one CPU more says more."""
+    """Return whether cells have a heading; where rows are scarce, the row is used for another CPU instead."""
     return found.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
 
 
 def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """A heading, and a row for each CPU that finds room: in their order if all do, else the worst target CPUs first."""
+    """Return a heading and one row for each CPU: in order if all fit, or else the worst target CPUs first."""
     room = height - 1
     lines = cpus_in_order(model.frame.cpus if model.frame is not None else (), model.sort, room)
     offset = max(min(model.offset, len(lines) - room), 0)
@@ -119,7 +119,7 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 def _part_rows(
     model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, where: str | None = None
 ) -> list[Row]:
-    """A heading, and a row for each of these CPUs; `where` says which they are of all."""
+    """Return a heading and one row for each of the CPUs; `where` describes their position within all CPUs."""
     has_measured = model.frame is not None and model.frame.has_idle_probe and width >= _NARROW
     heading = f"   CPU  noise/s{MEASURED_HEADING if has_measured else ''}"
     heading += "  change" if model.baseline is not None else ""
@@ -150,12 +150,12 @@ _BESIDE = (
     _Figure("load", 7, lambda line: short_share(line.busy_share)),
     _CLOCK,
 )
-# The ones that give way to the history, the first one first, where it would have fewer columns than that.
+# The columns that give way to the history, in this order, if it would have fewer columns than the number.
 _GIVE_WAY = ((_BESIDE[1], 24), (_BESIDE[2], 16), (_CLOCK, 16), (_BESIDE[0], 16))
 
 
 def _figures_beside(model: ScreenModel, width: int) -> list[_Figure]:
-    """Those that leave enough of the width for the history."""
+    """Return the figures that leave enough of the width for the history."""
     lines = model.frame.cpus if model.frame is not None else ()
     shown = [each for each in _BESIDE if each is not _CLOCK or any(line.current_khz is not None for line in lines)]
     for figure, least in _GIVE_WAY:
@@ -193,14 +193,14 @@ def _figures(model: ScreenModel, line: CpuLine, role_style: Style, has_measured:
 
 
 def _described(model: ScreenModel, width: int) -> list[str]:
-    """What the history shows, in ever fewer words."""
+    """Return descriptions of the history, from long to short."""
     count = len(intervals_beside(model, width))
     each = f", {model.zoom} a column" if model.zoom > 1 else ""
     return [f"last {count} interval{'s' * (count != 1)}{each}", f"last {count}{each}", f"last {count}", ""]
 
 
 class Form(StrEnum):
-    """How CPUs are drawn, from the widest to the densest."""
+    """The forms in which CPUs are drawn, from the widest to the densest."""
 
     ROWS = "rows"
     COLUMNS = "columns"
@@ -212,7 +212,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """`across` CPUs, or groups of `each` of them, stand side by side in each of so many `rows`."""
+    """A grid of CPUs: `rows` rows of `across` cells, with `each` CPUs in a cell."""
 
     form: Form
     across: int
@@ -221,7 +221,7 @@ class Density:
 
     @property
     def cell_width(self) -> int:
-        """Of cells and marks: two characters and a gap, or one."""
+        """The columns of a cell: mark, level and gap, or one character."""
         return 3 if self.form == Form.CELLS else 1
 
 
@@ -246,14 +246,14 @@ def density(count: int, width: int, rows: int) -> Density:
 
 
 def _across(width: int, cell: int) -> int:
-    """Whole groups of cells, where there is room for one."""
+    """Return the number of cells in a row: whole groups of cells, if one fits."""
     room = max(width - LABEL_WIDTH, 1)
     groups = (room + 1) // (_TOGETHER * cell + 1)
     return groups * _TOGETHER if groups else max(room // cell, 1)
 
 
 def gap_after(place: int) -> bool:
-    """Whether the cell at that place of its row ends a group."""
+    """Return whether the cell at that place of its row ends a group."""
     return place % _TOGETHER == _TOGETHER - 1
 
 
@@ -264,7 +264,7 @@ _MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 
 
 def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, width: int, glyphs: Glyphs) -> list[Row]:
-    """The CPUs in their order, down one column after the other."""
+    """Return the CPUs in their order, down one column after the other."""
     wide = width // found.across
     rows: list[Row] = []
     for at in range(found.rows):
@@ -283,9 +283,9 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
 
 
 def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[Row]:
-    """A cell for each CPU, with its mark where there is room, or for as many neighbours as have to share one.
+    """Return rows of cells: one for each CPU, with its mark if it fits, or for several neighbours.
 
-    Those show the worst of them; one that only keeps house does not hide the noise of a target CPU.
+    A shared cell shows the worst of its CPUs; housekeeping CPUs do not hide the noise of a target CPU.
     """
     groups = [lines[first : first + found.each] for first in range(0, len(lines), found.each)]
     rows: list[Row] = []
@@ -317,12 +317,12 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
 
 
 def _can_be_paired(group: Sequence[CpuLine]) -> bool:
-    """Dots can say neither offline nor unknown."""
+    """Return whether dots can show the CPUs: they cannot show offline CPUs or unknown noise."""
     return all(line.role != Role.OFFLINE and line.stolen_ns_per_s is not None for line in group)
 
 
 def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
-    """A column of dots for each of two CPUs, a dot for two levels; the colour is that of the worse target CPU."""
+    """Return a column of dots for each of two CPUs, one dot for two levels, in the colour of the worse target CPU."""
     losses = [line.stolen_ns_per_s or 0.0 for line in group]
     coloured = [line for line in group if line.role != Role.HOUSEKEEPING] or group
     dots = sum(sum(column[: -(-level_of(lost) // 2)]) for column, lost in zip(_DOT_COLUMNS, losses, strict=False))
@@ -332,7 +332,7 @@ def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
 
 
 def cell_heading(found: Density, width: int, glyphs: Glyphs) -> Row:
-    """What a cell shows."""
+    """Return the heading that explains the cells."""
     each = "one CPU a cell" if found.each == 1 else f"worst of {found.each} CPUs a cell"
     if found.form == Form.PAIRS and glyphs.has_braille:
         each = "two CPUs a cell, side by side"
@@ -342,12 +342,12 @@ def cell_heading(found: Density, width: int, glyphs: Glyphs) -> Row:
 
 
 def intervals_beside(model: ScreenModel, width: int) -> range:
-    """Those that so many columns have room for, up to the one that is shown."""
+    """Return the intervals that fit into `width` columns, up to the shown one."""
     return range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
 
 
 def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
-    """The noise of the CPU up to the interval that is shown, from the left, where its figures stand."""
+    """Return the CPU's noise up to the shown interval, drawn from the left, next to its figures."""
     numbers = intervals_beside(model, width)
     shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
     return [*level_pieces(shown, glyphs), (" " * (width - len(shown)), "plain")]

@@ -1,4 +1,4 @@
-"""The culprits, a row each."""
+"""The table of culprits, one row each."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 _CPU, _CPUS = 4, 12  # characters of a CPU, and of a list of them
 _LEAST_WITH_LISTS = 60  # columns
 _USUAL_NAMED = 34
-_LEAST_NAMED = 20  # columns of a name beside a history
-_LEAST_NAME = 15  # of a long one, beside its numbers: the kernel gives a thread no longer one
+_LEAST_NAMED = 20  # columns of a name next to a history
+_LEAST_NAME = 15  # columns of a long name next to its numbers: the kernel's longest thread name
 _LEAST_HISTORY, _WIDEST_HISTORY, _GAP = 12, 120, 2  # intervals; columns before them
 _WIDTHS = {
     "cpu": 5,
@@ -35,14 +35,14 @@ _WIDTHS = {
     "change": 8,
     "history": _LEAST_HISTORY + _GAP,
 }
-# The columns that give way to the name, the first one first, where it would have fewer columns than that.
+# The columns that give way to the name, in this order, if it would have fewer columns than the number.
 _GIVE_WAY = (("share", 24), ("history", 20), ("kind", 20), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
 
 
 def culprit_rows(
     model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
-    """The table of what the screen lists, scrolled so that the selected row can be seen; or why there is nothing."""
+    """Return the table of listed culprits, scrolled so that the selected row is visible; or why there is none."""
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
     if not listing.count and model.frame is not None:
         said, style = _why_none(model, model.frame)
@@ -51,7 +51,7 @@ def culprit_rows(
 
 
 def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
-    """Nothing was seen of CPUs of which all is known; else it may be that nothing could be."""
+    """Return why no culprit is listed: none was observed, or the CPUs could not be read."""
     if frame.seconds <= 0:
         return "no rates: `noisewatch show` prints what is known", "faint"
     listed, text = listed_cpus(model), model.filter if model.screen == Screen.CULPRITS else ""
@@ -69,12 +69,12 @@ def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     return "no culprit seen", "calm"
 
 
-# The last so many intervals of a culprit, its noise in ns/s; None is unknown.
+# Return a culprit's noise (ns/s) in the last intervals, as many as given; None is unknown.
 History = Callable[[CulpritLine, int], Sequence[float | None]]
 
 
 def history_of(model: ScreenModel) -> History:
-    """Up to the interval that is shown, on the CPUs that the screen is about, as far as intervals are kept."""
+    """Return a function for a culprit's noise up to the shown interval, on the CPUs of the screen."""
     cpus, last = listed_cpus(model), model.number + 1
 
     def noise(line: CulpritLine, count: int) -> Sequence[float | None]:
@@ -86,7 +86,7 @@ def history_of(model: ScreenModel) -> History:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Those that find room beside the name, and what is left for it."""
+    """The columns shown next to the name, and the widths of name, CPU and history."""
 
     shown: frozenset[str]
     name_width: int
@@ -94,12 +94,11 @@ class _Columns:
     history_width: int
 
     def of(self, column: str, text: str) -> str:
-        """The text, where its column is shown."""
         return text if column in self.shown else ""
 
 
 def _columns(width: int, listing: Listing[CulpritLine], has_baseline: bool, has_history: bool) -> _Columns:
-    """A baseline's change takes the share's place. Lists of CPUs take more room than one."""
+    """Return the columns that fit; a baseline's change replaces the share, and lists of CPUs take more room."""
     longest = max((len(_cpus(line)) for line in listing.lines), default=0)
     cpu_width = max(longest, _CPU) if width >= _LEAST_WITH_LISTS else _CPU
     width -= cpu_width - _CPU
@@ -117,7 +116,7 @@ def _columns(width: int, listing: Listing[CulpritLine], has_baseline: bool, has_
 
 
 def _left(width: int, shown: Sequence[str]) -> int:
-    """Of the width for the name; a screen that is wide enough for all has a margin."""
+    """Return the columns left for the name, less a margin if the screen is wide enough for all columns."""
     return width - sum(_WIDTHS[name] for name in shown) - ("share" in shown or "change" in shown)
 
 
@@ -130,10 +129,9 @@ def culprit_table(
     baseline: Baseline | None = None,
     history: History | None = None,
 ) -> list[Row]:
-    """A heading, and as many rows as find room, the selected one among them. On a narrow screen columns give way to
-    the names.
+    """Return a heading and the rows that fit, the selected one among them; on narrow screens columns give way to names.
 
-    Of a heading that finds no room, what stands behind the commas goes first.
+    A heading that does not fit loses its parts behind commas first.
     """
     if height < 1:
         return []
@@ -173,14 +171,14 @@ def _heading(who: str, columns: _Columns, lanes: Sequence[Sequence[float | None]
 def _histories(
     lines: Sequence[CulpritLine], columns: _Columns, history: History | None
 ) -> list[Sequence[float | None]]:
-    """The intervals beside each row, from the left; none at all where they find no room."""
+    """Return the noise history for each row, or nothing if histories do not fit."""
     if history is None or "history" not in columns.shown:
         return []
     return [history(line, columns.history_width) for line in lines]
 
 
 def _gone_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
-    """The selected culprit, of which nothing was seen in this interval, or which the filter leaves out."""
+    """Return the row of the selected culprit if it was not observed in this interval, or is filtered out."""
     noise = history(line, 1) if history is not None else ()
     seen = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"
     blank = {name: columns.of(name, " " * _WIDTHS[name]) for name in ("rate", "share", "change")}
@@ -189,7 +187,7 @@ def _gone_row(line: CulpritLine, columns: _Columns, history: History | None) -> 
 
 
 def _cpus(line: CulpritLine) -> str:
-    """`5`, `2-14`; of many that are no range the first ones."""
+    """Return the culprit's CPUs: `5`, `2-14`; of many that are not a range, only the first ones."""
     cpus = cpus_of(line)
     return str(cpus[0]) if len(cpus) == 1 else fitting_cpu_list(cpus, _CPUS)
 
@@ -232,7 +230,7 @@ def _named(line: CulpritLine, width: int) -> str:
 
 @lru_cache(maxsize=256)
 def _name_in(name: str, numbers: str, pid: int | None, width: int) -> str:
-    """The name, cut where it must be, and the whole of the numbers, or none: half of one would be another's."""
+    """Return the name, cut if needed, with the complete process numbers or none: a cut number would be another's."""
     wide = text_width(name)
     marks = [numbers, f" [{pid}]" if pid is not None else "", ""]
     mark = next((each for each in marks if width - len(each) >= min(wide, _LEAST_NAME)), "")

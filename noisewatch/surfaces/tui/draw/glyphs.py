@@ -1,4 +1,4 @@
-"""Characters and figures: levels on one logarithmic scale, readable without colour, and durations that fit a column."""
+"""Characters and levels of noise on one logarithmic scale, readable without colour."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from noisewatch.units import short_duration
 # Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
-_LEAST_NS = 1_000  # where the first level begins to grow
-OFFLINE_NS = -1.0  # in the place of noise: less than any, so that the worst of several CPUs is that of another
+_LEAST_NS = 1_000  # noise from which the first level grows
+OFFLINE_NS = -1.0  # stands for noise: less than any, so that an offline CPU is never the worst of several
 OFFLINE_MARK = "x"
-NOT_FOLLOWED_NS = -2.0  # in the place of a culprit's noise, which others may have kept out of the frame
+NOT_FOLLOWED_NS = -2.0  # stands for the noise of a culprit that the frame may omit for costlier ones
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # the hash of all of them would be worked out for each mark
+@dataclass(frozen=True, slots=True, eq=False)  # hashing all fields for each mark would be slow
 class Glyphs:
-    """The characters to draw with; `ramp` has one for no noise and one for each level, `unknown` is for no figure."""
+    """The characters to draw with: `ramp` has one for no noise and one for each level, `unknown` is for no figure."""
 
     ramp: str
     unknown: str
-    quiet: str  # in a lane where there was no noise: a line along its foot
-    not_followed: str  # where a culprit is not among the costliest, which alone are known
+    quiet: str  # no noise in a lane: a line along its foot
+    not_followed: str  # a culprit that was not among the costliest, which alone are known
     estimate: str
     at_least: str
     dash: str
     bullet: str
     cursor: str
-    cause: str  # before the name of whoever it was
+    cause: str  # before the name of a culprit
     bar: str
     empty: str
     failing: str
     passing: str
-    siblings: str  # beside CPUs of one core: the first, one between, the last
-    line: str  # down over several rows
-    halves: str  # two values in one character: of the upper one alone, of the lower one alone
-    over: str  # in such a character, which is over the limit: the upper one, the lower one, both
+    siblings: str  # next to CPUs of one core: the first, one between, the last
+    line: str  # vertical, over several rows
+    halves: str  # two values in one character: only the upper one, only the lower one
+    over: str  # two values in one character, over the limit: the upper one, the lower one, both
     has_braille: bool  # dots in two columns of four: two levels in one character
     has_tones: bool = False  # whether the terminal shows 256 colours, so that a level can be a tone
 
@@ -98,8 +98,9 @@ _FEW_GLYPHS = ("linux", "vt", "ansi", "cons")  # consoles whose fonts lack most 
 
 
 def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = None) -> Glyphs:
-    """Block characters where the terminal's encoding, and its font, have them. `terminal` is TERM, `colours` the name
-    that rich has for its colour system.
+    """Return block characters if the terminal's encoding and font have them, or else ASCII.
+
+    `terminal` is TERM, `colours` is rich's name of its colour system.
     """
     is_utf8 = (encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
     if not is_utf8 or terminal.startswith(_FEW_GLYPHS):
@@ -108,7 +109,7 @@ def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = N
 
 
 def worst_of(noise: Iterable[float | None]) -> float | None:
-    """The greatest noise; None where one is not known, and none that is known is over the limit already."""
+    """Return the greatest noise, or None if one is unknown and no known one is over the limit."""
     values = list(noise)
     known = [lost for lost in values if lost is not None]
     worst = max(known, default=None)
@@ -116,12 +117,12 @@ def worst_of(noise: Iterable[float | None]) -> float | None:
 
 
 def level_of(noise_ns_per_s: float) -> int:
-    """0 for nothing, up to 8 for a fifth of all time and more."""
+    """Return the level of noise: 0 for none, up to 8 for a fifth of all time and more."""
     return bisect_right(LEVELS_NS, noise_ns_per_s)
 
 
 def style_of(noise_ns_per_s: float | None) -> Meaning:
-    """The style's name for noise: it repeats what the figure says."""
+    """Return the style of noise; it repeats what the figure shows."""
     if noise_ns_per_s is None:
         return "unknown"
     if noise_ns_per_s >= GRAVE_NS:
@@ -130,29 +131,28 @@ def style_of(noise_ns_per_s: float | None) -> Meaning:
 
 
 def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
-    """The worst of so many intervals each, counted from the newest."""
+    """Return the worst noise of each `zoom` intervals, grouped from the newest backwards."""
     if zoom == 1:
         return list(noise)
     return [worst_of(noise[max(end - zoom, 0) : end]) for end in range(len(noise), 0, -zoom)][::-1]
 
 
 def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Of several CPUs the worst in each interval."""
+    """Return the worst noise of several CPUs by interval."""
     return [worst_of(each) for each in zip(*columns, strict=True)]
 
 
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
-    """A character each; runs of one style are one piece."""
+    """Return one character for each value, with runs of one style joined."""
     return runs(_marks_of(noise, glyphs))
 
 
 def mark_of(noise: float | None, glyphs: Glyphs) -> Piece:
-    """The character for it."""
     return _marks_of((noise,), glyphs)[0]
 
 
 def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> list[Row]:
-    """A bar each in so many rows, on the scale of the levels: half height from 1 ms/s, full height from 200 ms/s."""
+    """Return bars in `height` rows on the scale of levels: half height from 1 ms/s, full height from 200 ms/s."""
     if height == 1:
         return [level_pieces(noise, glyphs)]
     steps = len(glyphs.ramp) - 1
@@ -171,14 +171,14 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
 
 
 def scale_beside(row: int, height: int) -> str:
-    """The noise whose bar ends in a row of `tall_rows`, counted from below: of several levels the highest."""
+    """Return the noise whose bar ends in a row of `tall_rows`, counted from below; of several levels the highest."""
     level = row * len(LEVELS_NS) // height
     begins_here = level * height > (row - 1) * len(LEVELS_NS)
     return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""
 
 
 def _height_of(lost: float, most: int) -> int:
-    """Of `most`; whatever is more than nothing can be seen."""
+    """Return the height of a bar, at most `most`; any noise is at least 1 and so visible."""
     level = level_of(lost)
     if level == len(LEVELS_NS):
         return most
@@ -187,7 +187,7 @@ def _height_of(lost: float, most: int) -> int:
     return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
 
 
-_BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # where a level begins, or a style
+_BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # the beginnings of levels and styles
 
 
 def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:
@@ -200,12 +200,12 @@ def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:
 
 @cache
 def _steps_of(glyphs: Glyphs) -> tuple[Piece, ...]:
-    """The marks of noise below all bounds, then from each bound on."""
+    """Return the marks of noise: below all bounds, then from each bound on."""
     return (glyphs.quiet, "faint"), *((glyphs.ramp[level_of(bound)], style_of(bound)) for bound in _BOUNDS_NS)
 
 
 def _sign_of(lost: float | None, glyphs: Glyphs) -> Piece:
-    """Of what is no noise."""
+    """Return the mark for unknown noise, an offline CPU, or a culprit that is not followed."""
     if lost is None:
         return glyphs.unknown, "unknown"
     return (OFFLINE_MARK if lost == OFFLINE_NS else glyphs.not_followed), "faint"

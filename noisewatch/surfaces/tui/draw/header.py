@@ -1,4 +1,4 @@
-"""What frames every screen: the tabs with machine and wall clock; and the target CPUs, the checks and our own cost."""
+"""The first and third row of every screen: tabs, machine and clock; target CPUs, checks and the monitor's own cost."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from noisewatch.units import short_share
 
 
 def tab_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """What is shown of which machine, and when. Where there is no room the machine is told in short, then the tabs."""
+    """Return the tabs with machine and time; without room the machine is shortened first, then the tabs."""
     frame, clock = model.frame, model.wall_clock()
     machine = (frame.machine, frame.online_count, frame.origin) if frame is not None else None
     begin, after = _tabs_beside(machine, model.screen, width, glyphs, clock is not None)
     return [*begin, (f"  {clock}", "plain")] if after else begin
 
 
-_Named = tuple[str, int, str | None]  # the machine, how many CPUs are online there, and what it is where it is no host
+_Named = tuple[str, int, str | None]  # the machine, its online CPUs, and its origin if it is not this host
 _CLOCK: Row = [("  00:00:00", "plain")]
 
 
@@ -31,7 +31,7 @@ _CLOCK: Row = [("  00:00:00", "plain")]
 def _tabs_beside(
     machine: _Named | None, screen: Screen, width: int, glyphs: Glyphs, has_clock: bool
 ) -> tuple[Row, bool]:
-    """What stands before the clock, and whether that follows."""
+    """Return the row before the clock, and whether the clock follows."""
     name: Row = [("noisewatch", "title")]
     right = _CLOCK if has_clock else []
     machines = _machines(machine, glyphs)
@@ -46,7 +46,7 @@ def _tabs_beside(
 
 
 def _machines(machine: _Named | None, glyphs: Glyphs) -> list[Row]:
-    """Its name, how many CPUs it has, and whether it is this host: all of it, then less."""
+    """Return the machine's name, its number of CPUs and its origin, from complete to short."""
     if machine is None:
         return [[]]
     name, cpus, told_by = machine
@@ -59,7 +59,7 @@ def _machines(machine: _Named | None, glyphs: Glyphs) -> list[Row]:
 
 
 def _tabs(shown: Screen, has_names: bool) -> Row:
-    """`1 overview [2 map] 3 irqs`; of all but the one that is shown perhaps the digit alone."""
+    """Return the tabs: `1 overview [2 map] 3 irqs`; without `has_names`, only the digits of other screens."""
     row: Row = []
     for number, screen in enumerate(SCREENS, start=1):
         if screen == shown:
@@ -70,9 +70,9 @@ def _tabs(shown: Screen, has_names: bool) -> Row:
 
 
 def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> Row:
-    """What is compared and measured, which CPUs are the targets, what fails; at the right our own cost.
+    """Return baseline, runs, idle probe, target CPUs and failed checks, and at the right the monitor's own cost.
 
-    Where there is room, also in how many intervals there was noise, as `counted`.
+    If it fits, also in how many intervals there was noise, as `counted`.
     """
     frame = model.frame
     if frame is None:
@@ -89,7 +89,7 @@ def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> R
         row.append((f"change against {model.baseline.intervals} intervals, marked {when}  ", "strong"))
     target: Row = [(f"target {format_cpu_strides(frame.target) or 'none'}", "strong")]
     chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
-    checks = checks_row(model, frame) if frame.seconds > 0 else []  # of a single look the headline says it
+    checks = checks_row(model, frame) if frame.seconds > 0 else []  # without rates the headline shows them
     checks = [("  ", "plain"), *checks] if checks else []
     counts: Row = [(f"  {', '.join(counted)}", "plain")] if counted else []
     for own in _own_costs(model):
@@ -104,7 +104,7 @@ def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> R
 
 
 def _own_costs(model: ScreenModel) -> list[Row]:
-    """What the monitor costs, from all that is known of it to nothing."""
+    """Return the monitor's own cost, from all known figures down to none."""
     frame, cost = model.frame, model.own_cost
     if frame is None or frame.sampler_cpu_s is None:
         return [[]]

@@ -1,4 +1,4 @@
-"""The second row of every screen: the verdict, what matters most now and whose doing it is, and the keys that help."""
+"""The second row of every screen: the verdict, the most important noise with its culprit, and helpful keys."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ _HELPFUL_KEYS_BY_SCREEN = {
     Screen.PREFLIGHT: (COPY, _PREFLIGHT),
 }
 
-# What a screen says in the place of the worst CPU, or behind it: one sentence, the longest wording first; or none.
+# Return a screen's own sentence instead of the worst CPU, or behind it: all wordings, the longest first; or none.
 Headline = Callable[[ScreenModel, Frame, Glyphs], Sequence[Row]]
 
 
 def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Headline | None = None) -> Row:
-    """What finds no room goes: first details, then the keys, then the end of the sentence; never the verdict."""
+    """Return the headline; if it does not fit, details go first, then the keys, then the sentence's end.
+
+    The verdict is never cut.
+    """
     frame = model.frame
     if frame is None:
         return cut([(f" {model.trouble or 'looking …'}", "doubt")], width)
@@ -48,12 +51,12 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
 
 
 def has_room(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs, of_screen: Headline | None = None) -> bool:
-    """Whether a wording of the headline finds room whole."""
+    """Return whether a wording of the headline fits completely."""
     return None is not _whole(model, frame, _beginning(model), sentences_of(model, frame, glyphs, of_screen), width)
 
 
 def _beginning(model: ScreenModel) -> Row:
-    """The verdict, and what holds for all that is said behind it."""
+    """Return the verdict, and the states that qualify the rest of the headline."""
     row: Row = [verdict_of(model), (" ", "plain")]
     for state in states_of(model):
         row += [(state, "doubt"), ("  ", "plain")]
@@ -63,7 +66,7 @@ def _beginning(model: ScreenModel) -> Row:
 
 
 def sentences_of(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
-    """What is said behind the verdict, the longest wording first."""
+    """Return the wordings of the text behind the verdict, the longest first."""
     is_past = model.cursor is None and model.is_stale
     told = list(of_screen(model, frame, glyphs)) if of_screen is not None and frame.seconds > 0 and not is_past else []
     return _with_own(model, frame, _sentences(model, frame, glyphs), told)
@@ -81,12 +84,12 @@ def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row],
 
 
 def _is_calm(row: Row) -> bool:
-    """Nothing is to be fixed where the machine is stable."""
+    """Return whether the machine is stable, so that there is nothing to fix."""
     return row[0][1] == "good"
 
 
 def _with_own(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[Row]) -> list[Row]:
-    """What the screen says itself comes second where the machine is noisy: who does that comes first."""
+    """Add the screen's own sentence; on a noisy machine it comes second, after the culprit."""
     if not own:
         return sentences
     has_culprit = culprit_of_headline(frame) is not None and (frame.verdict != "stable" or bool(over_now(model)))
@@ -96,7 +99,7 @@ def _with_own(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[
 
 
 def _helpful_keys(model: ScreenModel, frame: Frame) -> Sequence[tuple[str, str]]:
-    """`f` opens the fix of the selected row: it is offered where that is the culprit that the headline names."""
+    """Return the keys to offer; `f` only if the selected row is the culprit of the headline."""
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:
         idle = [*([] if has_command(model, frame) else [COPY]), *([_MEASURE] if model.is_recorded else [])]
         return [each for each in _HELPFUL_KEYS_BY_SCREEN[model.screen] if each not in idle]
@@ -104,7 +107,7 @@ def _helpful_keys(model: ScreenModel, frame: Frame) -> Sequence[tuple[str, str]]
 
 
 def has_command(model: ScreenModel, frame: Frame) -> bool:
-    """Whether `y` has anything to copy on the screens of clocks and checks."""
+    """Return whether `y` has a command to copy on the screens of clocks and checks."""
     if model.screen == Screen.CLOCK:
         return any(each.command is not None for each in helpful(frame.findings))
     selected = model.findings().selected if model.screen == Screen.PREFLIGHT else None
@@ -112,7 +115,7 @@ def has_command(model: ScreenModel, frame: Frame) -> bool:
 
 
 def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:
-    """Whether the selected row is what the headline names, or the IRQ that is likely to raise it."""
+    """Return whether the selected row is the culprit of the headline, or the IRQ that likely raises it."""
     selected, culprit = _selected(model), culprit_of_headline(frame)
     if selected is None or culprit is None:
         return False
@@ -122,7 +125,7 @@ def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:
 
 
 def _selected(model: ScreenModel) -> CulpritLine | None:
-    """What this picture shows as selected."""
+    """Return the culprit that this picture shows as selected."""
     if model.screen == Screen.IRQS:
         row = model.irq_listing().selected
         return culprit_of(model, row) if row is not None else None
@@ -132,7 +135,7 @@ def _selected(model: ScreenModel) -> CulpritLine | None:
 def verdict_of(model: ScreenModel) -> Piece:
     verdict = model.frame.verdict if model.frame is not None else None
     if model.cursor is None and model.is_stale:
-        return (" UNKNOWN ", "doubt")  # what was seen last is not what is
+        return (" UNKNOWN ", "doubt")  # the last frame is not the current state
     if verdict is None:
         return (" no rates yet ", "faint")
     word, style = _VERDICTS[verdict]
@@ -143,9 +146,7 @@ def verdict_of(model: ScreenModel) -> Piece:
 
 
 def over_now(model: ScreenModel) -> list[int]:
-    """The target CPUs that are over their limit in the very interval that is shown, though the verdict, which is over
-    several, is stable.
-    """
+    """Return the target CPUs over their limit in the shown interval while the verdict over several is stable."""
     frame = model.frame
     if frame is None or frame.verdict != "stable" or (model.cursor is None and model.is_stale):
         return []
@@ -154,7 +155,7 @@ def over_now(model: ScreenModel) -> list[int]:
 
 
 def states_of(model: ScreenModel) -> list[str]:
-    """Which snapshot is shown, where it is not the newest of a running machine; and what went wrong."""
+    """Return the shown snapshot if it is not the newest of a running machine, and what went wrong."""
     states = [_snapshot(model)] if model.cursor is not None else []
     if model.trouble or model.silence:
         return [*states, str(model.trouble or model.silence)]
@@ -164,7 +165,7 @@ def states_of(model: ScreenModel) -> list[str]:
 
 
 def _snapshot(model: ScreenModel) -> str:
-    """Which snapshot is shown; of a recording also how it goes on."""
+    """Return a text for the shown snapshot; of a recording also its state of playing."""
     if not model.is_recorded or model.newest is None:
         at = model.wall_clock()
         age = f"{model.behind_s():.0f} s {'before the last frame' if model.is_stale else 'ago'}"
@@ -177,9 +178,9 @@ def _snapshot(model: ScreenModel) -> str:
 
 
 def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
-    """The worst target CPU and its culprit, where there is noise to speak of; else what fails, or is unknown.
+    """Return the worst target CPU and its culprit if the noise is notable, or else the failed or unknown checks.
 
-    The longest wording first: with the limit, the device of an IRQ, the share and the rate; each has one of them less.
+    The longest wording comes first: with limit, device of an IRQ, share and rate; each further one has one less.
     """
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.cursor is None and model.is_stale else ""
@@ -225,7 +226,7 @@ def _is_notable(line: CpuLine) -> bool:
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
-    """The costliest one on the worst target CPU, all its threads together; None where there is no noise to speak of."""
+    """Return the costliest culprit on the worst target CPU, all its threads together; None without notable noise."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET and _is_notable(line)]
     if not targets:
         return None
@@ -234,7 +235,7 @@ def culprit_of_headline(frame: Frame) -> CulpritLine | None:
 
 
 def likely_irq(line: CulpritLine, beside: Sequence[CulpritLine]) -> CulpritLine | None:
-    """Of softirqs that follow an interrupt the most frequent one on their CPU, which is likely to raise them."""
+    """Return the most frequent IRQ on the CPU of a softirq that follows interrupts: it likely raises the softirq."""
     if line.kind != Kind.SOFTIRQ or line.name not in AFTER_AN_INTERRUPT:
         return None
     irqs = [each for each in beside if each.cpu == line.cpu and each.kind == Kind.IRQ]
@@ -267,7 +268,7 @@ def _rate(culprit: CulpritLine) -> str:
 
 
 def checks_row(model: ScreenModel, frame: Frame) -> Row:
-    """What fails, or else what is unknown; nothing where there is no verdict, or nothing of that."""
+    """Return the failed checks, or else the unknown ones; empty without a verdict or such checks."""
     if frame.verdict is None:
         return []
     if frame.failed:

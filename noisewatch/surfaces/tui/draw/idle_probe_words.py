@@ -1,4 +1,4 @@
-"""What the idle probe does, in the words and figures of the screen."""
+"""Texts and figures of the idle probe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASURED_HEADING = " measured"
 
 
 def header_words(frame: Frame) -> Row:
-    """Where it spins and what that costs, or why it does not; nothing where it is off."""
+    """Return where the idle probe spins and its cost, or why it does not; empty if it is off."""
     if frame.no_idle_probe_reason is not None:
         return [(f"  no idle probe: {frame.no_idle_probe_reason}", "doubt")]
     if not frame.has_idle_probe:
@@ -35,7 +35,7 @@ def header_words(frame: Frame) -> Row:
 
 
 def measured_cell(line: CpuLine, glyphs: Glyphs) -> Piece:
-    """The noise that a loop there meets in a second, as measured; else why it is not, where that is short enough."""
+    """Return the measured noise of a spinning loop on the CPU, or a short reason why it is not measured."""
     noise_ns = noise_ns_per_s(line)
     if noise_ns is not None:
         return f"{short_duration(noise_ns):>8} ", style_of(noise_ns)
@@ -48,7 +48,7 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> Piece:
 
 
 def measured_row(line: CpuLine) -> Row:
-    """The same with all that is known of it, for the screen of one CPU."""
+    """Return the measured noise with all figures, for the screen of one CPU."""
     noise_ns = noise_ns_per_s(line)
     if noise_ns is None or line.measured_ns is None:
         return [(f" idle probe: {line.idle_probe}", "faint")]
@@ -64,5 +64,4 @@ def measured_row(line: CpuLine) -> Row:
 
 
 def noise_ns_per_s(line: CpuLine) -> float | None:
-    """The measured share as noise in ns/s; None where nothing was measured."""
     return None if line.measured_stolen_share is None else line.measured_stolen_share * 1e9

@@ -1,4 +1,4 @@
-"""Interrupts by source and CPU: a cell is the level of the rate; CPUs share a column where there are too many."""
+"""Interrupts by source and CPU: each cell shows the level of a rate; CPUs share columns if there are too many."""
 
 from __future__ import annotations
 
@@ -15,40 +15,39 @@ from noisewatch.surfaces.tui.state.irq_table import RATES, IrqRow, level_of_rate
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05 % and 0.5 % of it
-_LEAST_GROUPS = 8  # columns that caches or nodes have to yield
+_LEAST_GROUPS = 8  # columns; fewer caches or nodes are not used as columns
 _MARK_EVERY = 8  # columns of one character
 _MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The CPUs of each column, in topology order; `cell` is its width, the gap behind it among that."""
+    """The CPUs of each column, in topology order; `cell` is a column's width, with the gap behind it."""
 
     groups: tuple[tuple[int, ...], ...]
     cell: int
-    ends: frozenset[int]  # columns after which another node begins
-    each: str  # what a column is, where that is no single CPU
+    ends: frozenset[int]  # columns that end a node
+    each: str  # description of a column that is not a single CPU
     role_by_cpu: Mapping[int, Role]
     uncounted: CpuSet = frozenset()
 
     @property
     def width(self) -> int:
-        """Of all of them, with a line between nodes."""
+        """The width of all columns, with a line between nodes."""
         return len(self.groups) * self.cell + len(self.ends)
 
 
 def may_go(glyphs: Glyphs) -> str:
-    """What stands where an IRQ may go, but has not been."""
+    """Return the sign for a CPU that an IRQ may go to but did not interrupt."""
     return "·" if glyphs.has_braille else "_"
 
 
 def node_line(glyphs: Glyphs) -> str:
-    """What stands between two nodes."""
     return "│" if glyphs.has_braille else "|"
 
 
 def rate_style(per_s: float | None, role: Role | None) -> Style:
-    """By the rate on a target CPU; elsewhere interrupts are where they should be."""
+    """Return the style of a rate: by level on target CPUs and their siblings, plain elsewhere."""
     if per_s is None:
         return "unknown"
     if role not in (Role.TARGET, Role.SIBLING):
@@ -57,7 +56,7 @@ def rate_style(per_s: float | None, role: Role | None) -> Style:
 
 
 def columns_for(model: ScreenModel, room: int) -> Columns | None:
-    """The finest that find room: a CPU each, caches, nodes, or groups of neighbours; None where none does."""
+    """Return the finest columns that fit: CPUs, caches, nodes, or groups of neighbours; None if none fit."""
     frame = model.frame
     if frame is None or not frame.cpus:
         return None
@@ -95,12 +94,12 @@ def _node_ends(groups: Sequence[Sequence[int]], places: Mapping[int, PlaceLine])
 
 
 def node_cells(columns: Columns, places: Mapping[int, PlaceLine], glyphs: Glyphs) -> Row:
-    """The number of each node above its columns; as much of the word as finds room."""
+    """Return the number of each node above its columns, with `node` if it fits."""
     ends = [*sorted(columns.ends), len(columns.groups) - 1]
     row: Row = []
     for begin, end in zip([0, *(end + 1 for end in ends)], ends, strict=False):
         place, wide = places.get(columns.groups[begin][0]), (end + 1 - begin) * columns.cell
-        node = place.node if place is not None else None  # that of an offline CPU is unknown
+        node = place.node if place is not None else None  # an offline CPU's node is unknown
         said = first_that_fits([f"node {node}", f"{node}", ""], wide) if node is not None else ""
         row.append((f"{said:^{wide}}", "faint"))
         row += [(node_line(glyphs), "faint")] if end in columns.ends else []
@@ -108,7 +107,7 @@ def node_cells(columns: Columns, places: Mapping[int, PlaceLine], glyphs: Glyphs
 
 
 def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
-    """What the CPUs of each column are: T where one is a target CPU."""
+    """Return the mark of each column: T if one of its CPUs is a target CPU."""
     cells: list[Piece] = []
     for group in columns.groups:
         marks = {_MARKS.get(columns.role_by_cpu[cpu], " ") for cpu in group}
@@ -118,7 +117,7 @@ def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
 
 
 def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
-    """The first CPU of each column; of columns too narrow for it, of every eighth."""
+    """Return the first CPU of each column; if columns are too narrow, of every eighth column."""
     numbers = [str(group[0]) for group in columns.groups]
     if columns.cell > 1:
         return _joined(columns, [(f"{number:>{columns.cell - 1}}", "faint") for number in numbers], glyphs)
@@ -130,10 +129,10 @@ def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
 
 
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
-    """The level of the rate on each CPU, of several the busiest; where it may go, and which are offline.
+    """Return the level of the rate on each column's busiest CPU, where the IRQ may go, and which CPUs are offline.
 
-    Where rates are unknown, so are those of the CPUs that it goes to, else those that it may go to, and of all where
-    nothing tells of either.
+    If rates are unknown, so are the cells of the CPUs that the IRQ goes to, or else may go to; if neither is known, all
+    cells are.
     """
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()
@@ -161,7 +160,7 @@ def _cell(
 
 
 def _joined(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
-    """The cells with their gaps, and the lines between nodes."""
+    """Return the cells with their gaps, and the lines between nodes."""
     row: Row = []
     for at, (text, style) in enumerate(cells):
         line = node_line(glyphs) if at in columns.ends else ""
@@ -173,7 +172,7 @@ def _joined(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
 
 
 def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> Row:
-    """A character each, the newest at the right; from the left while there are few."""
+    """Return one character for each rate, the newest at the right; few rates begin at the left."""
     row: Row = []
     for rate in rates[-width:] if width > 0 else ():
         level = level_of_rate(rate or 0)
@@ -183,12 +182,12 @@ def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> 
 
 
 def round_rate(per_s: float) -> str:
-    """Of a scale: `100`, `5k`."""
+    """Return a rate of the scale: `100`, `5k`."""
     return f"{per_s / 1000:.0f}k" if per_s >= 1000 else f"{per_s:.0f}"
 
 
 def legend(glyphs: Glyphs, width: int) -> Row:
-    """What the levels and marks are, as much as finds room."""
+    """Return the legend of levels and marks, as much as fits."""
     row: Row = []
     for level, rate in enumerate(RATES, start=1):
         row += [(f" {glyphs.ramp[level]} ", "strong"), (round_rate(rate), "faint")]
@@ -199,5 +198,5 @@ def legend(glyphs: Glyphs, width: int) -> Row:
 
 
 def cpu_words(cpus: CpuSet | None) -> str:
-    """`5`, `0-3`; `none`, and `?` where that is unknown."""
+    """Return the CPUs as `5` or `0-3`, or `none`; `?` if they are unknown."""
     return "?" if cpus is None else format_cpu_list(cpus) or "none"

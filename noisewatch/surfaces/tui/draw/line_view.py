@@ -1,4 +1,4 @@
-"""A widget that draws rows of styled text line by line: a fifth of what the stock widgets cost, or less."""
+"""A widget that draws rows of styled text line by line, at a fifth of the cost of Textual's widgets or less."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, one_column_each, r
 
 @cache
 def style_named(name: Style) -> TerminalStyle:
-    """The terminal's own colours, so that any theme and 16 colours do."""
+    """Return the style with the terminal's own colours, which suit any theme and need only 16 colours."""
     return TerminalStyle.parse(ROW_STYLES[name])
 
 
-_MOVE = 8  # bytes that a terminal takes to go elsewhere in a row
+_MOVE = 8  # bytes of a cursor movement within a row
 
 
 def strip_of(row: Row, width: int) -> Strip:
-    """One row, cut and padded to the width in terminal cells; pieces of one style are one."""
+    """Return the strip of a row, cut and padded to the width in terminal cells; pieces of one style are joined."""
     segments = [Segment(text, style_named(style)) for text, style in runs(piece for piece in row if piece[0])]
     text = text_of(row)
-    length = len(text) if one_column_each(text) else None  # Textual looks at each character
+    length = len(text) if one_column_each(text) else None  # None: Textual measures each character
     return Strip(segments, length).adjust_cell_length(width)
 
 
 class _Letters(dict[Style, str]):
-    """One for each style, so that the styles of a row are a string. Raises KeyError for an unknown style."""
+    """One letter for each style, so that the styles of a row are a string. Raises KeyError for an unknown style."""
 
     def __init__(self) -> None:
         self.styles: list[Style] = []
@@ -65,10 +65,10 @@ Span = tuple[int, int, int]  # a row, its first column, and the one behind its l
 
 
 class DrawnRows:
-    """Rows as the columns of a terminal: of all of them a character each, and the letter of its style, in two strings.
+    """Rows as the columns of a terminal, in two strings: a character for each column, and the letter of its style.
 
-    Behind each row are so many columns, which never change, that no change goes on from one row to the next. Of `odd`
-    rows nobody knows which character stands where. Raises KeyError for an unknown style.
+    The rows are separated by constant padding, wide enough that no change spans two rows. In `odd` rows the column of a
+    character is unknown. Raises KeyError for an unknown style.
     """
 
     def __init__(self, rows: Sequence[Row], width: int, height: int) -> None:
@@ -85,7 +85,7 @@ class DrawnRows:
         self._text_number, self._styles_number = _number(self._text), _number(self._styles)
 
     def changes(self, old: DrawnRows) -> list[Span]:
-        """Where they differ; parts of a row that lie so close that one is shorter are one."""
+        """Return the spans that differ; differences that are cheaper to send together are one span."""
         pairs = enumerate(zip_longest(old._rows, self._rows))
         if self._size != old._size:
             return [
@@ -103,11 +103,11 @@ class DrawnRows:
         return spans
 
     def in_sequences(self, span: Span, colours: ColorSystem) -> str:
-        """These columns as a terminal is sent them; neighbours of one style are one piece."""
+        """Return the columns of the span as sent to a terminal; neighbours of one style are one piece."""
         y, begin, end = span
         begin, end = begin + y * self._stride, end + y * self._stride
         letter = self._styles[begin]
-        if self._styles.count(letter, begin, end) == end - begin:  # as in most
+        if self._styles.count(letter, begin, end) == end - begin:  # the usual case: one style
             before, after = _sequences_around(letter, colours)
             return f"{before}{self._text[begin:end]}{after}"
         pieces: list[str] = []
@@ -123,7 +123,7 @@ def _odd(texts: Iterable[str]) -> frozenset[int]:
 
 
 def _number(letters: str) -> int:
-    """16 bits for each; no sign that noisewatch writes in one column has more."""
+    """Return the letters as one number of 16 bits each; all one-column characters of noisewatch fit."""
     return int.from_bytes(letters.encode("utf-16-le"), "little")
 
 
@@ -137,10 +137,10 @@ RowsOf = Callable[[int, int], list[Row]]
 
 
 class LineView(Widget):
-    """Shows the rows that `rows_of` makes for its size; what is as it was is not sent to a LineScreen's terminal again.
+    """A view of the rows that `rows_of` makes for its size; a LineScreen's terminal receives only changed parts.
 
-    It has no edges: its outer size is all of it, for which Textual need not look at its styles.
-    Where they cannot be drawn, it shows what `rows_of_fault` makes of the reason.
+    It has no edges: its outer size is all of it, so that Textual need not read its styles. If drawing fails, it shows
+    what `rows_of_fault` makes of the reason.
     """
 
     DEFAULT_CSS = "LineView { width: 100%; height: 100%; }"
@@ -152,10 +152,10 @@ class LineView(Widget):
         self._rows: list[Row] = []
         self._drawn = DrawnRows([], 0, 0)
         self._size_drawn: Size | None = None
-        self._strips: dict[int, Strip] = {}  # of the rows that are as they were when somebody asked for them
+        self._strips: dict[int, Strip] = {}  # by row, until the row changes
 
     def update(self) -> None:
-        """Redraws what has changed; nothing on an app that ends, whose timers may still fire."""
+        """Redraw the changed parts; do nothing in an app that ends, whose timers may still fire."""
         if not self.is_attached:
             return
         spans = self._renew()
@@ -164,7 +164,7 @@ class LineView(Widget):
             self.refresh(*[Region(begin, y, end - begin, 1) for y, begin, end in spans])
 
     def _renew(self) -> list[Span]:
-        """Takes the rows that are to be shown now; what of them has changed."""
+        """Make the current rows, and return their changed spans."""
         width, height = self._size_drawn = self.outer_size
         before = self._drawn
         self._rows, self._drawn = contained(
@@ -181,7 +181,7 @@ class LineView(Widget):
         self.update()
 
     def written(self, spans: Iterable[Span], console: Console) -> str:
-        """What a terminal is sent for these parts of rows."""
+        """Return the text that is sent to a terminal for these spans."""
         is_filtered, colours = bool(self.get_line_filters()), console._color_system or ColorSystem.TRUECOLOR
         written: list[str] = []
         for span in spans:
@@ -194,8 +194,8 @@ class LineView(Widget):
         return "".join(written)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The rows as they are: there are no borders, paddings and tints, for which Textual would look in each."""
-        if self._size_drawn != self.outer_size:  # Textual asks before it tells of a size: another picture would be seen
+        """Return the rows as strips, without the borders, paddings and tints that Textual would look up for each."""
+        if self._size_drawn != self.outer_size:  # Textual renders before on_resize, which would show an old picture
             self._strips.clear()
             self._renew()
         strips = [self._strip(y) for y in crop.line_range]
@@ -221,25 +221,24 @@ def _row_at(rows: list[Row], number: int) -> Row:
 
 
 class _Changes(CompositorUpdate):
-    """Writes what lies within its spans."""
+    """An update that writes only the given spans."""
 
     def __init__(self, view: LineView, spans: Sequence[Span]) -> None:
         self._view = view
         self._spans = spans
 
     def render_segments(self, console: Console) -> str:
-        """The sequences of a terminal."""
         return self._view.written(self._spans, console)
 
 
 class LineScreen(Screen[None]):
-    """Sends the terminal of each row only what changed, at once: Textual would look for it first, and wait."""
+    """A screen that sends only changed parts to the terminal, at once; Textual would search first, and wait."""
 
     def __init__(self) -> None:
         super().__init__(id="_default")
 
     def send(self, view: LineView, spans: Sequence[Span]) -> bool:
-        """Sends these parts of the view; False where something else is on the screen, or Textual draws later."""
+        """Send the spans of the view; return False if other widgets are visible, or Textual draws later."""
         shown = [(widget, region) for widget, (region, _) in self._compositor.visible_widgets.items()]
         is_alone = [each for each in shown if each[0] is not self] == [(view, self.size.region)]
         if not is_alone or self.app.screen is not self or self.app._batch_count:

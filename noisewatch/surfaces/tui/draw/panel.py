@@ -1,4 +1,4 @@
-"""Frames around parts of a screen: a title at the left of the upper edge, what holds and what keys do at the right."""
+"""Frames around parts of a screen, with a title at the left of the upper edge, and state and keys at the right."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _EDGE: Style = "faint"
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """What a frame is drawn with."""
+    """The characters of a frame."""
 
     across: str
     down: str
     corners: str  # upper left, upper right, lower left, lower right
-    joints: str  # of a line across the frame: left, right
+    joints: str  # ends of a line across the frame: left, right
 
 
 _ROUNDED = Edges("─", "│", "╭╮╰╯", "├┤")
@@ -27,19 +27,19 @@ _PLAIN = Edges("-", "|", "++++", "++")
 
 
 def is_framed(width: int, height: int) -> bool:
-    """Whether a whole screen of that size has frames; on a smaller one a panel is its rows below a heading."""
+    """Return whether a screen of that size has frames; on a smaller one a panel is its rows below a heading."""
     return width >= LEAST_FRAMED[0] and height >= LEAST_FRAMED[1]
 
 
 def inner(width: int, height: int) -> tuple[int, int]:
-    """The columns and rows that a frame of that size has room for."""
+    """Return the columns and rows inside of a frame of that size."""
     return max(width - 4, 0), max(height - 2, 0)
 
 
 def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, right: str = "") -> list[Row]:
-    """The rows in a frame: `height` rows of `width` columns, what finds no room cut off.
+    """Return the rows in a frame: `height` rows of `width` columns; overflow is cut off.
 
-    `right` may hold several parts between ` · `, of which the last ones go first where there is no room.
+    `right` may hold several parts between ` · `, of which the last ones go first if they do not fit.
     """
     edges = _ROUNDED if glyphs.has_braille else _PLAIN
     if height < 2 or width < 5:
@@ -50,7 +50,7 @@ def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyp
 
 
 def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[Row]:
-    """Two frames of one width, one below the other, that share the edge between them: a row less than both."""
+    """Return two frames of one width, one below the other, which share an edge: one row less than both."""
     joints = (_ROUNDED if glyphs.has_braille else _PLAIN).joints
     (first, *middle, last), *rest = lower
     between: Row = [(joints[0] + first[0][1:], first[1]), *middle, (last[0][:-1] + joints[1], last[1])]
@@ -58,7 +58,7 @@ def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[R
 
 
 def side_by_side(left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
-    """Two frames of one height, next to each other."""
+    """Return two frames of one height next to each other."""
     return [[*one, *other] for one, other in zip(left, right, strict=True)]
 
 
@@ -71,7 +71,7 @@ def _inside(row: Row, width: int, edges: Edges) -> Row:
 
 
 def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Row:
-    """`╭─ title ─── right ─╮`: the right part goes before the title is cut."""
+    """Return the upper edge, `╭─ title ─── right ─╮`; the right part is dropped before the title is cut."""
     room = width - 4
     titled = cut([(f" {title} ", "strong")], room) if title else []
     parts = right.split(" · ")

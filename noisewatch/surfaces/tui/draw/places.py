@@ -1,4 +1,4 @@
-"""Where CPUs lie, in the words and signs of the screen: which share a core, a cache, a node."""
+"""The places of CPUs, in the texts and signs of the screen: which CPUs share a core, a cache, a node."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 
 def in_topology_order(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
-    """By node, cache, core and sibling; by number where nothing is known of that."""
+    """Return the CPUs by node, cache, core and sibling, or by number if places are unknown."""
     line_by_cpu = {line.cpu: line for line in lines}
     return [line_by_cpu[cpu] for cpu in model.in_order(line_by_cpu)]
 
 
 def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Mapping[int, str]:
-    """A sign for each CPU that stands next to another one of its core."""
+    """Return a sign for each CPU that is next to another CPU of its core."""
     places = model.places or {}
     core_by_cpu = {cpu: place.siblings for cpu, place in places.items() if place.siblings and len(place.siblings) > 1}
     cores = [core_by_cpu.get(line.cpu) for line in lines]
@@ -33,7 +33,7 @@ def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Ma
 
 
 def shared_words(model: ScreenModel, cpu: int) -> list[str]:
-    """With whom it shares, from the most to the least: `shares its core with CPU 4, its L3#0 with CPUs 0-31`."""
+    """Return texts of what a CPU shares, the longest first: `shares its core with CPU 4, its L3#0 with CPUs 0-31`."""
     places = model.places or {}
     place = places.get(cpu)
     if place is None:
@@ -47,7 +47,7 @@ def shared_words(model: ScreenModel, cpu: int) -> list[str]:
 
 
 def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
-    """`node 0 · L3#0 · CPUs 0-7`: what is common to all of them, and known. One that is offline may have no place."""
+    """Return the known place that all the CPUs share, `node 0 · L3#0 · CPUs 0-7`; offline CPUs may have no place."""
     places = model.places or {}
     there = [line for line in lines if line.role != Role.OFFLINE or line.cpu in places]
     nodes = {places[line.cpu].node if line.cpu in places else None for line in there}

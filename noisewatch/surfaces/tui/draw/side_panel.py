@@ -1,4 +1,4 @@
-"""Beside the culprits: where the second of one CPU went, the conditions that it worked in, what the checks say."""
+"""The panel next to the culprits: how one CPU spent its second, its conditions, and the checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTED = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN)
 
 
 def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """As many of the three parts as find room, from above."""
+    """Return the panel with as many of its three parts as fit, from the top."""
     parts = [part for part in _parts(model, width - 4, glyphs) if part[1]]
     if not parts:
         return panel("", [], width, height, glyphs)
@@ -43,7 +43,7 @@ def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
 
 
 def _cut(rows: list[Row], room: int) -> list[Row]:
-    """What finds no room is counted, and where it is."""
+    """Return the rows that fit, and a last row that counts the hidden ones and names the key of their screen."""
     if len(rows) <= room:
         return rows
     kept = rows[: max(room - 1, 0)]
@@ -51,7 +51,7 @@ def _cut(rows: list[Row], room: int) -> list[Row]:
 
 
 def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, list[Row]], ...]:
-    """Title and rows of each; no rows where it has nothing to tell."""
+    """Return title and rows of each part; a part without content has no rows."""
     frame = model.frame
     if frame is None:
         return ()
@@ -59,7 +59,7 @@ def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, l
 
 
 def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """Of the CPU that the selected culprit is on, by kind; only what is known of a whole CPU."""
+    """Return how the selected culprit's CPU spent its second, by kind, if all of the CPU is known."""
     line = _cpu_in_question(model, frame)
     if line is None or line.taken_ns_per_s is None:
         return "", []
@@ -98,7 +98,7 @@ def _bar(label: str, share: float, width: int, style: Style, glyphs: Glyphs) -> 
 
 
 def _conditions(frame: Frame) -> tuple[str, list[Row]]:
-    """The clocks of the target CPUs, turbo, the hottest sensor, mains power; where a part is unknown, which."""
+    """Return clocks of the target CPUs, turbo, hottest sensor and mains power; unknown parts are named."""
     rows: list[Row] = []
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     clocks = [line.current_khz for line in targets if line.current_khz is not None]
@@ -130,7 +130,7 @@ def _unread(what: str) -> Row:
 
 
 def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """How many there are of each mark, and those that do not pass, the gravest first."""
+    """Return the number of checks of each mark, and the checks that did not pass, the gravest first."""
     number_of = frame.number_of
     if frame.verdict is None:
         return "", []

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.parts.colours import Halves, KindStyle, Meaning
 
-# The names of styles; what a terminal makes of them, the widget knows that draws them.
+# The names of styles; line_view.py maps them to styles of a terminal.
 Style = Literal[Meaning, KindStyle, "plain", "title", "strong", "faint", "heading", "key", "selected"] | Halves
 Piece = tuple[str, Style]
 Row = list[Piece]
@@ -21,11 +21,11 @@ _IN_ASCII = str.maketrans({"…": "~", "→": ">", "µ": "u", "–": "-", "·": 
 
 
 def fitted(text: str, width: int) -> str:
-    """The text in exactly so many columns; wide characters count as what they take on a terminal."""
+    """Return the text cut or padded to exactly `width` columns; wide characters count as on a terminal."""
     return set_cell_size(text, width)
 
 
-one_column_each = regex("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # what noisewatch itself writes
+one_column_each = regex("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # characters that noisewatch itself writes
 
 
 def text_of(row: Row) -> str:
@@ -33,8 +33,8 @@ def text_of(row: Row) -> str:
 
 
 def text_width(text: str) -> int:
-    """In columns of a terminal."""
-    return len(text) if one_column_each(text) else cell_len(text)  # which looks at each character
+    """Return the width of a text in columns of a terminal."""
+    return len(text) if one_column_each(text) else cell_len(text)  # slow: it measures each character
 
 
 def length(row: Row) -> int:
@@ -43,7 +43,7 @@ def length(row: Row) -> int:
 
 
 def runs(pieces: Iterable[Piece]) -> Row:
-    """Neighbours of one style as one piece."""
+    """Join neighbouring pieces of one style."""
     joined: Row = []
     together, last = "", None
     for text, style in pieces:
@@ -57,14 +57,14 @@ def runs(pieces: Iterable[Piece]) -> Row:
 
 
 def cut(row: Row, width: int) -> Row:
-    """The row, with a sign where its end found no room."""
+    """Return the row, cut to the width with a sign if it does not fit."""
     if length(row) <= width or width < 1:
         return row
     return ends(row, [], width)
 
 
 def cut_at_word(row: Row, width: int) -> Row:
-    """The row, with a sign in the place of the words at its end that found no room."""
+    """Return the row, cut after a word with a sign if it does not fit."""
     if length(row) <= width or width < 1:
         return row
     room = width - 1
@@ -84,31 +84,31 @@ def cut_at_word(row: Row, width: int) -> Row:
 
 
 def lines_of(text: str, width: int, most: int) -> list[str]:
-    """The words on as many lines as they take, of which the last has the rest where that are more than `most`."""
+    """Return the text wrapped to at most `most` lines, of which the last contains the rest."""
     lines = textwrap.wrap(text, max(width, 1), break_on_hyphens=False)
     return [*lines[: most - 1], " ".join(lines[most - 1 :])] if len(lines) > most > 0 else lines
 
 
 def with_notice(rows: list[Row], notice: str, width: int) -> list[Row]:
-    """The last rows give way to what a key has done: never all of them."""
+    """Replace the last rows, but never all, with a notice of what a key has done."""
     lines = lines_of(notice, width - 1, min(_MOST_OF_NOTICE, len(rows) - 1))
     return [*rows[: len(rows) - len(lines)], *(cut([(f" {line}", "strong")], width) for line in lines)]
 
 
 def first_that_fits(texts: Sequence[str], width: int) -> str:
-    """The first of them, which get shorter and shorter, that finds room; the last one where none does."""
+    """Return the first text that fits, or the last one; texts are sorted from long to short."""
     return next((text for text in texts if text_width(text) <= width), texts[-1])
 
 
 def _shortened(text: str, room: int) -> str:
-    """With a sign that there was more; text that is blank from there on needs none."""
+    """Return the text cut to `room` columns, with a sign unless the rest is blank."""
     if room < 1 or not text[room - 1 :].strip():
         return set_cell_size(text, room)
     return set_cell_size(text, room - 1) + "…"
 
 
 def ends(left: Row, right: Row, width: int) -> Row:
-    """Both in one row; what is at the right is never cut, and what is cut at the left has a sign."""
+    """Return both in one row; the right part is never cut, a cut left part ends with a sign."""
     room = max(width - length(right), 0)
     kept: Row = []
     for text, style in left:
@@ -121,6 +121,6 @@ def ends(left: Row, right: Row, width: int) -> Row:
 
 
 def in_ascii(text: str) -> str:
-    """With nothing that a terminal without Unicode could not show, in as many columns."""
+    """Return the text in ASCII, in as many columns."""
     plain = text.translate(_IN_ASCII)
     return plain if plain.isascii() else "".join(each if each.isascii() else "?" * text_width(each) for each in plain)

@@ -1,4 +1,4 @@
-"""The timeline: the noise of the worst target CPU in each interval, what happened, and which interval is shown."""
+"""The timeline: noise of the worst target CPU by interval, events, and which interval is shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIMIT = short_share(GRAVE_NS / 1e9)
 
 
 def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The lane of the worst target CPU; with four rows that of runs, with three the events; and what is shown."""
+    """Return the lane of the worst target CPU and the axis; from three rows on with events, from four with runs."""
     if height < 2 or width <= LABEL or not model.history.count:
         return [[] for _ in range(height)]
     axis = axis_of(model, width)
@@ -29,12 +29,12 @@ def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 
 def in_sight(model: ScreenModel, width: int) -> range:
-    """The intervals that a timeline of that width shows."""
+    """Return the intervals that a timeline of that width shows."""
     return axis_of(model, width).numbers
 
 
 def _ends(model: ScreenModel, axis: TimeAxis) -> tuple[str, str]:
-    """When the first interval in sight ended, and the last one."""
+    """Return the times of the first and the last interval in sight."""
     begin = time_of(model, axis.numbers[0])
     if axis.last < model.history.count - 1 or model.is_recorded:
         return begin, time_of(model, axis.last)
@@ -42,7 +42,7 @@ def _ends(model: ScreenModel, axis: TimeAxis) -> tuple[str, str]:
 
 
 def time_of(model: ScreenModel, number: int) -> str:
-    """The time of day; where that is not known, how far into the recording, or how long ago."""
+    """Return the time of day of an interval, or else its time in the recording, or its age."""
     at_ns = round((model.clocks.taken_at_s(number) or 0.0) * 1e9)
     wall_clock = model.wall_clock(at_ns)
     if wall_clock is not None:
@@ -54,9 +54,9 @@ def time_of(model: ScreenModel, number: int) -> str:
 
 
 def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) -> Row:
-    """How far the lane reaches, at both ends; between them the mark below the column that is shown, and what was then.
+    """Return the axis: the times of both ends, and the cursor's mark with its time and events.
 
-    An end that finds no room beside those goes.
+    An end that does not fit next to the cursor's text is dropped.
     """
     begin, end = _ends(model, axis)
     has_ends = axis.width > len(begin) + len(end)
@@ -81,7 +81,7 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
 
 
 def _said(model: ScreenModel, axis: TimeAxis) -> Row:
-    """When the column was that is shown, and what happened then."""
+    """Return the time and events of the shown column."""
     numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
     told = [event.text for event in model.log.within(numbers) if event.kind != EventKind.RUN][::-1]
     told += runs_at(model, axis)
@@ -90,7 +90,7 @@ def _said(model: ScreenModel, axis: TimeAxis) -> Row:
 
 
 def _marks(model: ScreenModel, axis: TimeAxis) -> str:
-    """A letter in each column in which something happened."""
+    """Return a letter for each column that has an event."""
     kinds_by_column: dict[int, set[EventKind]] = {}
     column_by_number: dict[int, int] = {}
     for event in model.log.within(axis.numbers):
@@ -105,7 +105,7 @@ def _marks(model: ScreenModel, axis: TimeAxis) -> str:
 
 
 def number_in(model: ScreenModel, column: int, width: int) -> int | None:
-    """The interval that is drawn in the column; None beside the lane."""
+    """Return the interval drawn in the column, or None outside of the lane."""
     numbers = axis_of(model, width).of_column(column - LABEL) if model.history.count else range(0)
     return numbers[-1] if numbers and numbers[-1] >= model.history.first else None
 
@@ -117,13 +117,13 @@ def _at(model: ScreenModel) -> str:
 
 
 def timeline_title(model: ScreenModel) -> str:
-    """What the lane shows."""
+    """Return the title that describes the lane."""
     each = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
     return f"noise of the worst target CPU{each}"
 
 
 def over_limit(model: ScreenModel) -> list[str]:
-    """In how many of all intervals that are kept the noise of a target CPU was over the limit, or may have been."""
+    """Return in how many kept intervals the noise of a target CPU was over the limit, and in how many it is unknown."""
     numbers = model.history.kept
     if not numbers:
         return []

@@ -1,4 +1,4 @@
-"""What is wrong, by cause: a row each, and of the selected one what to do, what that settles and why it matters."""
+"""The causes, one row each, and of the selected one its fix, the checks that it settles, and why they matter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES_SHARE = 0.4
 def cause_list(
     listing: Listing[FindingLine], frame: Frame, width: int, room: int, glyphs: Glyphs, is_selected: bool
 ) -> list[Row]:
-    """As many as there is room for, the selected one among them."""
+    """Return the causes that fit, the selected one among them."""
     if room < 1 or not listing.lines:
         return []
     first = listing.first_in(room)
@@ -37,14 +37,14 @@ def cause_list(
 
 
 def unseen(listing: Listing[FindingLine], shown: int) -> str:
-    """How many causes stand above and below those that are shown; the arrows go there."""
+    """Return how many causes are above and below the shown ones."""
     first = listing.first_in(shown) if shown > 0 else 0
     counts = {"above": first, "below": len(listing.lines) - first - shown}
     return ", ".join(f"{count} more {where}" for where, count in counts.items() if count > 0)
 
 
 def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
-    """Its mark and number, what is wrong, and the checks at the right; of no cause its name first."""
+    """Return a cause's mark, number and text, with its checks at the right; without a cause, the check's id first."""
     text, style = mark(finding.gravity, glyphs)
     if finding.cause is None:
         said = _with_path_last(finding.said)
@@ -58,14 +58,14 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     whole = _said(frame, finding.cause)
     room = width - length(number)
     for said in (whole, f"{whole.partition('; ')[0]}; …"):
-        for beside in (*names, ""):  # the checks are named below as well
+        for beside in (*names, ""):  # the detail below names the checks too
             if len(said) + len(beside) <= room:
                 return ends([*number, (said, "plain")], [(beside, "faint")], width)
     return ends([*number, (whole, "plain")], [(names[0], "faint")], width)
 
 
 def _with_path_last(said: str) -> str:
-    """`no such file (/sys/…)` of `/sys/…: no such file`: on a narrow screen the end finds no room."""
+    """Return `no such file (/sys/…)` for `/sys/…: no such file`, as narrow screens cut the end."""
     path, colon, why = said.partition(": ")
     return f"{why} ({path})" if colon and path.startswith("/") and " " not in path else said
 
@@ -75,7 +75,7 @@ def _of_cause(frame: Frame, number: int) -> list[FindingLine]:
 
 
 def _said(frame: Frame, number: int) -> str:
-    """What is wrong, in one sentence after the other as far as they fit."""
+    """Return what is wrong: the cause's text, or else as many findings as fit."""
     cause = frame.causes[number - 1]
     if cause.said is not None:
         return cause.said
@@ -89,7 +89,7 @@ def _said(frame: Frame, number: int) -> str:
 def cause_detail(
     model: ScreenModel, frame: Frame, listing: Listing[FindingLine], width: int, glyphs: Glyphs
 ) -> list[Row]:
-    """What is wrong, what to do now, to undo it and for good, and which checks that fixes."""
+    """Return what is wrong, the commands to fix it now, to undo that and to keep it, and the checks that it fixes."""
     finding = listing.selected
     if finding is None:
         return [[("all checks that were asked pass" if frame.passed else "no check was asked", "plain")]]
@@ -124,7 +124,7 @@ def _step(purpose: str, line: str | None, width: int) -> list[Row]:
 
 
 def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row]:
-    """Of each check of the cause: what it asks and says, why that matters, its limits."""
+    """Return for each check of the cause its question, its finding, why it matters, and its limits."""
     if finding is None:
         return []
     found = [finding] if finding.cause is None else _of_cause(frame, finding.cause)

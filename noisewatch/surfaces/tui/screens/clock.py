@@ -1,4 +1,4 @@
-"""The fourth screen: the clocks of the CPUs over time, what moves them, and what helps."""
+"""The fourth screen: the clocks of the CPUs over time, what changes them, and fixes."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ _KEYS = (
 _SIDE = 40  # columns: package and settings
 _SIDE_ROWS = 13  # of package and settings, with edges
 _LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 8, 5, 4  # rows with edges; heat and power come on top
-_TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # what is left over goes to the CPUs first
+_TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # further rows go to the CPUs first
 _TITLES = {
     ClockGraph.SLOWEST: "clock of the slowest target CPU, GHz",
     ClockGraph.EACH: "clock of each target CPU, GHz",
     ClockGraph.MEAN: "mean clock of the target CPUs, GHz",
 }
-_LONG_NAME = 14  # characters of several CPUs: more are counted
+_LONG_NAME = 14  # characters; a longer list of CPUs is shown as their number
 _LOW = 9  # rows of a body without frames that has no room for a chart
 _READ_HERE = "read only while this screen is open: idle states; heat and power every 5 s, by a housekeeping CPU"
-_MOST_VALUES = 3  # of a setting that have a row each
-_STEADY = ("performance", "fixed")  # in a value that no check is about
+_MOST_VALUES = 3  # values of a setting that have their own rows
+_STEADY = ("performance", "fixed")  # ends of values that no check complains about
 
 _ByCpu = Mapping[int, str | None]
 
 
 def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen."""
+    """Return the rows of the whole screen."""
     return page(model, width, height, glyphs, _body, _KEYS, _framed, clock_headline)
 
 
 def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
-    """How many CPUs have a row on a screen of this size."""
+    """Return how many CPUs have a row on a screen of this size."""
     room = heights(width, height, model.runs.has_any).body
     count = len(model.frame.cpus) if model.frame is not None else 1
     if not has_frames(width, height):
@@ -78,7 +78,7 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The chart, the CPUs, and what finds room of the rest: first what helps."""
+    """Return the chart, the CPUs, and of the other parts what fits: fixes first."""
     numbers = in_sight(model, width)
     chart = chart_rows(model, width, _chart_height(height), glyphs)
     cpus = model.frame.cpus if model.frame is not None else ()
@@ -111,7 +111,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 
 
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
-    """Rows for the chart, the CPUs and what helps, with their edges."""
+    """Return the rows of chart, CPUs and fixes, edges included."""
     inside = width - _SIDE - 4
     helps = _help_rows(model, width)
     least_help = _LEAST_HELP if _found(model) else 1
@@ -130,8 +130,9 @@ def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
 
 
 def _middles(model: ScreenModel, width: int) -> list[int]:
-    """Rows that the CPUs take, or what is beside them, with edges: with one table of them, with two of half its height,
-    and so on.
+    """Return the rows, edges included, of the CPUs in one table, in two tables of half the height, and so on.
+
+    They are at least the rows of the panels next to the CPUs.
     """
     count = len(model.frame.cpus) if model.frame is not None else 1
     remarks = len(_remarks(model, width))
@@ -154,8 +155,9 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
 
 
 def _table_height(model: ScreenModel, width: int, height: int) -> int:
-    """Rows of the CPUs: where not all find room, one is left for the first reason why figures are unknown; and for all
-    of them where the CPUs have no figures.
+    """Return the rows of the table of CPUs, less rows for the reasons of unknown figures.
+
+    If not all CPUs fit, one row is left for the first reason; if the CPUs have no figures, rows for all reasons are.
     """
     cpus = model.frame.cpus if model.frame is not None else ()
     if clock_room(max(len(cpus), 1), width, height) >= max(len(cpus), 1):
@@ -166,7 +168,7 @@ def _table_height(model: ScreenModel, width: int, height: int) -> int:
 
 
 def _remarks(model: ScreenModel, width: int) -> list[Row]:
-    """Why figures are unknown, and which are read only for this screen."""
+    """Return why figures are unknown, and which figures are read only for this screen."""
     why = why_no_figures(model)
     rows = reason_rows(model, width)
     if model.frame is None or (model.is_recorded and why is None):
@@ -177,7 +179,7 @@ def _remarks(model: ScreenModel, width: int) -> list[Row]:
 
 
 def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
-    """The package above; the settings below have their rows first."""
+    """Return the package, and below it the settings, which get their rows first."""
     frame = model.frame
     age = frame.clock.packages_age_s if frame is not None and frame.clock is not None else None
     told = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
@@ -194,13 +196,16 @@ def _found(model: ScreenModel) -> int:
 
 
 def _help_rows(model: ScreenModel, width: int) -> int:
-    """With edges; a single row has none."""
+    """Return the rows that fixes need, edges included; a single row has no edges."""
     rows = len(help_rows(model, width - 4, UNICODE))
     return rows + 2 if rows > 1 else 1
 
 
 def _below(wanted: int, room: int, least: int) -> int:
-    """Rows for what helps; what is a single row at least, without edges, has all that it wants or that one."""
+    """Return the rows for fixes: as many as they need and fit, but at least `least`.
+
+    If `least` is 1, a single row without edges, they get all rows that they need or that one.
+    """
     found = max(min(wanted, room), least)
     return found if found == wanted or least > 1 else least
 
@@ -219,7 +224,7 @@ def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _told(model: ScreenModel, width: int) -> str:
-    """The clock of the snapshot that is shown, its range, what keys do here, and the marks on the axis."""
+    """Return the clock of the shown interval, the range, keys of this screen, and the marks of the axis."""
     told, numbers = [], in_sight(model, width)
     slowest = model.clocks.slowest(numbers)
     clocks = [khz for khz in slowest if khz is not None]
@@ -245,7 +250,7 @@ def _is_unread(line: CpuLine) -> bool:
 
 
 def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
-    """The target CPUs that had this clock then; how many, where they are too many to name; nothing where all had it."""
+    """Return the target CPUs that had this clock in the interval, or their number; empty if all of them had it."""
     target = model.frame.target if model.frame is not None else ()
     cpus = [cpu for cpu in target if model.clocks.clocks(cpu, [number]) == [khz]]
     named = name_cpus(cpus)
@@ -253,9 +258,9 @@ def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
 
 
 def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """Of the first target CPU, and below it of those that are set in another way.
+    """Return the settings of the first target CPU, and below each the differing values of other target CPUs.
 
-    A mark stands before what a check does not let pass.
+    A mark precedes settings that fail a check.
     """
     frame = model.frame
     if frame is None:
@@ -300,7 +305,7 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 def _setting(
     name: str, said_by_cpu: _ByCpu, width: int, mark: Piece | None, why: str | None, suffix: str | None
 ) -> list[Row]:
-    """A row for each value; the mark stands before those that a check may be about."""
+    """Return a row for each value of a setting; the mark precedes values that a check may complain about."""
     cpus_by_said: dict[str | None, list[int]] = {}
     for cpu, said in said_by_cpu.items():
         cpus_by_said.setdefault(said, []).append(cpu)
@@ -325,7 +330,7 @@ def _groups_by_cpu(frame: Frame) -> dict[int, ClockGroup]:
 
 
 def _windows(frame: Frame, groups: Mapping[int, ClockGroup]) -> _ByCpu:
-    """As far as the conditions tell, which are read whatever screen is open; and the groups."""
+    """Return the clock windows by CPU, from the conditions, which are always read, and from the groups."""
     limits = frame.conditions.clock_limits
     windows = {cpu: _window(each.min_khz, each.max_khz) for each in limits for cpu in parse_cpu_list(each.cpus)}
     return windows | {cpu: _window(group.min_khz, group.max_khz) for cpu, group in groups.items()}

@@ -18,7 +18,7 @@ _LONGEST = 60
 
 
 def begin_filter(model: ScreenModel) -> None:
-    """From now on keys are part of a new filter."""
+    """Start a new filter: following keys are typed into it."""
     if model.screen not in (Screen.CULPRITS, Screen.EVENTS, Screen.IRQS):
         model.go_to(Screen.CULPRITS)
     model.filter_before = _filter(model)
@@ -27,7 +27,7 @@ def begin_filter(model: ScreenModel) -> None:
 
 
 def type_key(model: ScreenModel, key: str, character: str | None) -> None:
-    """Takes in a key: enter keeps what was typed, if only to show all; escape brings back what was there before."""
+    """Type a key into the filter: enter accepts it, an empty one showing all; escape restores the filter before."""
     if key == "enter":
         model.is_typing = False
     elif key == "escape":
@@ -40,7 +40,7 @@ def type_key(model: ScreenModel, key: str, character: str | None) -> None:
 
 
 def hint(model: ScreenModel) -> str:
-    """What the keys do that end it."""
+    """Return the effect of the keys that end typing."""
     before = f"esc: {model.filter_before}" if model.filter_before else "esc: as before"
     return f"enter: {'show these' if _filter(model) else 'show all'}, {before}"
 
@@ -52,7 +52,7 @@ def _filter(model: ScreenModel) -> str:
 
 
 def _change(model: ScreenModel, text: str) -> None:
-    """The first row is selected of what is left."""
+    """Set the filter of the screen, and select the first remaining row."""
     if model.screen == Screen.EVENTS:
         model.log.filter = text
     elif model.screen == Screen.IRQS:
@@ -75,7 +75,7 @@ _KEYS = (
 
 
 def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen."""
+    """Return the rows of the whole screen."""
     return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
 
 
@@ -106,7 +106,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 
 
 def filter_rows(model: ScreenModel, width: int) -> list[Row]:
-    """What is typed can always be seen: of a long filter its end."""
+    """Return the rows of the filter; the end of a long filter stays visible, so that typing can be seen."""
     text = _filter(model)
     if not text and not model.is_typing:
         return []
@@ -125,7 +125,7 @@ def filter_rows(model: ScreenModel, width: int) -> list[Row]:
 
 
 def _absent(model: ScreenModel) -> list[str]:
-    """Which CPUs are asked for that the machine does not have."""
+    """Return a message for CPUs in the filter that the machine does not have."""
     if model.screen != Screen.CULPRITS or model.frame is None:
         return []
     absent = (asked_cpus(model.filter) or frozenset()) - {line.cpu for line in model.frame.cpus}

@@ -1,4 +1,4 @@
-"""Events as rows, and the latest ones of all where another screen has rows left."""
+"""Events as rows, and the latest events for free rows of other screens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
 
 
 def title_of_latest(model: ScreenModel) -> str:
-    """Of what `latest_events` returns."""
+    """Return the title for the rows of `latest_events`."""
     if is_single(model):
         return "what the checks say of a single snapshot"
     is_there = any(_is_told(model, event) for event in model.log.events)
@@ -31,7 +31,7 @@ def title_of_latest(model: ScreenModel) -> str:
 
 
 def with_latest(model: ScreenModel, above: list[Row], events: Sequence[Row], width: int, glyphs: Glyphs) -> list[Row]:
-    """Below a frame another one with these rows, that shares an edge with it; without any there is none."""
+    """Append a panel with the latest events below `above`, sharing an edge, if there are any."""
     if not events:
         return above
     name, screen = ("all checks", Screen.PREFLIGHT) if is_single(model) else ("all events", Screen.EVENTS)
@@ -40,22 +40,22 @@ def with_latest(model: ScreenModel, above: list[Row], events: Sequence[Row], wid
 
 
 def with_headed_latest(model: ScreenModel, rows: list[Row], width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The same without frames: what these rows leave."""
+    """Append the latest events below a heading in the free rows, on a screen without frames."""
     latest = latest_events(model, width, height - len(rows) - 1, glyphs)
     return [*rows, [(fitted(f" {title_of_latest(model)}", width), "heading")], *latest] if latest else rows
 
 
 def is_single(model: ScreenModel) -> bool:
-    """Whether it is a copied tree, in which nothing happens."""
+    """Return whether the machine is a copied tree: a single snapshot without events."""
     return model.is_recorded and not model.history.count
 
 
 def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """A heading and the newest of all events; where not all find room, what came again and again is one; where they
-    leave room, what else would be told.
+    """Return a heading and the newest events.
 
-    Of an earlier interval they are those around it in a recording, and those up to it in what goes on meanwhile.
-    In a single snapshot nothing happens: there it is what the checks say.
+    Repeated events are folded if not all fit; kinds of events are explained if rows are left. At an earlier interval
+    of a recording these are the events around it, of a running machine the events up to it. A single snapshot has no
+    events: the findings of its checks are returned.
     """
     if is_single(model):
         return _findings(model, width, height, glyphs)
@@ -76,12 +76,12 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 
 def _is_told(model: ScreenModel, event: Event) -> bool:
-    """Not what happens meanwhile while an earlier interval is shown."""
+    """Return whether the event is listed: events after the shown interval are not, except in a recording."""
     return model.cursor is None or model.is_recorded or event.number <= model.number
 
 
 def _findings(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The gravest first; none where few of them find room."""
+    """Return the findings, the gravest first; none if too few of them fit."""
     findings = _told_findings(model)
     if height < min(len(findings), _LEAST):
         return []
@@ -104,7 +104,7 @@ def _told_findings(model: ScreenModel) -> list[FindingLine]:
 
 
 def most_latest(model: ScreenModel) -> int:
-    """Rows that these could take."""
+    """Return the most rows that the latest events can take."""
     if is_single(model):
         return len(_told_findings(model))
     return 1 + len(model.log.events) + 1 + len(TOLD)
@@ -116,8 +116,9 @@ def _headed_kinds(model: ScreenModel, events: Sequence[Event], width: int, heigh
 
 
 def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
-    """What an event of each kind tells, in the columns of events, and how many there are of it, if any; all, or none
-    where not all find room. A copied tree is one snapshot, and tells none.
+    """Return a row for each kind of event with its meaning and count, or no row if not all fit.
+
+    A copied tree is a single snapshot, and has none.
     """
     if height < len(TOLD) or width < _NARROW or is_single(model):
         return []
@@ -134,17 +135,16 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
 
 
 def _before_kind(model: ScreenModel, width: int) -> int:
-    """Columns before the letter of an event."""
     return len(columns_of_events(model, width)) - _KIND
 
 
 def _why_unheard(model: ScreenModel) -> str | None:
-    """Of devices only the kernel of this host tells, while the monitor runs."""
+    """Return why there are no device events; they come only from this host's kernel while the monitor runs."""
     return "a recording has none" if model.is_recorded else model.log.silence
 
 
 def columns_of_events(model: ScreenModel, width: int) -> str:
-    """The heading, up to where the texts begin."""
+    """Return the heading of events, up to the column of their texts."""
     when = " at" if model.is_recorded else "ago"
     if width < _NARROW:
         return f"   {when}   "
@@ -153,10 +153,10 @@ def columns_of_events(model: ScreenModel, width: int) -> str:
 
 
 def event_row(model: ScreenModel, event: Event, width: int, then_ns: int | None = None) -> Row:
-    """When, the letter that it has on the timeline, and what it was; strong where it is what is shown.
+    """Return the event's time, its letter on the timeline, and its text; strong if its interval is shown.
 
-    A live time is counted back from `then_ns`, or else from the newest interval.
-    On a narrow screen the letter has to do for the kind.
+    A live time is counted back from `then_ns`, or else from the newest interval. On a narrow screen only the letter
+    shows the kind.
     """
     is_narrow = width < _NARROW
     is_shown = model.cursor is not None and event.number == model.number
@@ -171,5 +171,4 @@ def event_row(model: ScreenModel, event: Event, width: int, then_ns: int | None 
 
 
 def _has_clock(model: ScreenModel, width: int) -> bool:
-    """Whether the time of day has a column."""
     return width >= _LEAST_WITH_CLOCK - 4 and model.newest is not None and model.wall_clock(model.newest) is not None

@@ -1,4 +1,4 @@
-"""Below the log: the selected event, and what was on the machine at that time."""
+"""The panel of the selected event: the state of the machine at its time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_noise
 
-_NAME = 10  # columns of what a row is about
+_NAME = 10  # columns of a fact's name
 _IRQ = regex(r"IRQ (\d+)")
 _OF_CLOCKS = ("governor", "turbo", "frequency", "clock")  # in the ids of checks
 _MOST_CULPRITS, _MOST_BESIDE = 6, 4
 
 
 def event_rows(model: ScreenModel, event: Event, width: int, glyphs: Glyphs) -> list[Row]:
-    """When it was, who was there, what else happened, and what helps; the letters last."""
+    """Return the event's time, the culprits, concurrent events, its fix and the legend of letters."""
     frame = frame_of(model, event)
     rows = _times(model, event, width)
     if frame is not None:
@@ -37,12 +37,15 @@ def event_rows(model: ScreenModel, event: Event, width: int, glyphs: Glyphs) -> 
 
 
 def legend() -> str:
-    """The letter of each kind, as on the timeline."""
+    """Return the letter of each kind of event, as on the timeline."""
     return "  ".join(f"{mark} {kind}" for kind, mark in MARKS.items())
 
 
 def times_of(model: ScreenModel, event: Event, then_ns: int | None = None) -> tuple[str | None, float]:
-    """The time of day, where it is known; how far into a recording, or how long before `then_ns`, in seconds."""
+    """Return the event's time of day, if known, and its seconds into a recording or before `then_ns`.
+
+    Without `then_ns`, seconds are before the newest frame.
+    """
     if model.is_recorded:
         return model.wall_clock(event.at_ns), (event.at_ns - (model.begin_ns or 0)) / 1e9
     newest_ns = model.newest.taken_at_ns if model.newest is not None else event.at_ns
@@ -50,7 +53,7 @@ def times_of(model: ScreenModel, event: Event, then_ns: int | None = None) -> tu
 
 
 def time_in_words(model: ScreenModel, event: Event) -> str:
-    """`14:01:01, 25 s`, or `14:01:01, 12 s ago`."""
+    """Return the event's time as `14:01:01, 25 s` or `14:01:01, 12 s ago`."""
     wall_clock, seconds = times_of(model, event)
     relative = f"{seconds:.0f} s{'' if model.is_recorded else ' ago'}"
     return relative if wall_clock is None else f"{wall_clock}, {relative}"
@@ -65,7 +68,7 @@ def _fact(name: str, said: str, width: int, style: Style = "plain") -> list[Row]
 
 
 def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
-    """When; of what came again and again the last times."""
+    """Return the event's time; of a folded event the times at which it began last."""
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
     began = [each for each in event.beside if begins(each, event.events[0])]
@@ -80,7 +83,7 @@ def _is_in(one: Event, event: Event) -> bool:
 
 
 def frame_of(model: ScreenModel, event: Event) -> Frame | None:
-    """That of its interval, where it is kept; what a device said just now belongs to the newest one."""
+    """Return the frame of the event's interval, or None if not kept; a recent device event uses the newest frame."""
     number = min(event.number, model.history.count - 1)
     return model.history.frame(number) if model.history.first <= number < model.history.count else None
 
@@ -94,7 +97,7 @@ def _verdict(frame: Frame, width: int) -> list[Row]:
 
 
 def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
-    """The worst target CPU then, and its culprits."""
+    """Return the worst target CPU in the frame, and its culprits."""
     worst = worst_cpu(frame.cpus)
     line = next((line for line in frame.cpus if line.cpu == worst), None)
     if line is None:
@@ -128,7 +131,7 @@ def _fix(frame: Frame, event: Event, width: int) -> list[Row]:
 
 
 def fix_of(frame: Frame, event: Event) -> CauseLine | None:
-    """What was said then to be done about what moved, changed or fails; None where nothing was."""
+    """Return the frame's fix for what the event reports as moved, changed or failed, or None."""
     return next((cause for cause in frame.causes if cause.steps and _settles(cause, event)), None)
 
 

@@ -1,4 +1,4 @@
-"""The sixth screen: what changed, and when; the newest first; and below what was at the time of the selected one."""
+"""The sixth screen: the events, newest first, and the state of the machine at the time of the selected one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.surfaces.tui.state.time_axis import LABEL, axis_of
 
-_LEAST_BESIDE = 200  # columns, from which on the panel stands beside the log
+_LEAST_BESIDE = 200  # columns, from which on the panel is next to the log
 _LEAST_LIST, _LEAST_PANEL, _LEAST_WHO = 6, 4, 12  # rows
 _LEAST_NOISE, _TALLEST_NOISE = 6, 32  # rows
 _KEYS = (
@@ -44,12 +44,12 @@ _KEYS = (
 
 
 def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen."""
+    """Return the rows of the whole screen."""
     return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """What the list leaves has what was then, then what is told at all, then the noise around it."""
+    """Return the list, and below it the selected event, the kinds of events, and the noise around the event."""
     selected = model.log.selected() if model.newest is not None else None
     if selected is not None and width >= _LEAST_BESIDE:
         return _beside(model, selected, width, height, glyphs)
@@ -73,7 +73,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 
 
 def _beside(model: ScreenModel, selected: Event, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """What was then stands beside the list; below both is the noise around it, where they leave rows."""
+    """Return the event next to the list, and below both the noise around it, if rows are left."""
     left = width * 3 // 5
     right = width - left
     listed, told = _list(model, left - 4, height - 2), event_rows(model, selected, right - 4, glyphs)
@@ -89,7 +89,7 @@ def _beside(model: ScreenModel, selected: Event, width: int, height: int, glyphs
 
 
 def _others(model: ScreenModel, selected: Event | None, width: int, height: int, glyphs: Glyphs) -> list[list[Row]]:
-    """Frames that find room, an edge of each shared with the one before it."""
+    """Return the frames that fit, each sharing an edge with the one before."""
     kinds = kind_rows(model, model.log.events, width - 4, height - 1)
     frames = [panel(KINDS, kinds, width, len(kinds) + 2, glyphs)] if kinds else []
     chart = _noise_panel(model, selected, width, height + 1 - (len(kinds) + 1 if kinds else 0), glyphs)
@@ -97,7 +97,7 @@ def _others(model: ScreenModel, selected: Event | None, width: int, height: int,
 
 
 def _noise_panel(model: ScreenModel, selected: Event | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The lane of the timeline, as high as there is room, and a mark below the selected event."""
+    """Return the lane of the timeline, as high as fits, with a mark below the selected event."""
     room = min(height - 3, _TALLEST_NOISE)
     axis = axis_of(model, width - 4)
     if room < _LEAST_NOISE or not axis.numbers:
@@ -123,7 +123,7 @@ def _keys(model: ScreenModel) -> str:
 
 
 def _culprits(model: ScreenModel, event: Event | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Of all CPUs, in the interval of the event."""
+    """Return the culprits on all CPUs in the interval of the event."""
     frame = frame_of(model, event) if event is not None and height >= _LEAST_PANEL else None
     found = frame.culprits[: height - 1] if frame is not None else ()
     if not found:
@@ -141,7 +141,7 @@ def _title(model: ScreenModel) -> str:
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The log, and in the rows that it leaves what was then."""
+    """Return the log, and in the remaining rows the selected event."""
     rows = _list(model, width, height)
     selected = model.log.selected() if model.newest is not None else None
     left = height - len(rows) - 1
@@ -153,7 +153,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
-    """A heading, and as many events as find room, the selected one among them."""
+    """Return a heading, and as many events as fit, the selected one among them."""
     columns = columns_of_events(model, width)
     rows: list[Row] = [[(columns + _heading(model, width - len(columns)), "heading")]]
     if model.log.silence is not None:
@@ -172,7 +172,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
 
 
 def _whole(row: Row, text_at: int, width: int) -> list[Row]:
-    """The selected row, on as many lines as it takes; its text begins at that column."""
+    """Return the selected row on as many lines as needed; its text begins at column `text_at`."""
     line = "".join(text for text, _ in row)
     first, *others = textwrap.wrap(line[text_at:], max(width - text_at, 10)) or [""]
     lines = [line[:text_at] + first, *(" " * text_at + other for other in others)]

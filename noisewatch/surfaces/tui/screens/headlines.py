@@ -1,4 +1,4 @@
-"""What some screens say beside the verdict: a sentence in the place of the worst CPU, the longest wording first."""
+"""Sentences of some screens next to the verdict, instead of the worst CPU; the longest wording comes first."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, describe_rate, short_noise, short_share
 
 _RANGE_INTERVALS = 120
-_STEADY = 0.01  # of the clock: what varies by less holds it
+_STEADY = 0.01  # of the clock; a smaller spread is steady
 _FRESH_S = 5.0
 _MOST_NAMED = 3
 _LIMIT = short_share(GRAVE_NS / 1e9)
 
 
 def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
-    """The device that interrupts a target CPU most often; nothing where rates are unknown, or no target is online."""
+    """Return the device that interrupts a target CPU most; empty if rates are unknown or no target is online."""
     if frame.irqs is None or not any(line.role == Role.TARGET for line in frame.cpus):
         return []
     unread = uncounted_cpus(frame) & set(frame.target)
@@ -53,7 +53,7 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
 
 
 def clock_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
-    """Between what the clocks of the target CPUs moved lately; nothing where none is known."""
+    """Return the range of the target CPUs' recent clocks; empty if none is known."""
     numbers = range(max(model.number + 1 - _RANGE_INTERVALS, model.history.first), model.number + 1)
     found_by_cpu = {cpu: model.clocks.range_of(cpu, numbers) for cpu in frame.target}
     read = {cpu for cpu in frame.target if None not in model.clocks.clocks(cpu, [model.number])}
@@ -76,12 +76,12 @@ def clock_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence
 
 
 def _is_fresh(found: ClockRange) -> bool:
-    """Whether it is of late: of a CPU without a tick nobody knows that its clock is steady."""
+    """Return whether the clock is recent: without a tick, a CPU's clock is not known to be steady."""
     return found.age_s is not None and found.age_s < _FRESH_S
 
 
 def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
-    """How many checks stand between the machine and a benchmark, and how many causes that has."""
+    """Return the number of checks that block a benchmark, and the number of their causes."""
     number_of = frame.number_of
     if frame.verdict is None:
         return []
@@ -102,7 +102,7 @@ def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequ
 
 
 def _passing(model: ScreenModel, frame: Frame) -> Sequence[Row]:
-    """How many checks pass, and which have no answer; calm only where the verdict is."""
+    """Return the number of passed checks, and the unknown ones; calm only if the verdict is stable."""
     number_of = frame.number_of
     is_calm = frame.verdict == "stable" and not (model.cursor is None and model.is_stale)
     passed, warned = number_of.get(Gravity.PASSED, 0), number_of.get(Gravity.WARNED, 0)
@@ -116,7 +116,7 @@ def _passing(model: ScreenModel, frame: Frame) -> Sequence[Row]:
 
 
 def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: range) -> Sequence[Row]:
-    """How much of these intervals was over the limit, on which target CPUs, and when it was worst."""
+    """Return how many of the intervals were over the limit, on which target CPUs, and when it was worst."""
     if model.map.quantity != Quantity.NOISE or not numbers or not frame.target:
         return []
     count, unread = model.history.noisy_within(numbers)
@@ -142,7 +142,10 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
 
 
 def _doubt(unread: int, cpus: Sequence[int]) -> Row:
-    """In how many intervals nobody knows, and of which CPUs; these may be unknown where another is over the limit."""
+    """Return in how many intervals noise is unknown, and on which CPUs.
+
+    CPUs may be unknown even if no interval is: another CPU was over the limit there.
+    """
     parts = [str(unread)] if unread else []
     parts += ["unknown", f"on {name_cpus(cpus)}"] if cpus else ["unknown"] if unread else []
     return [(f", {' '.join(parts)}", "unknown")] if parts else []

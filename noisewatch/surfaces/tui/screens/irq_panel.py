@@ -1,4 +1,4 @@
-"""The selected IRQ: where it goes and may go, when it was moved, how often it interrupted, and what that costs."""
+"""The panel of the selected IRQ: where it goes and may go, its moves, its rate over time, and its cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 from noisewatch.units import describe_rate, short_duration, short_noise, short_seconds
 
-_NAME = 10  # columns of what a row is about
+_NAME = 10  # columns of a fact's name
 _MOST_CPUS, _MOST_MOVES = 8, 3
 _POWERS = 5  # of ten, up to the top of the scale
 _LEAST_WITH_NOISE = 6  # rows
@@ -40,7 +40,7 @@ _MOVABLE = {
 
 
 def irq_title(row: IrqRow) -> str:
-    """`IRQ 205 · eth0-TxRx-5 · Ethernet Controller`."""
+    """Return the title of an IRQ: `IRQ 205 · eth0-TxRx-5 · Ethernet Controller`."""
     if len(row.settings) > 1:
         return f"{row.name}: IRQs {', '.join(row.labels)}"
     device = row.settings[0].device if row.settings else None
@@ -49,13 +49,13 @@ def irq_title(row: IrqRow) -> str:
 
 
 def rates_of(model: ScreenModel, row: IrqRow, columns: int) -> list[float | None]:
-    """Its interrupts per second up to what is shown, by column; of several intervals the highest."""
+    """Return the row's interrupts per second up to the shown interval by column; of several intervals the highest."""
     first = max(model.number + 1 - columns * model.zoom, model.history.first)
     return _by_column(_rates_in(model, row, range(first, model.number + 1)), model.zoom)
 
 
 def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | None]:
-    """Of all its IRQs together, by interval."""
+    """Return the rate of all the row's IRQs together, by interval."""
     return [_sum(each) for each in zip(*(model.irqs.rates(label, numbers) for label in row.labels), strict=True)]
 
 
@@ -69,14 +69,14 @@ def _sum(rates: Sequence[float | None]) -> float | None:
 
 
 def _highest(rates: Sequence[float | None]) -> float | None:
-    """None where one that is not known may be higher, and what is known is not loud."""
+    """Return the highest rate, or None if an unknown one may be higher and the known ones are not high."""
     known = [rate for rate in rates if rate is not None]
     highest = max(known, default=None)
     return highest if len(known) == len(rates) or (highest or 0) >= LOUD_PER_S else None
 
 
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """As many as find room, and below them its rate over time, in the columns of the timeline."""
+    """Return the facts that fit, and below them the IRQ's rate in the columns of the timeline."""
     axis = axis_of(model, width)
     rates = _rates_in(model, row, axis.numbers)
     rows = [_affinity(row), *_now(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
@@ -89,7 +89,7 @@ def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: 
 
 
 def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
-    """Where it goes and may go, and when that changed."""
+    """Return where the IRQ goes and may go, and its last moves."""
     return [_affinity(row), *_moves(model, row)]
 
 
@@ -113,7 +113,7 @@ def _cpus(said: str) -> str:
 
 
 def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
-    """The CPUs that it interrupts, the busiest first; and how often in the intervals that are in sight."""
+    """Return the CPUs that the IRQ interrupts, the busiest first, and its rate in the intervals in sight."""
     known = [rate for rate in rates if rate is not None]
     said = f"median {describe_rate(median(known))}, most {describe_rate(max(known))}" if known else "unknown"
     unknown = len(rates) - len(known)
@@ -143,8 +143,9 @@ def _on_cpus(row: IrqRow, uncounted: CpuSet) -> Row:
 
 
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
-    """Of the culprits of the frame that are this IRQ; and the softirqs of the CPU that it interrupts most, where no
-    other device does so as often: most of them are likely to be its own.
+    """Return the cost of the IRQ, and of the softirqs on the CPU that it costs most.
+
+    The softirqs are included unless another device interrupts that CPU as often: most of them are likely its own.
     """
     lines = sorted(culprits_of(model, row), key=lambda line: -line.stolen_ns_per_s)
     said = ", ".join(f"{_cost(line, glyphs)} of CPU {line.cpu}" for line in lines[:_MOST_CPUS])
@@ -166,7 +167,7 @@ def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
 
 
 def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
-    """The newest first, with the wall clock where that is known."""
+    """Return the IRQ's last moves, the newest first, with the time of day if known."""
     if not row.is_numbered:
         return []
     rows = []
@@ -182,7 +183,7 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
 
 
 def _not_moved(model: ScreenModel, row: IrqRow) -> str:
-    """For how long it is known to have stayed."""
+    """Return for how long the IRQ is known not to have moved."""
     if row.goes_to is None and row.allowed is None:
         return "unknown: the kernel does not tell where it goes"
     if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
@@ -202,7 +203,7 @@ def _not_moved(model: ScreenModel, row: IrqRow) -> str:
 
 
 def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
-    """Bars on a fixed logarithmic scale from 1 to 100 000 a second, and the time below them."""
+    """Return bars on a fixed logarithmic scale from 1 to 100 000 interrupts/s, and the time below them."""
     tall, steps = max(height - 1, 1), len(glyphs.ramp) - 1
     heights = axis.spread([_steps(rate, tall * steps) for rate in _by_column(rates, axis.zoom)])
     edge = "┤" if glyphs.has_braille else "|"
@@ -224,13 +225,13 @@ def _bar(filled: int | None, level: int, steps: int, glyphs: Glyphs) -> str:
 
 
 def _scale(level: int, tall: int) -> str:
-    """The power of ten whose bar ends in that row, from below."""
+    """Return the power of ten whose bar ends in that row, counted from below."""
     powers = [power for power in range(_POWERS + 1) if max(round(power / _POWERS * tall) - 1, 0) == level]
     return round_rate(10 ** powers[-1]) if powers and (tall > 1 or powers[-1] == _POWERS) else ""
 
 
 def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> list[Row]:
-    """The noise of the CPU that it interrupts, or goes to, in the same columns."""
+    """Return the noise of the CPU that the IRQ interrupts or goes to, in the same columns."""
     cpus = busiest_first(row)
     if not cpus:
         return []
@@ -243,7 +244,7 @@ def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> l
 
 
 def _steps(rate: float | None, most: int) -> int | None:
-    """How high its bar is, in eighths of a row; whatever is more than nothing can be seen."""
+    """Return the height of a bar in eighths of a row; any rate above 0 is visible."""
     if rate is None:
         return None
     return 0 if rate <= 0 else max(min(round(log10(max(rate, 1)) / _POWERS * most), most), 1)

@@ -1,4 +1,4 @@
-"""The third screen: which IRQ interrupts which CPU, how often, where each may go, and whether that has changed."""
+"""The third screen: which IRQ interrupts which CPU, how often, where each IRQ may go, and whether it was moved."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ _KEYS = (
 LABEL, _TOTAL, _END = 5, 6, 4  # columns
 _NAME, _SHORT_NAME, _LONGEST_NAME, _WIDE = 16, 8, 40, 60
 _HISTORY, _LEAST_HISTORY = 12, 6
-_SIDES = (("goes", 7), ("move", 6), ("changed", 13))  # columns beside the matrix; the last ones go first
+_SIDES = (("goes", 7), ("move", 6), ("changed", 13))  # columns next to the matrix; the last ones are dropped first
 _ENOUGH_GROUPS = 16
 SORTS = {SortOrder.RATE: "rate", SortOrder.CPU: "CPU"}
 
 
 def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen."""
+    """Return the rows of the whole screen."""
     return page(model, width, height, glyphs, _body, _keys(model), _framed, irqs_headline)
 
 
 def _keys(model: ScreenModel) -> Keys:
-    """A fix is offered of what disturbs a target CPU."""
+    """Return the keys of the screen; a fix is offered for IRQs that disturb a target CPU."""
     row = model.irq_listing().selected
     has_fix = model.shows_fix or (row is not None and disturbs_target(model, row))
     return _KEYS if has_fix else [each for each in _KEYS if each not in _KEYS_OF_FIX]
@@ -93,7 +93,7 @@ def _framed_table(model: ScreenModel, table: _Table, width: int, height: int, gl
 
 
 def _without_irq(model: ScreenModel, table: _Table, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The table says why there is none; what it leaves has the latest events."""
+    """Return the table, which explains why it is empty, and the latest events in the remaining rows."""
     events = latest_events(model, width - 4, height - table.needed - 3, glyphs)
     upper = _framed_table(model, table, width, height - (len(events) + 1 if events else 0), glyphs)
     return with_latest(model, upper, events, width, glyphs)
@@ -115,7 +115,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """About the selected one; where its fix was asked for, that has its rows first."""
+    """Return the facts about the selected IRQ; a requested fix gets its rows first."""
     if not model.shows_fix:
         return irq_facts(model, row, width, height, glyphs)
     fix = fix_below_title(model, width, height)
@@ -125,14 +125,13 @@ def _facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Gly
 
 
 def _lower(model: ScreenModel, width: int) -> int:
-    """Rows that the lower frame needs, and those of a fix on top of the first facts."""
+    """Return the rows that the lower frame needs, with those of a fix on top of the first facts."""
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
     return max(_FACTS, _FACTS_BESIDE_FIX + len(fix_below_title(model, width - 4, _MOST_OF_FIX)))
 
 
 def _window(model: ScreenModel) -> str:
-    """Over what the rates are."""
     return f" over {short_seconds(model.frame.seconds)}" if model.frame is not None and model.frame.seconds > 0 else ""
 
 
@@ -142,7 +141,7 @@ def _order(model: ScreenModel) -> str:
 
 
 def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:
-    """What is listed, and how many silent ones are not."""
+    """Return the listed rows, and the number of silent IRQs that are hidden."""
     found = model.irq_listing()
     if found.is_gone:
         gone = replace(found.lines[found.at], total=None, rate_by_cpu={}, name=f"{found.lines[found.at].name} (gone)")
@@ -151,7 +150,7 @@ def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:
 
 
 def _notes(model: ScreenModel, frame: Frame) -> list[str]:
-    """What is unknown, and why."""
+    """Return what is unknown, and why."""
     notes = []
     if frame.irqs is None:
         single = "a copied tree is a single snapshot" if frame.is_last and frame.origin is not None else "no rates yet"
@@ -167,10 +166,10 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What the table shows above its IRQs and below them, by the height of the whole body."""
+    """The parts of the table above its IRQs and below them, for the height of the whole body."""
 
     found: Listing[IrqRow]
-    entries: Sequence[IrqRow | None]  # None is between those of devices and all others
+    entries: Sequence[IrqRow | None]  # None is the gap between IRQs of devices and all others
     top: Sequence[Row]
     bottom: Sequence[Row]
     silent: int
@@ -196,11 +195,11 @@ class _Table:
 
     @property
     def needed(self) -> int:
-        """Rows in which all of it finds room."""
+        """The number of rows of the complete table."""
         return len(self.top) + max(len(self.entries), 1) + len(self.bottom) + (self.silent > 0)
 
     def rows_in(self, height: int) -> tuple[list[Row], list[Row]]:
-        """In so many rows: those of devices, and after a row for their heading all others; the selected one is seen."""
+        """Return at most `height` rows with the selected one: IRQs of devices, and below a heading all others."""
         if self.table is None or height < 1:
             return [], []
         room = max(height - len(self.top) - len(self.bottom), 0)
@@ -212,7 +211,7 @@ class _Table:
         rows: tuple[list[Row], list[Row]] = [*self.top], []
         part = rows[0]
         shown = self.entries[first : first + room]
-        shown = shown[:-1] if shown and shown[-1] is None else shown  # a heading needs what it is about
+        shown = shown[:-1] if shown and shown[-1] is None else shown  # no heading without rows
         for number, entry in enumerate(shown, start=first):
             if entry is None:
                 part = rows[1]
@@ -227,7 +226,7 @@ class _Table:
         return above_rows, [cut(row, self.width) for row in rows[1]][: max(height - len(above_rows) - 1, 0)]
 
     def _note(self, above: int, below: int) -> Row:
-        """How many find no room, and how many are left out."""
+        """Return a row with the numbers of rows that do not fit, and of hidden silent IRQs."""
         said = " and ".join([*([f"{above} more above"] if above else []), *([f"{below} more below"] if below else [])])
         row: Row = [(f"{'':>{LABEL}} ", "plain")]
         if said:
@@ -241,7 +240,7 @@ class _Table:
 
 
 def _entries(found: Listing[IrqRow]) -> list[IrqRow | None]:
-    """The rows, with a gap between those of devices and all others."""
+    """Return the rows, with a gap between IRQs of devices and all others."""
     first_other = next((at for at, row in enumerate(found.lines) if not row.is_numbered), 0)
     lines = list(found.lines)
     return [*lines[:first_other], None, *lines[first_other:]] if first_other else [*lines]
@@ -249,7 +248,7 @@ def _entries(found: Listing[IrqRow]) -> list[IrqRow | None]:
 
 @dataclass(frozen=True, slots=True)
 class IrqTable:
-    """Its columns: label, name, total, a cell for each CPU or group of them, and what finds room beside."""
+    """The columns of the table: label, name, total, a cell for each CPU or group of CPUs, and sides that fit."""
 
     model: ScreenModel
     glyphs: Glyphs
@@ -260,8 +259,9 @@ class IrqTable:
 
     @classmethod
     def of(cls, model: ScreenModel, rows: Sequence[IrqRow], width: int, glyphs: Glyphs) -> IrqTable:
-        """As it fits: a cell for each CPU comes before the sides, and those before the history, which has the room of
-        moves while there is none.
+        """Return the columns that fit: first a cell for each CPU, then the sides, then the history.
+
+        The history takes the columns of moves while there is no move.
         """
         name = _NAME if width >= _WIDE else _SHORT_NAME
         room = width - LABEL - name - _TOTAL - 3
@@ -283,7 +283,7 @@ class IrqTable:
         return self.columns is not None and bool(self.columns.each)
 
     def marks(self) -> Row:
-        """Which CPUs are targets, and what a column is that is no CPU."""
+        """Return the row that marks target CPUs, and describes columns that are not single CPUs."""
         wide = LABEL + self.name + _TOTAL + 3
         each = self.columns.each if self.columns is not None else ""
         said = first_that_fits([f" a column: worst of {each}", f" worst of {each}"], wide) if each else ""
@@ -293,7 +293,7 @@ class IrqTable:
         ]
 
     def nodes(self) -> list[Row]:
-        """Which columns are of which memory node, where there are several."""
+        """Return the row of memory nodes above the columns, if there are several."""
         if self.columns is None or not self.columns.ends:
             return []
         wide = LABEL + self.name + _TOTAL + 3
@@ -312,7 +312,7 @@ class IrqTable:
         return row
 
     def row(self, of: IrqRow, is_selected: bool) -> Row:
-        """One IRQ, or all of a device."""
+        """Return the row of one IRQ, or of all IRQs of a device."""
         style: Style = "selected" if is_selected else "plain"
         row: Row = [(self._named(of.label, of.name), style), (f"{short_rate(of.total):>{_TOTAL}} ", style)]
         row += rate_cells(of, self.columns, self.glyphs) if self.columns is not None else []
@@ -335,7 +335,7 @@ class IrqTable:
         return movable_word(of) if name == "move" else move_words(self.model, of)
 
     def sums(self, frame: Frame) -> Row:
-        """All interrupts of each CPU."""
+        """Return the row of all interrupts of each CPU."""
         rate_by_cpu: dict[int, float] = {}
         for line in frame.irqs or ():
             for cpu, rate in line.rate_by_cpu.items():
@@ -349,7 +349,7 @@ class IrqTable:
 
 
 def _short(name: str) -> str:
-    """What stands below `interrupts` need not say that it is one: `Local timer interrupts`."""
+    """Return the name without ` interrupts`, which the heading contains already: `Local timer interrupts`."""
     return name.removesuffix(" interrupts")
 
 
@@ -358,7 +358,7 @@ def _side_style(text: str) -> Style:
 
 
 def _with_its_end(name: str, width: int) -> str:
-    """A name in so many columns: queues of a device differ in its end alone."""
+    """Return the name fitted to the width, with its end kept: queues of a device differ only there."""
     if text_width(name) <= width:
         return fitted(name, width)
     end = name[-_END:]

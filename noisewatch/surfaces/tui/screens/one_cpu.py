@@ -1,4 +1,4 @@
-"""The fourth screen: one CPU, its noise over the last intervals by kind, and its culprits."""
+"""The screen of one CPU: its noise over the last intervals by kind, and its culprits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEYS = (
     ("[ ]", "spikes"),
     ("esc", "back"),
 )
-_LABELS = {  # where a kind's name has no room before its lane
+_LABELS = {  # of kinds whose names do not fit before their lanes
     Kind.SOFTIRQ: "sirq",
     Kind.KERNEL_THREAD: "kernel",
     Kind.UNATTRIBUTED: "unattr",
@@ -40,12 +40,12 @@ _TALLEST = 6  # rows of a lane
 _MOST_LANES, _WITH_SELECTED = 0.55, 11  # of the body; rows of the selected culprit with all edges
 _NARROW = 40
 _LEAST_STRIP, _WIDEST_STRIP = 12, 60
-_LOWEST_WITH_LANES = 16  # rows: as many again are for who it was
-_MOST_INTERVALS = 400  # whose frames are looked into
+_LOWEST_WITH_LANES = 16  # rows of a body; half of them are left for culprits
+_MOST_INTERVALS = 400  # of which frames are decoded
 
 
 def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen."""
+    """Return the rows of the whole screen."""
     return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
 
 
@@ -70,7 +70,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The lanes as high as the culprits leave room for."""
+    """Return the body with frames; lanes are as high as the culprits leave room for."""
     line = _line(model)
     if line is None:
         return panel("cpu", _body(model, width - 4, height - 2, glyphs), width, height, glyphs)
@@ -111,20 +111,20 @@ def _line(model: ScreenModel) -> CpuLine | None:
 
 
 def _known(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> list[Row]:
-    """The figures of this interval, of the idle probe, and of the last calibration."""
+    """Return the figures of this interval, of the idle probe, and of the last calibration."""
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
     figures = _figures(line, _commands(model, line.cpu), width, glyphs)
     return [figures, *measured, *_gaps(model, line.cpu, width, glyphs)]
 
 
 def _keys(model: ScreenModel, width: int, glyphs: Glyphs) -> str:
-    """With the meaning of the levels, where there is room."""
+    """Return keys and the meaning of levels."""
     levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
     return f"tab next CPU · w zoom · {levels}"
 
 
 def _commands(model: ScreenModel, cpu: int) -> list[str]:
-    """What is measured there, and what it had."""
+    """Return the commands that run on the CPU, with the CPU time that each had."""
     found = []
     for run in model.frame.runs if model.frame is not None else ():
         share = dict(run.share_by_cpu).get(cpu)
@@ -135,7 +135,7 @@ def _commands(model: ScreenModel, cpu: int) -> list[str]:
 
 
 def _figures(line: CpuLine, commands: Sequence[str], width: int, glyphs: Glyphs) -> Row:
-    """The noise of the CPU, and as many of its other figures as find room whole, the most telling first."""
+    """Return the CPU's noise and as many further figures as fit completely, the most important first."""
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     figures = [
         *commands,
@@ -157,7 +157,7 @@ def _figures(line: CpuLine, commands: Sequence[str], width: int, glyphs: Glyphs)
 
 
 def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
-    """What the last calibration found there, and how many gaps were how long, from a microsecond on."""
+    """Return the CPU's results of the last calibration, with a histogram of gaps of one microsecond and more."""
     figures = next((each for each in model.calibration.cpus if each.cpu == cpu), None) if model.calibration else None
     if figures is None or figures.trouble is not None:
         return []
@@ -166,7 +166,7 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
     )
 
     ago_s = _calibrated_ago_s(model)
-    if ago_s is not None and ago_s < 0:  # in the snapshot that is shown it was not known yet
+    if ago_s is not None and ago_s < 0:  # the shown interval is before the calibration
         return []
     ago = f" {ago_s:.0f} s ago" if ago_s is not None else ""
     said = f" calibrated{ago}: {short_share(figures.stolen_share)} in {short_rate(figures.gaps_per_s)} gaps/s, p99 "
@@ -177,20 +177,20 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
 
 
 def _calibrated_ago_s(model: ScreenModel) -> float | None:
-    """None of a recording, whose calibration is its own."""
+    """Return the age of the calibration in seconds; None of a recording, which contains its own calibration."""
     if model.is_recorded or model.calibrated_at_ns is None or model.frame is None:
         return None
     return (model.frame.taken_at_ns - model.calibrated_at_ns) / 1e9
 
 
-_Lane = tuple[str, Sequence[float | None]]  # its name, and noise by the places of the axis
+_Lane = tuple[str, Sequence[float | None]]  # name, and noise by the places of the axis
 
 
 def _lanes(model: ScreenModel, cpu: int, axis: TimeAxis) -> list[_Lane]:
-    """One for all noise, and one for each kind that there was."""
+    """Return one lane for all noise, and one for each kind of noise that occurred."""
     kept = axis.numbers
     numbers = kept[-_MOST_INTERVALS:]
-    unread = -(-(len(kept) - len(numbers)) // axis.zoom)  # columns of frames that are kept, and not looked into
+    unread = -(-(len(kept) - len(numbers)) // axis.zoom)  # columns of kept frames that are not decoded
     lanes: list[_Lane] = [("noise", columns_of(model.history.lane(cpu, kept), axis.zoom))]
     lost_by_kind = model.history.noise_by_kind(cpu, numbers)
     for kind in sorted(lost_by_kind, key=KINDS.index):
@@ -200,13 +200,13 @@ def _lanes(model: ScreenModel, cpu: int, axis: TimeAxis) -> list[_Lane]:
 
 
 def _drawn(model: ScreenModel, lanes: Sequence[_Lane], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
-    """Each in so many rows, in the columns of the timeline; below them the time."""
+    """Return the lanes in the columns of the timeline, `tall` rows each, and below them the time."""
     rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, glyphs)]
     return [*rows, time_row(model, axis, glyphs)] if axis.numbers else rows
 
 
 def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
-    """The column of the snapshot that is shown stands out."""
+    """Return the rows of a lane; the column of the shown interval is highlighted."""
     lane = tall_rows(axis.spread(shown), tall, glyphs)
     before, after, edge = " " * axis.before, " " * axis.after, "│" if glyphs.has_braille else "|"
     rows: list[Row] = []
@@ -218,7 +218,7 @@ def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, g
 
 
 def _marked(row: Row, column: int | None) -> Row:
-    """The row with that column selected."""
+    """Return the row with the column selected."""
     if column is None:
         return row
     marked: Row = []

@@ -1,4 +1,4 @@
-"""The first screen: the CPUs, and the culprits."""
+"""The first screen: the CPUs and the culprits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CPU_SHARE = 0.55
 
 
 def overview_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen."""
+    """Return the rows of the whole screen."""
     return page(model, width, height, glyphs, _body, framed=_framed)
 
 
@@ -53,7 +53,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 
 
 def _most_cpu_rows(height: int) -> int:
-    """The culprits and the side panel need some too."""
+    """Return the most rows for CPUs; culprits and the side panel need some too."""
     return max(height - _LEAST_CULPRITS, int(height * _CPU_SHARE))
 
 
@@ -67,7 +67,7 @@ def _cpu_height(model: ScreenModel, room: int) -> int:
 
 
 def cpu_room(model: ScreenModel, width: int, height: int) -> int:
-    """How many CPUs have a row of their own on a screen of this size."""
+    """Return how many CPUs have their own row on a screen of this size."""
     count = len(model.frame.cpus) if model.frame is not None else 1
     room = heights(width, height, model.runs.has_any).body
     if not has_frames(width, height):

@@ -1,4 +1,4 @@
-"""What all screens have in common: the head, a body of their own, the timeline, and the keys."""
+"""The common parts of all screens: head, body, timeline and keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from noisewatch.units import short_noise
 
 _LOWEST_WITH_TIMELINE, _LOWEST_WITH_EVENTS = 16, 20
 _FRAMED_TIMELINE = 5
-_LEAST_WITH_FRAMES = (100, 32)  # columns and lines: what is smaller says more without edges
+_LEAST_WITH_FRAMES = (100, 32)  # columns and lines; smaller screens show more without edges
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
@@ -43,7 +43,7 @@ _KEYS = (
     ("t", "trace"),
 )
 
-_MEASURING = ("c", "t")  # of a recording they can only show what it holds, mostly nothing
+_MEASURING = ("c", "t")  # in a recording these keys can only show its contents, mostly none
 _ARROWS = {"left right": "← →", "up down": "↑ ↓"}
 
 Keys = Sequence[tuple[str, str]]  # each key, and what it does
@@ -53,7 +53,7 @@ NARROW = 60  # columns
 
 @dataclass(frozen=True, slots=True)
 class Heights:
-    """Rows for each part of a screen, from above. A low screen loses the last ones first."""
+    """The rows of each part of a screen, from the top. A low screen loses the last parts first."""
 
     head: int
     body: int
@@ -62,12 +62,12 @@ class Heights:
 
 
 def has_frames(width: int, height: int) -> bool:
-    """Whether a screen of that size is drawn with frames."""
+    """Return whether a screen of that size is drawn with frames."""
     return width >= _LEAST_WITH_FRAMES[0] and height >= _LEAST_WITH_FRAMES[1]
 
 
 def heights(width: int, height: int, has_runs: bool = False) -> Heights:
-    """Of a screen of that size; runs have a lane of their own where there is one for events."""
+    """Return the rows of each part of a screen of that size; runs get their own lane if events have one."""
     head = 3 if height >= 12 else (2 if height >= 6 else 1)
     keys = 1 if height >= 8 else 0
     timeline = 3 if height >= _LOWEST_WITH_EVENTS else (2 if height >= _LOWEST_WITH_TIMELINE else 0)
@@ -77,7 +77,7 @@ def heights(width: int, height: int, has_runs: bool = False) -> Heights:
 
 
 def number_at(model: ScreenModel, x: int, y: int, width: int, height: int) -> int | None:
-    """The interval that the timeline shows at that place of the screen; None where that is not the timeline."""
+    """Return the interval that the timeline shows at a place of the screen, or None outside of the timeline."""
     parts = heights(width, height, model.runs.has_any)
     edge = 2 if parts.timeline >= _FRAMED_TIMELINE else 0
     return number_in(model, x - edge, width - 2 * edge) if 0 <= y - parts.head - parts.body < parts.timeline else None
@@ -93,9 +93,9 @@ def page(
     framed: Body | None = None,
     headline: Headline | None = None,
 ) -> list[Row]:
-    """A whole screen. Where it has frames, `framed` draws its body; without one there is one frame around it.
+    """Return a whole screen. If it has frames, `framed` draws the body, or else one frame is put around `body`.
 
-    `headline` is what the screen itself has to say beside the verdict.
+    `headline` is the screen's own sentence next to the verdict.
     """
     parts = heights(width, height, model.runs.has_any)
     rows = _head(model, width, parts, glyphs, headline)
@@ -126,7 +126,7 @@ def _copies(model: ScreenModel) -> bool:
 
 
 def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
-    """On the lowest screen the headline is all of it."""
+    """Return the head; on the lowest screen it is only the headline."""
     frame = model.frame
     has_other = width < NARROW or is_in_trouble(model)
     if frame is not None and has_other and not has_room(model, frame, width, glyphs, of_screen):
@@ -150,7 +150,7 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
 
 
 def _snapshot_keys(model: ScreenModel) -> Keys:
-    """Where another snapshot than the newest is shown."""
+    """Return the keys while another interval than the newest is shown."""
     return (
         ("q", "quit"),
         ("?", "help"),
@@ -170,7 +170,7 @@ def _space_does(model: ScreenModel) -> str:
 
 @lru_cache(maxsize=8)
 def _key_row(width: int, keys: tuple[tuple[str, str], ...], glyphs: Glyphs) -> Row:
-    """As many keys as fit whole."""
+    """Return the keys that fit completely."""
     row: Row = []
     used = 0
     for name, action in keys:
@@ -186,7 +186,7 @@ def _key_row(width: int, keys: tuple[tuple[str, str], ...], glyphs: Glyphs) -> R
 def narrow_head(
     model: ScreenModel, frame: Frame, width: int, height: int, glyphs: Glyphs, of_screen: Headline | None = None
 ) -> list[Row]:
-    """The verdict, the worst CPU and the culprit's name, in that order; above them which snapshot is shown."""
+    """Return the verdict, the worst CPU and the culprit's name, in that order; above them the shown snapshot."""
     if is_in_trouble(model):
         return _in_trouble(model, width, height, glyphs)
     verdict, culprit = verdict_of(model), culprit_of_headline(frame)
@@ -203,7 +203,7 @@ def narrow_head(
 
 
 def _in_one_row(first: Row, second: Row, width: int) -> Row:
-    """A figure gives way to the name that follows, and then the signs between the words."""
+    """Return both rows in one; a figure gives way to the following name, and then signs between words do."""
     gap: Row = [(" ", "plain")]
     (verdict, style), *rest = first[:3]
     bare: Row = [(verdict.strip(), style), *rest, *gap, *second[-1:]]
@@ -212,12 +212,12 @@ def _in_one_row(first: Row, second: Row, width: int) -> Row:
 
 
 def is_in_trouble(model: ScreenModel) -> bool:
-    """Whether what is shown is not what is, and why is to be told."""
+    """Return whether the shown state is not the current one, and the reason has to be shown."""
     return model.cursor is None and bool(model.trouble or model.silence)
 
 
 def _in_trouble(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """What went wrong comes before what was seen until then."""
+    """Return the reason of the trouble, before the last observed state."""
     verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
     above = [tab_row(model, width, glyphs)] if width >= NARROW and height > 2 else []
     if height == 1 or above:
@@ -230,7 +230,7 @@ def _in_trouble(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _noise(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
-    """Of the worst CPU, on which the culprit is."""
+    """Return wordings of the worst CPU, which has the culprit, with and without its noise."""
     line = next(line for line in frame.cpus if line.cpu == culprit.cpu)
     mark = glyphs.estimate if line.is_estimate else ""
     cpu = f"CPU {line.cpu}"
@@ -239,7 +239,7 @@ def _noise(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
 
 
 def _culprit(culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
-    """Its name with what it is, then the bare name."""
+    """Return wordings of the culprit: its name with its kind, then the bare name."""
     bare = culprit.name.partition(" (")[0] if culprit.irq is not None else culprit.name
     marked = bare + culprit.process_mark
     return [
@@ -248,13 +248,13 @@ def _culprit(culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
 
 
 def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
-    """What is said where nobody makes noise; of the checks at least their names."""
+    """Return the sentences of a machine without noise, down to the names of checks."""
     checks = checks_row(model, frame)
     return [*sentences_of(model, frame, glyphs, of_screen), *([checks, checks[-1:]] if checks else [])]
 
 
 def _state_row(model: ScreenModel, width: int) -> Row | None:
-    """Which snapshot is shown, where it is not the newest; or that a CPU is over its limit just now."""
+    """Return the shown snapshot if it is not the newest, or that a CPU is over its limit; None otherwise."""
     if states := states_of(model):
         said = [*states, *(state.partition(" at ")[2] for state in states if " at " in state)]
         return cut([(f" {first_that_fits(said, width - 1)}", "doubt")], width)
@@ -262,5 +262,5 @@ def _state_row(model: ScreenModel, width: int) -> Row | None:
 
 
 def _fitting(choices: Sequence[Row], width: int) -> Row:
-    """The first that finds room, or the last one as far as it does."""
+    """Return the first wording that fits, or else the last one, cut."""
     return next((each for each in choices if length(each) <= width), cut_at_word(choices[-1], width))

@@ -1,4 +1,4 @@
-"""What the checks say of the snapshot that is shown: by cause what to do, all of them at a glance, what it rests on."""
+"""The checks of the shown interval: fixes by cause, all checks at a glance, and the basis of the verdict."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _ORDER = list(Gravity)
 
 
 def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen."""
+    """Return the rows of the whole screen."""
     return page(model, width, height, glyphs, _body, _KEYS, _framed, preflight_headline)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Panels that share their edges: what is selected, all causes, all checks, what it rests on."""
+    """Return panels that share edges: the selected cause, all causes, all checks, and the basis."""
     frame, room = model.frame, width - 4
     if frame is None or frame.verdict is None:
         return panel("preflight", [[("no verdict yet", "faint")]], width, height, glyphs)
@@ -92,7 +92,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 
 
 def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
-    """As far as it is scrolled; what finds no room is counted, with the key that shows it."""
+    """Return the visible rows, and a last row that counts the hidden ones and names the key that shows them."""
     if len(rows) <= room or room < 2:
         return rows[: max(room, 0)]
     first = min(model.check_offset, len(rows) - room) if model.opens_check else 0
@@ -105,13 +105,13 @@ def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
 
 
 def _opened(frame: Frame, width: int, most: int, glyphs: Glyphs) -> list[Row]:
-    """All areas with what each check says, or else each check's name; nothing where there is no room for that."""
+    """Return all areas with each check's finding, or else each check's name; empty if neither fits."""
     choices = (in_columns(frame, width, glyphs), named_rows(frame.gravities, width, glyphs))
     return next((rows for rows in choices if len(rows) <= most), [])
 
 
 def _told(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]] | None:
-    """The title and the rows of the checks that are told in full, where some are."""
+    """Return title and rows of the checks that are shown in full, or None."""
     if model.tells_all_checks:
         return f"all {len(frame.gravities)} checks", all_rows(frame, width, glyphs)
     if model.area is not None and model.opens_check:
@@ -120,7 +120,7 @@ def _told(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple
 
 
 def _scrolled(model: ScreenModel, title: str, rows: list[Row], width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """As many of the rows as there is room for, as far as they are scrolled."""
+    """Return a panel with the visible part of the rows."""
     room = height - 2
     first = max(min(model.check_offset, len(rows) - room), 0)
     model.check_offset = first
@@ -129,7 +129,7 @@ def _scrolled(model: ScreenModel, title: str, rows: list[Row], width: int, heigh
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Without frames: the causes, and below them the selected one."""
+    """Return the body without frames: the causes, and below them the selected one."""
     frame = model.frame
     if frame is None or frame.verdict is None:
         return [[(" no verdict yet", "faint")]]
@@ -169,7 +169,7 @@ def _told_body(model: ScreenModel, title: str, rows: list[Row], height: int) -> 
 
 
 def _over(frame: Frame) -> str:
-    """What rates in it are over."""
+    """Return the time over which rates are judged."""
     return f", rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else ", without rates"
 
 
@@ -179,7 +179,7 @@ def _heading(frame: Frame) -> str:
 
 
 def _list_heading(frame: Frame, hidden: str, width: int) -> Row:
-    """What is counted, and how much of the list is not seen; the details of the first go first."""
+    """Return the heading with counts and hidden rows; details of the counts are dropped first."""
     right: Row = [(f"  {hidden}", "faint")] if hidden else []
     heading = _heading(frame)
     choices = [heading, heading.rpartition(", ")[0], heading.partition("; ")[0]]
@@ -208,7 +208,7 @@ def _position(frame: Frame, listing: Listing[FindingLine], area: Area | None) ->
 
 
 def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
-    """The noise floor, the sample, and how a script asks the same."""
+    """Return the noise floor, the sample, and the command for scripts."""
     floor = "not measured: c calibrates the target CPUs, p runs all of preflight with a calibration"
     if model.is_recorded:
         floor = "c shows what the recording holds of it"
@@ -226,18 +226,18 @@ def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
 
 
 def areas_of(frame: Frame) -> list[Area]:
-    """Those that have checks, in the order in which they are shown."""
+    """Return the areas that have checks, in the order of the screen."""
     there = {check.area for check, _ in found_in(frame.gravities)}
     return [area for area in Area if area in there]
 
 
 def brief_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:
-    """A row a check, the gravest first."""
+    """Return one row for each check, the gravest first."""
     return [cut([*head, told], width) for head, told in _answers(frame, area, glyphs)]
 
 
 def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]]:
-    """Of each check its mark and name, and what it says; of one that passes what it asks."""
+    """Return for each check its mark and name, and its finding; of a passed check its answer or question."""
     said = {each.id: each.said for each in frame.findings}
     found = _of_area(frame, area)
     widest = max((len(check.id) for check, _ in found), default=0)
@@ -251,7 +251,7 @@ def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]
 
 
 def _aside(frame: Frame, check: Check, gravity: Gravity) -> str:
-    """What a check says that passes or does not apply; what it asks, where that is not known."""
+    """Return the answer of a check that passed or does not apply, or its question if there is no answer."""
     if check.asks_calibration and gravity == Gravity.LEFT_OUT:
         return _NOT_ASKED
     if frame.answers is not None and check.id in frame.answers:
@@ -267,7 +267,7 @@ def _of_area(frame: Frame, area: Area) -> list[tuple[Check, Gravity]]:
 
 
 def whole_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:
-    """Of each check of the area all that it says, what it asks, why that matters, and its limits."""
+    """Return for each check of the area its finding, its question, why it matters, and its limits."""
     rows: list[Row] = []
     for (head, (told, style)), (check, _) in zip(_answers(frame, area, glyphs), _of_area(frame, area), strict=True):
         lines = [] if told == check.question else [check.question]
@@ -283,7 +283,7 @@ def whole_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row
 
 
 def all_rows(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
-    """All areas, one below the other."""
+    """Return all areas, one below the other."""
     rows: list[Row] = []
     for area in areas_of(frame):
         rows += [[(area, "heading")], *brief_rows(frame, area, width, glyphs)]
@@ -291,7 +291,7 @@ def all_rows(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def in_columns(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
-    """All areas in as many columns as leave each readable; an area goes on in the next one."""
+    """Return all areas in as many readable columns as fit; an area may continue in the next column."""
     count = max((width + _GAP) // (_LEAST_COLUMN + _GAP), 1)
     wide = (width + _GAP) // count - _GAP
     rows = all_rows(frame, wide, glyphs)

@@ -1,4 +1,4 @@
-"""Below a table of culprits the selected one: who it is, where it may go, since when, what it costs; or its fix."""
+"""The selected culprit below a table: its name, where it may go, since when it is there, its cost; or its fix."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_rate, short_noise, short_share
 
-LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
-Table = Callable[[int], list[Row]]  # in so many rows
+LEAST_TABLE = 3  # rows that a fix leaves: a heading, the selected row and one more
+Table = Callable[[int], list[Row]]  # returns a table of at most this many rows
 
-_FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one has, and needs, beside a table that finds no room
+_FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one gets, and needs, if the table does not fit
 _LEAST_WIDTH = 60  # columns
-_NAME = 10  # columns of what a row is about
+_NAME = 10  # columns of a fact's name
 _MOST_CPUS = 4
-_SHORTEST, _TALLEST = 4, 24  # rows of the chart beside events, and where there are few
+_SHORTEST, _TALLEST = 4, 24  # rows of the chart with events, and if there are few
 _MOST_INTERVALS = 240
 _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 
@@ -51,9 +51,9 @@ def framed_with_selected(
     height: int,
     glyphs: Glyphs,
 ) -> list[Row]:
-    """Frames that share edges: of the table, of the selected culprit, of the latest events; those that find room.
+    """Return frames that share edges: table, selected culprit and latest events, as far as they fit.
 
-    `needed`: rows that the whole table has.
+    `needed`: rows of the whole table.
     """
     below = _rows_below(model, needed, height - 3, width - 4) if selected is not None else 0
     if below < 1 or selected is None:
@@ -73,7 +73,7 @@ def framed_with_selected(
 
 
 def _may_have_fix(model: ScreenModel, line: CulpritLine) -> bool:
-    """An IRQ that disturbs no target CPU needs none."""
+    """Return whether a fix may exist: an IRQ that disturbs no target CPU needs none."""
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     return row is None or disturbs_target(model, row)
 
@@ -87,7 +87,7 @@ def with_selected(
     height: int,
     glyphs: Glyphs,
 ) -> list[Row]:
-    """The same without frames: the selected one has what rows the table leaves."""
+    """Return the table without frames, and the selected culprit and latest events in the remaining rows."""
     if model.shows_fix:
         advice = fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
         return with_headed_latest(model, [*table(max(height - len(advice), 0)), *advice], width, height, glyphs)
@@ -106,7 +106,7 @@ def _headed(title: str, rows: Sequence[Row], width: int) -> list[Row]:
 def _selected_and_events(
     model: ScreenModel, selected: CulpritLine, width: int, height: int, glyphs: Glyphs
 ) -> tuple[list[Row], list[Row]]:
-    """What is told of it, and the latest events; a row is left between them. Its chart takes what these leave."""
+    """Return the selected culprit's rows and the latest events, with one row left between; its chart takes the rest."""
     rows, noise = _told(model, selected, width, height, glyphs)
     events = latest_events(model, width, height - len(rows) - (_SHORTEST if noise else 0) - 1, glyphs)
     left = min(height - len(rows) - (len(events) + 1 if events else 0), _TALLEST)
@@ -116,7 +116,7 @@ def _selected_and_events(
 
 
 def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
-    """Of `room` rows those that the table does not need, or, where that is little, its share."""
+    """Return the rows of `room` for the selected culprit: those that the table leaves, or its share if few are left."""
     free = room - needed
     if model.shows_fix:
         wanted = len(_advised(model.advice.lines, width)) if model.advice else 0
@@ -126,19 +126,19 @@ def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
 
 
 def fix_keys(model: ScreenModel) -> str:
-    """What keys do beside a fix that is shown; empty where none is."""
+    """Return the keys of a shown fix; empty if none is shown."""
     if not model.shows_fix:
         return ""
     return "y copy · f, esc close" if model.advice is not None and model.advice.commands else "f, esc close"
 
 
 def fix_below_title(model: ScreenModel, width: int, height: int) -> list[Row]:
-    """What helps, where a title says against whom."""
+    """Return the fix for a panel whose title names the culprit."""
     return fix_rows(model, width, height + 1)[1:] if model.advice is not None else fix_rows(model, width, height)
 
 
 def fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """What helps against it, as soon as that is known; the first row says against whom."""
+    """Return the fix as soon as it is found; its first row names the culprit."""
     if model.advice is None:
         waiting: Row = [("reading what helps …", "faint")]
         return [waiting][: max(most, 0)]
@@ -146,7 +146,7 @@ def fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
 
 
 def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """The fix for the culprit that was asked about; scrolled, and with a sign, where it finds no room."""
+    """Return the fix for the culprit; if it does not fit, it is scrolled, with a sign."""
     advice = model.advice
     if advice is None:
         return []
@@ -155,7 +155,7 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     if len(rows) < most:
         return [[], *rows]
     to_do = next((command for _, command in advice.commands), advice.by_hand)
-    if len(rows) > most and to_do is not None:  # what to do comes before why
+    if len(rows) > most and to_do is not None:  # the fix comes before the reason
         first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
         rows = [about, *_advised([*first, *(line for line in advice.lines if line not in first)], width)]
     model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
@@ -178,7 +178,7 @@ def _named(line: CulpritLine) -> str:
 
 
 def culprit_title(model: ScreenModel, line: CulpritLine) -> str:
-    """`IRQ 205 · eth0-TxRx-5 · Ethernet Controller`; `thread postgres [7/9] on CPU 5`."""
+    """Return the culprit's title: `IRQ 205 · eth0-TxRx-5 · Ethernet Controller`; `thread postgres [7/9] on CPU 5`."""
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return irq_title(row)
@@ -188,7 +188,7 @@ def culprit_title(model: ScreenModel, line: CulpritLine) -> str:
 def _told(
     model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs
 ) -> tuple[list[Row], Sequence[float | None]]:
-    """In words, and its noise over time; or its fix."""
+    """Return the facts about the culprit and its noise over time; or its fix."""
     if model.shows_fix:
         return fix_below_title(model, width, height), ()
     noise = history_of(model)(line, min(max(width - _NAME, 1), _MOST_INTERVALS))
@@ -205,7 +205,7 @@ def _fact(name: str, said: str) -> Row:
 
 
 def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
-    """Of an IRQ where it goes and may go; of softirqs who is likely to raise them; of a kernel thread what it does."""
+    """Return where an IRQ goes and may go, which IRQ likely raises a softirq, or what a kernel thread does."""
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return place_rows(model, row)[:2]
@@ -220,7 +220,7 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
 
 
 def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
-    """Of each CPU, the costliest first; and whether that was measured."""
+    """Return the culprit's cost on each CPU, the costliest first, and whether it was measured."""
     what, on = what_is_same(line), cpus_of(line)
     culprits = model.frame.culprits if model.frame is not None else ()
     same = [each for each in culprits if each.cpu in on and what_is_same(each) == what]
@@ -241,7 +241,7 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
 
 
 def _unseen(noise: Sequence[float | None]) -> str:
-    """Why it has no cost in the interval that is shown."""
+    """Return why the culprit has no cost in the shown interval."""
     if NOT_FOLLOWED_NS in noise:
         return f"unknown: {_BELOW}"
     return "unknown: its CPU was not read" if None in noise else "not seen in this interval"
@@ -252,13 +252,13 @@ def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
 
 
 def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
-    """Its usual and its highest noise, and since when it has been there."""
+    """Return the culprit's usual and highest noise, and since when it has been there."""
     known = [each for each in noise if each is not None and each != NOT_FOLLOWED_NS]
     if not known:
         return []
     usual, count = f"most {short_noise(max(known))}", f"{len(noise)} interval{'s' * (len(noise) != 1)}"
     if len(known) < len(noise):
-        usual = said = f"{usual} in {len(known)} of {count}"  # of these the median would be too high
+        usual = said = f"{usual} in {len(known)} of {count}"  # the median of known ones would be too high
     elif is_cut:
         usual = said = f"{usual} or more in {count}"
     else:
@@ -280,7 +280,7 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cu
 
 
 def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
-    """In how many intervals its noise is not known, by their marks, and why."""
+    """Return the number of intervals with unknown noise, by their marks, and why."""
     left_out, unread = noise.count(NOT_FOLLOWED_NS), noise.count(None)
     found = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
     found += [(f"{glyphs.unknown} {unread} unknown", ": not read")] if unread else []
@@ -289,6 +289,6 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Its noise; the scale at the left where there are rows for it."""
+    """Return the culprit's noise over time, with a scale at the left if rows suffice."""
     rows = tall_rows(noise[-max(width - _NAME, 1) :], height, glyphs)
     return [[(f"{scale_beside(height - at, height):>{_NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]

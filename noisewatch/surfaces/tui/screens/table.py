@@ -1,4 +1,4 @@
-"""Which function draws which screen."""
+"""The functions that draw the screens."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ _ROWS: Mapping[str, Callable[[ScreenModel, int, int, Glyphs], list[Row]]] = {
 
 
 def rows_of_screen(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The screen that the model says, as rows."""
+    """Return the model's current screen as rows."""
     return _ROWS[model.screen](model, width, height, glyphs)

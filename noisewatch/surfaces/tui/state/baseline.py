@@ -1,4 +1,4 @@
-"""A span of time that all others are compared with."""
+"""A span of intervals that later intervals are compared with."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.folding import parts_of
 from noisewatch.surfaces.tui.state.history import History
 
-MOST_INTERVALS = 30  # one interval alone says little, and each is unpacked for its culprits
+MOST_INTERVALS = 30  # one interval is too few, and each has to be decoded for its culprits
 
 Identity = tuple[int, str, str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The mean noise, ns/s; None where that is not known of some of the intervals."""
+    """The mean noise (ns/s) of CPUs and culprits over a span; None if it is unknown in some of the intervals."""
 
     taken_at_ns: int
     intervals: int
@@ -27,12 +27,12 @@ class Baseline:
     whole_cpus: frozenset[int]  # all of whose culprits are known
 
     def change_of_cpu(self, line: CpuLine) -> float | None:
-        """How much noisier it is than then, ns/s."""
+        """Return the change of the CPU's noise since the baseline (ns/s), or None if unknown."""
         before = self.noise_by_cpu.get(line.cpu)
         return None if before is None or line.stolen_ns_per_s is None else line.stolen_ns_per_s - before
 
     def change_of_culprit(self, line: CulpritLine) -> float | None:
-        """How much more noise it makes than then, ns/s; None where it may have been among those that were not told."""
+        """Return the change of the culprit's noise (ns/s), or None if the baseline's frames may have left it out."""
         unseen = 0.0 if line.cpu in self.whole_cpus else None
         before = [self.noise_by_culprit.get(identity_of(part), unseen) for part in parts_of(line)]
         known = [noise for noise in before if noise is not None]
@@ -40,13 +40,13 @@ class Baseline:
 
 
 def identity_of(line: CulpritLine) -> Identity:
-    """What makes it the same culprit in another interval; a kernel worker is called after what it does just now."""
+    """Return what identifies a culprit in all intervals; without a kernel worker's name, as that changes."""
     is_numbered = line.kind == Kind.KERNEL_THREAD and line.tid is not None
     return line.cpu, line.kind, "" if is_numbered else line.name, line.tid
 
 
 def baseline_of(history: History, last: int) -> Baseline:
-    """Of the intervals up to `last`, which is kept."""
+    """Return the baseline of the intervals up to `last`, which has to be kept."""
     numbers = range(max(last + 1 - MOST_INTERVALS, history.first), last + 1)
     count = len(numbers)
     frames = [history.frame(number) for number in numbers]

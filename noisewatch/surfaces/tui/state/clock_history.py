@@ -1,7 +1,7 @@
-"""The clock of each CPU, interval after interval: four bytes of each, 7 MB after an hour of 512 CPUs; heat and power.
+"""The clock of each CPU by interval (four bytes: 7 MB an hour for 512 CPUs), and the heat and power of packages.
 
-From Linux 5.19 on x86 tells the clock that was counted up to a CPU's last tick. Of a CPU without a tick in the interval
-it is old, or only what the driver asked for: such clocks are kept, and said to be stale.
+From Linux 5.19 on, x86 reports the clock measured up to a CPU's last tick. Without a tick in the interval the clock is
+old, or only the one that the driver requested: such clocks are kept, and marked as stale.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.state.heat_and_power import share_of_heat, share_of
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 
-DROP = 0.05  # of the clock: what falls by more, within as many intervals as these, is a drop
+DROP = 0.05  # of the clock: a larger fall within _DROPS_WITHIN intervals is a drop
 _DROPS_WITHIN = 10
 _TENS = 4  # digits of kHz that `each` leaves out
 _UNKNOWN = 0
@@ -29,7 +29,7 @@ N = TypeVar("N", int, float)
 
 
 class ClockGraph(StrEnum):
-    """Whose clock is drawn over time: that of the slowest target CPU, of each of them, or their mean."""
+    """The clock drawn over time: of the slowest target CPU, of each target CPU, or their mean."""
 
     SLOWEST = "slowest"
     EACH = "each"
@@ -37,33 +37,31 @@ class ClockGraph(StrEnum):
 
     @property
     def following(self) -> ClockGraph:
-        """The next one, and after the last the first."""
+        """The next graph; the first one after the last."""
         graphs = tuple(ClockGraph)
         return graphs[(graphs.index(self) + 1) % len(graphs)]
 
 
 @dataclass(frozen=True, slots=True)
 class ClockRange:
-    """Clocks of one CPU in some intervals, in kHz; `age_s` is the time since its last tick with a clock, 0 where that
-    was in the last of the intervals.
+    """The clocks (kHz) of one CPU over some intervals; `age_s` is the time since its last tick with a clock.
 
-    None is unknown, and of the age: no tick was seen as far back as is kept, where `knows_ticks`. Lowest and highest
-    are those of intervals with a tick, where there is any.
+    `age_s` is 0 if that tick was in the last of the intervals. With `knows_ticks`, an `age_s` of None means that no
+    tick is kept; without it, None is unknown. Lowest and highest are of intervals with a tick, if there is any.
     """
 
     lowest_khz: int
     highest_khz: int
     last_khz: int
     age_s: float | None
-    knows_ticks: bool = True  # whether it is known of all these intervals whether the CPU had one
-    is_stale: bool = False  # no interval is known to have had one: the clocks tell of no spread
+    knows_ticks: bool = True  # whether ticks are known for all of the intervals
+    is_stale: bool = False  # no interval is known to have a tick: the clocks show no spread
 
 
 class ToldFigures:
-    """Of which CPUs each figure was told: `age` of a clock, `heat`, `slowed`, `limited` by power, `C0`, and idle
-    states by their names.
+    """The CPUs for which each figure was reported in the session; a column that was shown once stays.
 
-    What was shown once keeps its column.
+    Figures are `age` (of a clock), `heat`, `slowed`, `limited` (by power), `C0`, and idle states by their names.
     """
 
     def __init__(self) -> None:
@@ -72,17 +70,17 @@ class ToldFigures:
 
     @classmethod
     def of(cls, frame: Frame) -> Self:
-        """Those of one frame."""
+        """Return the figures of one frame."""
         told = cls()
         told.add(frame)
         return told
 
     def names(self, cpus: Set[int]) -> set[str]:
-        """Of what was told of any of these CPUs."""
+        """Return the names of the figures reported for any of the CPUs."""
         return {name for name, told in self.cpus.items() if not told.isdisjoint(cpus)}
 
     def add(self, frame: Frame) -> None:
-        """And what this frame tells."""
+        """Add the figures of a frame."""
         if frame.clock is None:
             return
         self.idle_names = frame.clock.idle_names or self.idle_names
@@ -99,7 +97,7 @@ class ToldFigures:
 
 
 class ClockHistory:
-    """Goes by the numbers of History's intervals."""
+    """The clocks, heat and power by interval, numbered as in History."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
@@ -107,17 +105,17 @@ class ClockHistory:
         self._at_s = array("d")
         self._khz_by_cpu: dict[int, array[int]] = {}  # negative: stale
         self._slowest = array("i")
-        self._last_whole = _UNKNOWN  # the slowest, when it was known last
+        self._last_whole = _UNKNOWN  # the slowest clock of the last interval in which all were known
         self._means = array("f")
-        self._each: dict[int, frozenset[int]] = {}  # what was asked last of `each` ...
-        self._each_of: Sequence[int] = ()  # ... and of which CPUs
+        self._each: dict[int, frozenset[int]] = {}  # the last results of `each` ...
+        self._each_of: Sequence[int] = ()  # ... and its CPUs
         self._flags = array("B")
-        self._heat, self._power = array("f"), array("f")  # of what is critical, and of the limit
+        self._heat, self._power = array("f"), array("f")  # shares of the critical temperature, and of the power limit
         self._limited: Mapping[str, int] = {}  # times that each power limit was reached, since boot
         self.told = ToldFigures()
 
     def add(self, frame: Frame, irqs: IrqHistory) -> None:
-        """Takes in the next interval of the history; `irqs` know which interrupts are ticks."""
+        """Append the next interval; the settings of `irqs` identify the interrupts that are ticks."""
         at, self.count = self.count % self.capacity, self.count + 1
         ticks = {label for label, setting in irqs.settings.items() if setting.kind == Kind.TICK}
         ticked = {cpu for line in frame.irqs or () if line.label in ticks for cpu in line.cpus}
@@ -146,31 +144,34 @@ class ClockHistory:
         _put(self._at_s, at, frame.taken_at_ns / 1e9)
 
     def _slowest_of(self, targets: Sequence[int]) -> int:
-        """Unknown where that of one is, as that may be the slowest; unless another has dropped below what all had."""
+        """Return the slowest clock, or unknown if one CPU's clock is, as that CPU may be the slowest.
+
+        A known clock that dropped below the last slowest clock of all is returned even then.
+        """
         found = _slowest(targets)
         if _UNKNOWN not in targets:
             self._last_whole = found
         return found if _UNKNOWN not in targets or 0 < found < (1 - DROP) * self._last_whole else _UNKNOWN
 
     def clocks(self, cpu: int, numbers: Iterable[int]) -> list[int | None]:
-        """The CPU's clock in kHz, by interval, stale ones too; None is unknown, or not kept."""
+        """Return the CPU's clock (kHz) by interval, stale clocks included; None is unknown or not kept."""
         return [abs(khz) or None for khz in self._read(self._khz_by_cpu.get(cpu), numbers)]
 
     def slowest(self, numbers: Iterable[int]) -> list[int | None]:
-        """The clock of the slowest target CPU in kHz; of those that had a tick, where any had; None is unknown."""
+        """Return the clock (kHz) of the slowest target CPU, among CPUs with a tick if any had one; None is unknown."""
         return [abs(khz) or None for khz in self._read(self._slowest, numbers)]
 
     def are_stale(self, numbers: Iterable[int], cpu: int | None = None) -> list[bool]:
-        """Whether the clock of the CPU, or of the slowest target CPU, is not of that interval."""
+        """Return by interval whether the clock of the CPU (None: the slowest target CPU) is stale."""
         column = self._slowest if cpu is None else self._khz_by_cpu.get(cpu)
         return [khz < 0 for khz in self._read(column, numbers)]
 
     def means(self, numbers: Iterable[int]) -> list[float | None]:
-        """The mean clock of the target CPUs in kHz, of those that had a tick, where any had."""
+        """Return the mean clock (kHz) of the target CPUs, among CPUs with a tick if any had one; None is unknown."""
         return _known(self._read(self._means, numbers))
 
     def each(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:
-        """All clocks of these CPUs in kHz, by interval; to 10 MHz, and each once. Intervals are looked into once."""
+        """Return the distinct clocks (kHz, rounded to 10 MHz) of the CPUs by interval; cached for the same CPUs."""
         columns = [self._khz_by_cpu[cpu] for cpu in cpus if cpu in self._khz_by_cpu]
         first, at = max(self.count - self.capacity, 0), self.capacity
         known, self._each_of = self._each if self._each_of == cpus else {}, cpus
@@ -184,8 +185,9 @@ class ClockHistory:
         return [self._each.get(number, frozenset()) for number in numbers]
 
     def drops(self) -> list[int]:
-        """The intervals that are kept in which the slowest target CPU's clock began to lie more than DROP below what it
-        was lately. Stale clocks tell nothing.
+        """Return the kept intervals in which the slowest target CPU's clock fell by more than DROP.
+
+        The fall is from its highest recent clock. Stale clocks are skipped.
         """
         found: list[int] = []
         first, lately, was_low = max(self.count - self.capacity, 0), list[int](), False
@@ -198,28 +200,28 @@ class ClockHistory:
         return found
 
     def heat(self, numbers: Iterable[int]) -> list[float | None]:
-        """How hot the hottest package of the target CPUs was, as a share of what is critical; None is unknown."""
+        """Return the highest temperature of a target package as a share of the critical one; None is unknown."""
         return _known(self._read(self._heat, numbers))
 
     def power(self, numbers: Iterable[int]) -> list[float | None]:
-        """The same of what they used, as a share of PL1."""
+        """Return the highest power of a target package as a share of PL1, by interval; None is unknown."""
         return _known(self._read(self._power, numbers))
 
     def slowed_by(self, numbers: Iterable[int]) -> list[tuple[bool, bool]]:
-        """Whether heat slowed a target CPU in that interval, and whether a power limit was reached."""
+        """Return by interval whether heat slowed a target CPU, and whether a power limit was reached."""
         return [(bool(flags & _BY_HEAT), bool(flags & _BY_POWER)) for flags in self._read(self._flags, numbers)]
 
     def are_uncounted(self, numbers: Iterable[int]) -> list[bool]:
-        """Whether it is unknown of a core or package how often it was slowed in that interval."""
+        """Return by interval whether the number of throttles of a core or package is unknown."""
         return [bool(flags & _UNCOUNTED) for flags in self._read(self._flags, numbers)]
 
     def _is_limited(self, frame: Frame) -> bool:
-        """Whether a power limit was reached since the frame before, as far as both tell."""
+        """Return whether a power limit was reached since the frame before, as far as both frames count it."""
         before, self._limited = self._limited, times_limited(frame)
         return any(count > before.get(what, count) for what, count in self._limited.items())
 
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
-        """The CPU's clocks in these intervals; None where none is known."""
+        """Return the range of the CPU's clocks in the intervals, or None if none is known."""
         read = self._read(self._khz_by_cpu.get(cpu), numbers)
         known = [khz for khz in read if khz]
         if not known:
@@ -232,7 +234,7 @@ class ClockHistory:
         return ClockRange(min(fresh), max(fresh), abs(known[-1]), age_s, knows_ticks, is_stale)
 
     def taken_at_s(self, number: int) -> float | None:
-        """When the interval ended, CLOCK_MONOTONIC in seconds; None where it is not kept."""
+        """Return the end of the interval (CLOCK_MONOTONIC, seconds), or None if it is not kept."""
         first = max(self.count - self.capacity, 0)
         return self._at_s[number % self.capacity] if first <= number < self.count else None
 
@@ -257,7 +259,7 @@ class ClockHistory:
 
 
 def _slowest(clocks: Iterable[int]) -> int:
-    """That of those with a tick; else of the stale ones; negative then."""
+    """Return the slowest clock of CPUs with a tick, or else the slowest stale one as a negative number."""
     known = [khz for khz in clocks if khz]
     return min((khz for khz in known if khz > 0), default=max(known, default=_UNKNOWN))
 
@@ -268,7 +270,7 @@ def _mean(known: Sequence[int]) -> float:
 
 
 def _known(shares: Iterable[float]) -> list[float | None]:
-    return [share if share > 0 else None for share in shares]  # no NaN is
+    return [share if share > 0 else None for share in shares]  # NaN is not > 0
 
 
 def _put(column: array[N], at: int, value: N) -> None:

@@ -1,4 +1,4 @@
-"""What the frames of a session have told so far, whatever of it is shown."""
+"""Everything collected from the frames of a session, independent of what the screen shows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_s
 from noisewatch.surfaces.tui.state.history import CAPACITY, History
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 
-_ENTRY = struct.Struct("<qiif")  # the hash of what it is, CPU, thread, ns/s
+_ENTRY = struct.Struct("<qiif")  # hash of the culprit, CPU, thread, ns/s
 _NO_THREAD = 0
 _MOST_UNPACKED = 256  # intervals
 
@@ -33,9 +33,9 @@ _MOST_LANES = 256  # of culprits
 
 _Entry = tuple[int, int, float]  # CPU, thread, ns/s
 _Entries = Mapping[int, list[_Entry]]
-_Asked = tuple[int, int | None, CpuSet | None, bool]  # what it is, its thread, on which CPUs, and if they keep house
+_Asked = tuple[int, int | None, CpuSet | None, bool]  # hash of the culprit, thread, CPUs, whether on housekeeping CPUs
 _NS_PER_S = 1_000_000_000
-_STEPPED_NS = _NS_PER_S // 2  # by more: the clock was set, or the machine was suspended
+_STEPPED_NS = _NS_PER_S // 2  # a larger step: the clock was set, or the machine was suspended
 _MOST_STEPS = 1000
 _Key = tuple[float, ...]
 _MISSED, _LEAST_SILENCE_S = 3, 3.0
@@ -43,7 +43,7 @@ _MISSED, _LEAST_SILENCE_S = 3, 3.0
 
 @dataclass(slots=True)
 class _Lane:
-    """The noise of a culprit from an interval on."""
+    """The noise of one culprit by interval, beginning with interval `begin`."""
 
     begin: int
     noise: list[float | None] = field(default_factory=list)
@@ -51,7 +51,7 @@ class _Lane:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The culprits of an interval, and of which CPUs it may not tell all."""
+    """The packed culprits of one interval, and the CPUs whose culprits may be incomplete."""
 
     packed: bytes
     unknown: CpuSet
@@ -59,7 +59,10 @@ class _Told:
     misses_housekeeping: bool
 
     def noise(self, line: CulpritLine, noise_by_cpu: Mapping[int, float], ever_on: CpuSet) -> float | None:
-        """Of what is told of the culprit the most; `ever_on` are all CPUs on which it is known to have been."""
+        """Return the culprit's noise (ns/s) on its noisiest CPU, or None if unknown.
+
+        NOT_FOLLOWED_NS if the frame may leave the culprit out. `ever_on` are all CPUs on which it was observed.
+        """
         most = max(noise_by_cpu.values(), default=None)
         if self.unknown and (most or 0.0) < GRAVE_NS and not self.unknown.isdisjoint(ever_on):
             return None
@@ -70,7 +73,7 @@ class _Told:
 
 
 def _by_cpu(entries: Iterable[_Entry], tid: int | None, cpus: CpuSet | None) -> Mapping[int, float]:
-    """What the thread, or all of them, took of each of these CPUs on which it was."""
+    """Return the noise by CPU of one thread (`tid`), or of all threads together, on the given CPUs (None: all CPUs)."""
     noise_by_cpu: dict[int, float] = {}
     for cpu, thread, noise in entries:
         if (cpus is None or cpu in cpus) and (tid is None or tid == thread):
@@ -79,17 +82,17 @@ def _by_cpu(entries: Iterable[_Entry], tid: int | None, cpus: CpuSet | None) -> 
 
 
 class CulpritHistory:
-    """How much noise each culprit made, by the numbers of History's intervals: 5 MB in an hour."""
+    """The noise of each culprit by interval, numbered as in History; about 5 MB an hour."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.count = 0
         self._told: deque[_Told] = deque(maxlen=capacity)
         self._unpacked: dict[int, _Entries] = {}
         self._last_unknown = -1  # the interval in which a CPU could not be read
-        self._lanes: dict[_Asked, _Lane] = {}  # what was asked for last
+        self._lanes: dict[_Asked, _Lane] = {}  # the last queries, least recently used first
 
     def add(self, frame: Frame) -> None:
-        """Takes in the next interval of the history."""
+        """Append the culprits of the next interval."""
         self.count += 1
         packed = b"".join(
             _ENTRY.pack(hash(what_is_same(line)), line.cpu, line.tid or _NO_THREAD, line.stolen_ns_per_s)
@@ -104,9 +107,10 @@ class CulpritHistory:
         self._told.append(_Told(packed, unknown, misses_target, frame.is_cut))
 
     def noise(self, line: CulpritLine, numbers: Iterable[int], cpus: CpuSet | None = None) -> list[float | None]:
-        """The culprit's noise in ns/s, by interval, all its threads together: where it was on several of the CPUs, the
-        most; NOT_FOLLOWED_NS where it was not among the costliest, None where one of its CPUs could not be read and
-        the noise on the others is not grave.
+        """Return the noise (ns/s) by interval of all the culprit's threads together, on the CPU where it is highest.
+
+        NOT_FOLLOWED_NS where the culprit was not among the costliest. None where one of its CPUs could not be read and
+        the noise on the others is not grave, or the interval is not kept.
         """
         what = hash(what_is_same(line))
         tid = None if isinstance(line, FoldedLine) else line.tid
@@ -128,7 +132,7 @@ class CulpritHistory:
         ]
 
     def _known(self, line: CulpritLine, asked: _Asked, numbers: range, first: int) -> list[float | None]:
-        """The same of intervals in which all CPUs could be read: each is looked into once, while pictures follow."""
+        """Return the culprit's noise in intervals in which all CPUs could be read, decoding each interval only once."""
         what, tid, cpus, _ = asked
         lane = self._lanes.pop(asked, None)
         if lane is None or not lane.begin <= numbers.start <= lane.begin + len(lane.noise):
@@ -144,7 +148,7 @@ class CulpritHistory:
         return lane.noise[: len(numbers)]
 
     def _entries(self, number: int, first: int) -> _Entries:
-        """By the hash of what it is; the last ones that were asked for are kept."""
+        """Return the culprits of an interval by hash, from a cache of the last intervals."""
         if number not in self._unpacked:
             entries: dict[int, list[_Entry]] = defaultdict(list)
             for what, cpu, tid, noise in _ENTRY.iter_unpack(self._told[number - first].packed):
@@ -156,25 +160,25 @@ class CulpritHistory:
 
 
 class WallTimes:
-    """How far local time was from the machine's CLOCK_MONOTONIC, and since when: it moves when the clock is set."""
+    """The offsets of local time from CLOCK_MONOTONIC, with their starts; setting the clock begins a new one."""
 
     def __init__(self) -> None:
         self._since_ns: deque[int] = deque(maxlen=_MOST_STEPS)
         self._ahead_ns: deque[int] = deque(maxlen=_MOST_STEPS)
 
     def add(self, frame: Frame) -> None:
-        """Takes in what the frame tells; frames come in their order."""
+        """Record the frame's offset if it stepped. Frames have to come in order."""
         if frame.wall_ns is None:
             return
         ahead_ns = frame.wall_ns + (frame.ahead_s or 0) * _NS_PER_S - frame.taken_at_ns
         if not self._ahead_ns or abs(ahead_ns - self._ahead_ns[-1]) > _STEPPED_NS:
             self._since_ns.append(
                 frame.taken_at_ns - round(frame.seconds * _NS_PER_S) + 1
-            )  # the frame before had its own
+            )  # just behind the frame before, which had its own offset
             self._ahead_ns.append(ahead_ns)
 
     def at(self, at_ns: int) -> str | None:
-        """The machine's local time at that CLOCK_MONOTONIC: `14:02:31`; None where no frame told."""
+        """Return the machine's local time (`14:02:31`) at a CLOCK_MONOTONIC in ns, or None if no frame has one."""
         if not self._ahead_ns:
             return None
         step = max(bisect_right(self._since_ns, at_ns) - 1, 0)
@@ -182,7 +186,7 @@ class WallTimes:
 
 
 def wall_clock_of(frame: Frame | None) -> str | None:
-    """The machine's local time at the end of the frame's interval; None where it does not tell, or there is none."""
+    """Return the machine's local time at the end of the frame's interval, or None without a frame or a local time."""
     return (
         None
         if frame is None or frame.wall_ns is None
@@ -195,26 +199,29 @@ def _clock_face(local_ns: int) -> str:
 
 
 class CpuPlaces:
-    """The last place that is known of each CPU: one that went offline keeps its own."""
+    """The last known place of each CPU; a CPU that went offline keeps its place."""
 
     def __init__(self) -> None:
         self.by_cpu: Mapping[int, PlaceLine] | None = None
         self._keys: dict[int, _Key] = {}
 
     def add(self, places: Sequence[PlaceLine] | None) -> None:
-        """Takes in what a frame tells."""
+        """Update the places from a frame; None changes nothing."""
         if places is None:
             return
         self.by_cpu = {**(self.by_cpu or {}), **{place.cpu: place for place in places}}
         self._keys = _keys(self.by_cpu)
 
     def ordered(self, cpus: Iterable[int]) -> list[int]:
-        """The CPUs by node, cache, core and sibling; those of which no place is known last, by number."""
+        """Return the CPUs by node, package, cache, core and sibling; CPUs without a known place are last, by number."""
         return sorted(cpus, key=lambda cpu: (cpu not in self._keys, self._keys.get(cpu, ()), cpu))
 
 
 def _keys(place_by_cpu: Mapping[int, PlaceLine]) -> dict[int, _Key]:
-    """What is unknown of a CPU comes last. Caches and cores are known by their first CPU: numbers may have gaps."""
+    """Return the sort key of each CPU's place; unknown parts sort last.
+
+    Caches and cores are identified by their first CPU, because their numbers may have gaps.
+    """
     first_by_cache: dict[str, int] = {}
     for cpu, place in sorted(place_by_cpu.items()):
         if place.cache is not None:
@@ -233,11 +240,11 @@ def _keys(place_by_cpu: Mapping[int, PlaceLine]) -> dict[int, _Key]:
 
 @dataclass(slots=True)
 class Collected:
-    """Goes on while the picture stands."""
+    """Everything collected from a session's frames; it keeps growing while the picture is frozen."""
 
     history: History = field(default_factory=History)
     newest: Frame | None = None
-    begin_ns: int | None = None  # when the machine was looked at first
+    begin_ns: int | None = None  # CLOCK_MONOTONIC of the first frame
     log: EventLog = field(default_factory=EventLog)
     wall_times: WallTimes = field(default_factory=WallTimes)
     irqs: IrqHistory = field(default_factory=IrqHistory)
@@ -246,12 +253,12 @@ class Collected:
     culprit_noise: CulpritHistory = field(default_factory=CulpritHistory)
     cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
     runs: RunHistory = field(default_factory=RunHistory)
-    pace_s: float = 1.0  # at which frames are to come
+    pace_s: float = 1.0  # requested time between frames
     trouble: str | None = None
-    silence: str | None = None  # where no frames come any more
+    silence: str | None = None  # why the picture is old, if frames stopped
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
-        """The next frame, and what it came as; the first look has no rates, and no place in the history."""
+        """Add the next frame, and its encoded line; the first frame has no rates, and is not added to the history."""
         number = self.history.count
         self.log.compare(self.newest, frame, number)
         for text in told(self.irqs.follow(frame, number), frozenset(frame.target)):
@@ -272,7 +279,7 @@ class Collected:
             self.cpu_readings.add(frame)
 
     def _interval_at(self, at_ns: int, newest: int) -> int:
-        """The interval that the time is in, of those that are kept; `newest` is the one that comes now."""
+        """Return the kept interval that contains the time; `newest` is the interval being added."""
         kept = range(self.history.first, newest)
         return kept.start + bisect_left(kept, at_ns / 1e9, key=lambda number: self.clocks.taken_at_s(number) or 0.0)
 
@@ -283,52 +290,52 @@ class Collected:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the newest picture is no longer what is."""
+        """Whether the newest frame no longer shows the current state of the machine."""
         return self.trouble is not None or self.silence is not None
 
     @property
     def longest_silence_s(self) -> float:
-        """Without a frame for longer than this, what is shown is not what is."""
+        """The longest time without a frame for which the newest frame still counts as current."""
         return max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
 
     def notice_silence(self, silent_s: float) -> None:
-        """So long nothing has come."""
+        """Set or clear `silence` after `silent_s` seconds without a frame."""
         if self.newest is None or self.newest.is_last or self.is_recorded:
             return
         is_late = silent_s > self.longest_silence_s
         self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped or gets no CPU time" if is_late else None
 
     def why_late(self, frame: Frame | None) -> str | None:
-        """Return why the frame's interval is far longer than the pace, or None if it is not; recordings have any."""
+        """Return why the frame's interval is far longer than requested, or None if it is not; recordings are exempt."""
         if frame is None or frame.origin is not None or frame.seconds <= self.longest_silence_s:
             return None
         return f"no frame for {frame.seconds:.1f} s: the machine is overloaded, or the monitor was stopped"
 
     @property
     def is_recorded(self) -> bool:
-        """Whether it is a recording, or a copied tree, that is shown."""
+        """Whether the shown machine is a recording or a copied tree."""
         return self.newest is not None and self.newest.origin is not None
 
     @property
     def places(self) -> Mapping[int, PlaceLine] | None:
-        """The last known place of each CPU; None where nothing is known of any."""
+        """The last known place of each CPU, or None if no place is known."""
         return self.cpu_places.by_cpu
 
     def in_order(self, cpus: Iterable[int]) -> list[int]:
-        """The CPUs by node, last-level cache, core and sibling; by number where their places are unknown."""
+        """Return the CPUs by node, last-level cache, core and sibling, or by number where places are unknown."""
         return self.cpu_places.ordered(cpus)
 
     def wall_clock(self, at: Frame | int | None = None) -> str | None:
-        """The machine's local time of a frame, at a CLOCK_MONOTONIC in ns, or of what is shown: `14:02:31`."""
+        """Return the local time (`14:02:31`) of a frame, at a CLOCK_MONOTONIC in ns, or (None) of the shown frame."""
         at = at if at is not None else self.frame
         return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
 
     def behind_s(self) -> float:
-        """How far the picture lies behind."""
+        """Return how many seconds the shown frame is older than the newest."""
         frame, newest = self.frame, self.newest
         return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
 
     def into_s(self) -> float:
-        """How far the picture lies in a recording: the seconds since the first look at the machine."""
+        """Return the seconds from the first frame to the shown frame."""
         frame, begin_ns = self.frame, self.begin_ns
         return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9

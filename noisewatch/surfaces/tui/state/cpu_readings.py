@@ -1,6 +1,6 @@
-"""What the map shows of each CPU beside its noise and its clock, interval after interval: interrupts, and heat.
+"""Interrupts and temperature of each CPU by interval, which the map shows next to noise and clock.
 
-A byte of each: rates keep 5 % exactness, which is more than a level needs; 4 MB after an hour of 512 CPUs.
+A reading takes one byte: 4 MB after an hour of 512 CPUs. Rates are exact to 5 %, more than a level needs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.state.history import CAPACITY
 
 _UNKNOWN, _MOST = 0, 255
-_STEPS = 8  # of a rate that doubles
+_STEPS = 8  # per doubling of a rate
 
 
 class CpuReadings:
-    """Goes by the numbers of History's intervals."""
+    """Interrupt rates and temperatures by interval, numbered as in History."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
@@ -28,7 +28,7 @@ class CpuReadings:
         self._degrees: dict[int, array[int]] = {}
 
     def add(self, frame: Frame) -> None:
-        """Takes in the next interval of the history."""
+        """Append the readings of the next interval."""
         at, self.count = self.count % self.capacity, self.count + 1
         rates = {line.cpu: line.interrupts_per_s for line in frame.cpus if line.interrupts_per_s is not None}
         self._put(self._rates, at, {cpu: round(_STEPS * math.log2(1 + max(rate, 0))) for cpu, rate in rates.items()})
@@ -42,13 +42,13 @@ class CpuReadings:
             column[at] = _UNKNOWN if value is None else min(1 + value, _MOST)
 
     def interrupts(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Of all kinds, per second; None is unknown, or not kept."""
+        """Return the CPU's interrupts of all kinds per second, by interval; None is unknown or not kept."""
         return [
             None if not value else 2 ** ((value - 1) / _STEPS) - 1 for value in self._read(self._rates, cpu, numbers)
         ]
 
     def celsius(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Of its core, or else of its package; None is unknown, or not kept."""
+        """Return the temperature of the CPU's core, or else its package, by interval; None is unknown or not kept."""
         return [None if not value else float(value - 1) for value in self._read(self._degrees, cpu, numbers)]
 
     def _read(self, columns: Mapping[int, array[int]], cpu: int, numbers: Iterable[int]) -> list[int]:
@@ -59,7 +59,7 @@ class CpuReadings:
 
 
 def celsius_by_cpu(frame: Frame) -> dict[int, float]:
-    """The heat of each CPU's core; where that is unknown, that of its package."""
+    """Return the temperature of each CPU's core, or of its package if the core's is unknown."""
     if frame.clock is None:
         return {}
     found: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Which culprits are shown, `kworker cpu:2-5 kind:irq >100us !rcu`, all of it at once; and in which order."""
+"""Filters and sort orders of culprits: `kworker cpu:2-5 kind:irq >100us !rcu`, where all words have to match."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Test = Callable[[CulpritLine], bool]
 
 
 def matching(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
-    """The culprits that all words of the filter hold for; `!` before a word turns it round.
+    """Return the culprits that match all words of the filter; `!` before a word negates it.
 
-    A word is a kind, or part of a name; `cpu:LIST` and `kind:WORD` are what they say; `>100us` and `<1ms` are the noise
-    of a second. Where one of these makes no sense nothing is meant by it, and `mistakes` tells so.
+    A word is a kind, or a part of a name; `cpu:LIST` and `kind:WORD` match CPUs and kinds; `>100us` and `<1ms` bound
+    the noise of a second. A malformed word matches nothing; `mistakes` explains it.
     """
     tests = [_test(word) for word in text.split()]
     return [line for line in lines if all(test(line) for test in tests)]
 
 
 def mistakes(text: str) -> list[str]:
-    """What is wrong with words of the filter that nothing can hold for, a sentence each."""
+    """Return a message for each malformed word of the filter."""
     return [said for word in text.split() if (said := _mistake(word.removeprefix("!"))) is not None]
 
 
 def asked_cpus(text: str) -> CpuSet | None:
-    """The CPUs that `cpu:LIST` leaves; None where no word names any."""
+    """Return the CPUs that the filter's `cpu:LIST` words leave, or None if there is no such word."""
     words = [word.removeprefix("cpu:") for word in text.split() if word.startswith("cpu:")]
     lists = [cpus for word in words if (cpus := _cpus(word)) is not None]
     return frozenset.intersection(*lists) if lists else None
@@ -55,7 +55,7 @@ def _mistake(word: str) -> str | None:
 
 
 def kind_named(word: str) -> str | None:
-    """The kind of that name, or the only one that begins so."""
+    """Return the kind with this name, or the only kind that begins with it."""
     if word in KINDS:
         return word
     begun = [kind for kind in KINDS if word and kind.startswith(word)]
@@ -91,7 +91,7 @@ def _test(word: str) -> Test:
 
 
 class SortOrder(StrEnum):
-    """By what culprits, and CPUs, are sorted; `change` is that since the baseline, where there is one."""
+    """The sort order of culprits and CPUs; `change` is since the baseline, if there is one."""
 
     COST = "cost"
     RATE = "rate"
@@ -103,7 +103,7 @@ SORT_ORDERS = (SortOrder.COST, SortOrder.RATE, SortOrder.CPU)  # without a basel
 
 
 def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[CpuLine]:
-    """As they are numbered where all find room; else target CPUs first, the noisiest on top."""
+    """Return the CPUs by number if all fit into `room` rows, or else target CPUs first, the noisiest on top."""
     if len(lines) <= room or sort == SortOrder.CPU:
         return list(lines)
 
@@ -116,29 +116,29 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[
 
 
 def weight_of(line: CulpritLine, sort: SortOrder, baseline: Baseline | None) -> float:
-    """By which culprits are sorted, or would be if their CPU did not come first."""
+    """Return the weight by which culprits are sorted; in the order by CPU, within their CPU."""
     if sort == SortOrder.CHANGE and baseline is not None:
         return abs(known_or_grave(baseline.change_of_culprit(line)))
     return (line.rate_per_s or 0) if sort == SortOrder.RATE else line.stolen_ns_per_s
 
 
 def culprits_in_order(lines: Iterable[CulpritLine], sort: SortOrder, baseline: Baseline | None) -> list[CulpritLine]:
-    """As the user wants them sorted; by CPU, what is on several by the first of them."""
+    """Return the culprits in the sort order; by CPU, a culprit on several CPUs sorts by its first one."""
     by_number = sort == SortOrder.CPU
     return sorted(lines, key=lambda line: (cpus_of(line)[0] if by_number else 0, -weight_of(line, sort, baseline)))
 
 
 def known_or_grave(ns: float | None) -> float:
-    """To sort by: what is not known may be as bad as what is called so."""
+    """Return the noise for sorting: unknown noise may be grave, and sorts as such."""
     return GRAVE_NS if ns is None else ns
 
 
 def order_in_words(sort: SortOrder, is_folded: bool) -> str:
-    """How the culprits are listed."""
+    """Return the description of the culprits' order."""
     return sort if is_folded else f"{sort}, each CPU by itself"
 
 
 def worst_cpu(lines: Sequence[CpuLine]) -> int | None:
-    """The target CPU, or where there is none the CPU, with the most noise; one whose noise is unknown is grave."""
+    """Return the noisiest target CPU, or the noisiest CPU without targets; unknown noise counts as grave."""
     candidates = [line for line in lines if line.role == Role.TARGET] or lines
     return max(candidates, key=lambda line: known_or_grave(line.stolen_ns_per_s)).cpu if candidates else None

@@ -1,4 +1,4 @@
-"""Culprits that are the same on several CPUs as one line: the tick of thirteen CPUs is one thing to know."""
+"""One line for a culprit that occurs on several CPUs: the tick of thirteen CPUs is one fact."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FoldedLine(CulpritLine):
-    """All of one culprit on the CPU where that is most, for all its CPUs; `parts` are its lines on that CPU.
+    """All lines of one culprit, with the figures of its worst CPU; `parts` are its lines on that CPU.
 
-    `is_least`: it may have threads there that the frame leaves out.
+    `is_least`: the frame may leave out some of its threads on that CPU.
     """
 
     cpus: tuple[int, ...] = ()
@@ -24,7 +24,7 @@ class FoldedLine(CulpritLine):
 
     @property
     def process_mark(self) -> str:
-        """The process alone: its threads differ."""
+        """The process ID in brackets, without a thread, as its threads differ."""
         return "" if self.pid is None else f" [{self.pid}]"
 
 
@@ -32,14 +32,14 @@ _FIELDS = tuple(field.name for field in fields(CulpritLine))
 
 
 def noise_of(line: CulpritLine) -> float:
-    """In ns/s."""
+    """Return the culprit's noise in ns/s."""
     return line.stolen_ns_per_s
 
 
 def folded(
     lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut: CpuSet = frozenset()
 ) -> list[CulpritLine]:
-    """One line for each culprit: all its threads together, on the CPU where it has the most `weight`.
+    """Return one line for each culprit: all its threads together, on the CPU where it has the most `weight`.
 
     `cut`: the CPUs of which not all threads are among the lines.
     """
@@ -50,7 +50,7 @@ def folded(
 
 
 def what_is_same(line: CulpritLine) -> Hashable:
-    """What is the same of a culprit on each CPU; a thread that has a name of its own stays alone."""
+    """Return the key that a culprit has on all its CPUs; a thread with its own name is a culprit of its own."""
     return (line.kind, line.name, line.pid if line.kind in THREADS else line.irq)
 
 
@@ -64,7 +64,7 @@ def _one(group: list[CulpritLine], weight: Callable[[CulpritLine], float], cut: 
 
 
 def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
-    """The lines of one culprit, of each CPU one: that of all its threads together."""
+    """Return the lines of one culprit as one line for each CPU, all its threads together."""
     lines_by_cpu: dict[int, list[CulpritLine]] = {}
     for line in lines:
         lines_by_cpu.setdefault(line.cpu, []).append(line)
@@ -84,15 +84,15 @@ def _together(worst: CulpritLine, parts: tuple[CulpritLine, ...], cpus: tuple[in
 
 
 def parts_of(line: CulpritLine) -> tuple[CulpritLine, ...]:
-    """The lines whose figures it has."""
+    """Return the lines that make up a line's figures."""
     return line.parts if isinstance(line, FoldedLine) else (line,)
 
 
 def cpus_of(line: CulpritLine) -> tuple[int, ...]:
-    """All CPUs that the line is about."""
+    """Return all CPUs of the line."""
     return line.cpus if isinstance(line, FoldedLine) else (line.cpu,)
 
 
 def is_least(line: CulpritLine) -> bool:
-    """Whether it may have made more noise than it says."""
+    """Return whether the culprit may have made more noise than the line shows."""
     return isinstance(line, FoldedLine) and line.is_least

@@ -1,4 +1,4 @@
-"""How hot the packages of the target CPUs are, what they use, and how often their limits were reached."""
+"""The temperature and power of the target CPUs' packages, and how often their limits were reached."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from noisewatch.cpus import parse_cpu_list
 from noisewatch.operations.frame.clock import ClockPackage
 from noisewatch.operations.frame.frame import Frame
 
-HOT = 0.85  # of what is critical, or of the limit
+HOT = 0.85  # of the critical temperature, or of the power limit
 
 
 def share_of_heat(frame: Frame) -> float:
-    """Of the hottest, as a share of what is critical. NaN is unknown: so it is where that of one is, and no other is
-    HOT.
+    """Return the hottest temperature as a share of the critical one, or NaN if unknown.
+
+    It is unknown if one temperature is unknown and no other is HOT.
     """
     degrees = [(each.celsius, each.critical_celsius) for each in _packages(frame)]
     degrees += [(each.celsius, each.critical_celsius) for each in frame.conditions.temperatures]
@@ -22,18 +23,18 @@ def share_of_heat(frame: Frame) -> float:
 
 
 def share_of_power(frame: Frame) -> float:
-    """The same of what they use, as a share of PL1, else of what they were made for."""
+    """Return the highest power of a target package as a share of PL1, or else of its rated power; NaN is unknown."""
     return _highest((each.watts, each.long_limit_w or each.rated_w) for each in _packages(frame))
 
 
 def partly_known(frame: Frame) -> set[str]:
-    """`heat` and `power`, where that of any target package is known."""
+    """Return which of `heat` and `power` is known for at least one target package."""
     figures = {"heat": [each.celsius for each in _packages(frame)], "power": [each.watts for each in _packages(frame)]}
     return {name for name, found in figures.items() if any(each is not None for each in found)}
 
 
 def times_limited(frame: Frame) -> dict[str, int]:
-    """How often the power limit of each package, and of each of their cores, was reached, where that is known."""
+    """Return the number of times that each target package and core reached its power limit, where it is known."""
     counts = {f"package {each.package}": each.power_limit_count for each in _packages(frame)}
     cpus = frame.clock.cpus if frame.clock is not None else ()
     counts |= {f"core of {each.cpu}": each.power_limit_count for each in cpus if each.cpu in frame.target}
@@ -41,7 +42,6 @@ def times_limited(frame: Frame) -> dict[str, int]:
 
 
 def _packages(frame: Frame) -> list[ClockPackage]:
-    """Those of the target CPUs."""
     packages, target = frame.clock.packages if frame.clock is not None else (), set(frame.target)
     return [each for each in packages if not target.isdisjoint(parse_cpu_list(each.cpus))]
 

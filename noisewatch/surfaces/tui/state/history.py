@@ -1,4 +1,4 @@
-"""The last hour of frames: columns of noise per CPU, each frame as the line that it came as, compressed, and spikes."""
+"""The last hour of frames: noise columns per CPU, each frame as its compressed line, and noise spikes."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from noisewatch.operations.frame.frame import KINDS, Frame
 from noisewatch.operations.frame.line import Standing, decode_frame, encode_frame, standing_of
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
 
-# Two minutes, at an interval a second: what lasts less than a quarter of them is not usual yet, and what goes on for
-# longer is; so are bursts that come as often. A slow rise is no spike at any moment.
+# Two minutes, at an interval a second: noise that lasts less than a quarter of them is not usual yet, noise that lasts
+# longer is; so are bursts that come as often. A slow rise is never a spike.
 USUAL_INTERVALS = 120
-# Times that the upper quartile lies above the median. Were the noise normally distributed, that would be six standard
+# A multiple of the distance from median to upper quartile. For normally distributed noise it would be six standard
 # deviations; of 120 intervals the quartile is itself so inexact that four are exceeded in every hour.
 _LEAST_SPREADS = 8
-_LEAST_KNOWN = 10  # intervals; from fewer nobody can say how much they vary, and it has to be twice as much
-_DOUBLE = 2  # times the noise before: on a noisy machine, too, something else came
+_LEAST_KNOWN = 10  # intervals; fewer do not show how much noise varies, and a spike has to double it
+_DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy machine
 
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
-    """The places at which a spike begins, of noise in ns/s, the oldest first; None is unknown."""
+    """Return the indices at which a noise spike begins, the oldest first. `losses` are in ns/s; None is unknown."""
     return [at for at in range(len(losses)) if is_spike_at(losses, at)]
 
 
 def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
-    """Whether one begins there: the limit is crossed, or the noise doubles above it, or stands out of what was usual.
+    """Return whether a spike begins at index `at`.
 
-    What is unknown neither begins one nor ends it.
+    A spike begins where noise crosses the limit, doubles above it, or stands out of usual noise. Unknown noise neither
+    begins nor ends a spike.
     """
     lost = losses[at]
     if lost is None or lost < GRAVE_NS:
@@ -48,11 +49,11 @@ def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
 
 
 def _stands_out(losses: Sequence[float | None], at: int, lost: float) -> bool:
-    """Whether as much as is called grave came on top of what was usual, and more than that usually varies.
+    """Return whether noise exceeds usual noise by a grave amount, and by more than usual noise varies.
 
-    Where nothing is known of the time before, nothing was usual.
+    Without any known noise before, usual noise counts as none, and nothing stands out.
     """
-    if lost < GRAVE_NS:  # most of them, on a quiet machine
+    if lost < GRAVE_NS:  # most intervals, on a quiet machine
         return False
     before = sorted(each for each in losses[max(at - USUAL_INTERVALS, 0) : at] if each is not None)
     if not before:
@@ -63,7 +64,7 @@ def _stands_out(losses: Sequence[float | None], at: int, lost: float) -> bool:
 
 
 CAPACITY = 3600  # an hour of intervals of a second
-_MOST_SHOWN = 3  # at once: that of the cursor, that of an event, and another one
+_MOST_SHOWN = 3  # frames at once: of the cursor, of an event, and another one
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
 _MOST_TOGETHER = 8
 _MOST_BYTES = 1 << 16  # zlib looks back 32 kB: longer lines gain nothing from each other
@@ -71,21 +72,21 @@ _END = b"\n"
 
 
 class KeptLines:
-    """Lines without their ends are numbered from 0; at least the last `capacity` are kept.
+    """The last lines, numbered from 0 and without line ends; at least the last `capacity` lines are kept.
 
-    They are compressed as they come together: half the bytes, and half the time, of each alone.
+    Consecutive lines are compressed together, which takes half the bytes and half the time of single lines.
     """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._count = 0
-        self._packs: deque[tuple[int, bytes]] = deque()  # the number of the first line of each
-        self._fresh: list[bytes] = []  # behind all of these
+        self._packs: deque[tuple[int, bytes]] = deque()  # number of the first line, compressed lines
+        self._fresh: list[bytes] = []  # the newest lines, not compressed yet
         self._fresh_bytes = 0
-        self._opened: tuple[int, list[bytes]] = -1, []  # the pack that was asked for last
+        self._opened: tuple[int, list[bytes]] = -1, []  # the pack that was read last
 
     def add(self, line: bytes) -> None:
-        """The next one."""
+        """Append the next line."""
         self._fresh.append(line.rstrip(_END))
         self._fresh_bytes += len(line)
         self._count += 1
@@ -96,7 +97,7 @@ class KeptLines:
             self._packs.popleft()
 
     def line(self, number: int) -> bytes:
-        """One that is kept."""
+        """Return a kept line by its number."""
         behind = number - (self._count - len(self._fresh))
         if behind >= 0:
             return self._fresh[behind]
@@ -107,29 +108,29 @@ class KeptLines:
 
 
 class History:
-    """Intervals are numbered from 0; of a long session only the last ones are kept."""
+    """The last `capacity` intervals of a session, numbered from 0."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self._lines = KeptLines(capacity)
-        self._standing: deque[tuple[int, Standing]] = deque()  # what lines leave out, and since which interval
+        self._standing: deque[tuple[int, Standing]] = deque()  # first interval, and the fields that lines leave out
         self._noise_by_cpu: dict[int, array[float]] = {}
         self._worst = _column(capacity)
-        self._noisy = array("L", [0]) * capacity  # intervals up to this one with too much
-        self._unknown = array("L", [0]) * capacity  # and in which that could not be known
+        self._noisy = array("L", [0]) * capacity  # number of intervals up to this one with noise over the limit
+        self._unknown = array("L", [0]) * capacity  # number of intervals up to this one with unknown noise
         self._total_noisy = self._total_unknown = 0
-        self._shown: dict[int, Frame] = {}  # the last that were asked for
+        self._shown: dict[int, Frame] = {}  # the last decoded frames, by interval
         self._kinds_of: int | None = None
-        self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by the interval, of that CPU
+        self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by interval, of CPU `_kinds_of`
         self.count = 0
 
     @property
     def first(self) -> int:
-        """The number of the oldest interval that is kept."""
+        """The number of the oldest kept interval."""
         return max(self.count - self.capacity, 0)
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
-        """Takes in the next frame that has rates; `line` is what it came as."""
+        """Append the next frame, which has rates. `line` is its encoded line; without it the frame is encoded."""
         at = self.count % self.capacity
         self._keep_standing(standing_of(frame))
         self._lines.add(line or encode_frame(frame))
@@ -153,7 +154,7 @@ class History:
             self._standing.popleft()
 
     def frame(self, number: int) -> Frame:
-        """The frame of an interval that is kept. Raises IndexError for another."""
+        """Return the frame of a kept interval. Raise IndexError if the interval is not kept."""
         if not self.first <= number < self.count:
             raise IndexError(f"interval {number} is not kept")
         if number not in self._shown:
@@ -165,7 +166,10 @@ class History:
         return decode_frame(self._lines.line(number), self._standing[at][1])
 
     def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
-        """The noise of each kind on the CPU, ns/s; None where a frame may not tell. Frames are looked into once."""
+        """Return the CPU's noise (ns/s) by kind, one value an interval; None where a frame may leave some culprits out.
+
+        Each frame is decoded once as long as the same CPU is asked for.
+        """
         if self._kinds_of != cpu:
             self._kinds_of, self._kinds = cpu, {}
         for number in numbers:
@@ -178,11 +182,11 @@ class History:
 
     @property
     def kept(self) -> range:
-        """All intervals that are kept."""
+        """The range of all kept intervals."""
         return range(self.first, self.count)
 
     def noisy_within(self, numbers: range) -> tuple[int, int]:
-        """In how many of these intervals, all of them kept, a target CPU had too much noise; and may have had."""
+        """Return the number of kept intervals with a target CPU's noise over the limit, and with unknown noise."""
         if not numbers:
             return 0, 0
         first, last = numbers[0], numbers[-1] % self.capacity
@@ -191,40 +195,40 @@ class History:
         return noisy, self._unknown[last] - self._unknown[at] + (worst is None)
 
     def cpus_over_limit(self, cpus: Iterable[int], numbers: range) -> list[int]:
-        """Those of the CPUs that had too much noise in one of these intervals, all of them kept."""
+        """Return the CPUs whose noise was over the limit in at least one of the kept intervals."""
         is_over = float(GRAVE_NS).__le__  # NaN, which is unknown, is not
         columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
         return [cpu for cpu, column in columns if column is not None and any(map(is_over, self._part(column, numbers)))]
 
     def unread_cpus(self, cpus: Iterable[int], numbers: range) -> list[int]:
-        """Those of the CPUs whose noise was unknown in one of these intervals, all of them kept."""
+        """Return the CPUs whose noise was unknown in at least one of the kept intervals."""
         columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
         return [cpu for cpu, column in columns if column is None or math.isnan(sum(self._part(column, numbers)))]
 
     def noise(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """The noise of the CPU, ns/s; None is unknown, not kept, or offline."""
+        """Return the CPU's noise (ns/s) by interval; None where it is unknown, not kept, or the CPU was offline."""
         return [None if lost == OFFLINE_NS else lost for lost in self.lane(cpu, numbers)]
 
     def lane(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """The same to be drawn: OFFLINE_NS where the CPU was offline: known to have had no noise."""
+        """Return the CPU's noise (ns/s) to be drawn: OFFLINE_NS where it was offline, None where it is unknown."""
         return self._read(self._noise_by_cpu.get(cpu), numbers)
 
     def worst(self, numbers: Iterable[int]) -> list[float | None]:
-        """The noise of the noisiest target CPU, ns/s."""
+        """Return the noise (ns/s) of the noisiest target CPU by interval; None where it is unknown or not kept."""
         return self._read(self._worst, numbers)
 
     def worst_number(self) -> int:
-        """The interval with the most noise on a target CPU, the newest of equals; none where all are unknown."""
+        """Return the interval with the most noise on a target CPU, or the newest if all are unknown or equal."""
         numbers = range(self.first, self.count)
         lost = dict(zip(numbers, self.worst(numbers), strict=True))
         return max(numbers, key=lambda number: (-1.0 if lost[number] is None else lost[number] or 0.0, number))
 
     def spikes(self) -> list[int]:
-        """The intervals that are kept in which a spike of a target CPU begins."""
+        """Return the kept intervals in which a spike of a target CPU begins."""
         return [self.first + at for at in spikes_in(self.worst(range(self.first, self.count)))]
 
     def is_spike(self, number: int) -> bool:
-        """Whether one begins in that interval."""
+        """Return whether a spike of a target CPU begins in the interval."""
         numbers = range(max(number - 2 * USUAL_INTERVALS, self.first), number + 1)
         return bool(numbers) and is_spike_at(self.worst(numbers), len(numbers) - 1)
 
@@ -239,7 +243,6 @@ class History:
         return [None if math.isnan(value) else value for value in values]
 
     def _part(self, column: array[float], numbers: range) -> array[float]:
-        """The values of these intervals, all of them kept."""
         begin, end = numbers.start % self.capacity, (numbers.stop - 1) % self.capacity + 1
         return column[begin:end] if begin < end else column[begin:] + column[:end]
 
@@ -249,7 +252,7 @@ def _column(capacity: int) -> array[float]:
 
 
 def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
-    """The noise of each kind, and of all others: none, where the frame tells all."""
+    """Return the CPU's noise (ns/s) by kind, and of all other kinds: 0, or None if the frame omits some."""
     taken = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
     if taken is not None:
         return {kind: ns for kind, ns in zip(KINDS, taken, strict=True) if ns}, 0.0

@@ -1,7 +1,7 @@
-"""How often each IRQ interrupted, interval after interval, and when it was moved.
+"""The rate of each IRQ by interval, and the moves of IRQs.
 
-Of an IRQ that interrupted at all, four bytes an interval are kept: 12 MB after an hour of 850 such IRQs, and 30 MB at
-most, as those that have been silent for longest give way. Settings are kept as often as they changed, each once.
+An IRQ that interrupted takes four bytes an interval: 12 MB after an hour of 850 such IRQs, and 30 MB at most, as the
+IRQs that have been silent for longest are dropped. Settings are kept once for each change.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, cpus_in, uncount
 
 _MOST_IRQS = 2048
 _MOST_MOVES = 8  # of one IRQ
-_MOST_SPANS = 8  # of one IRQ, in each of which the same was known of where it goes
+_MOST_SPANS = 8  # of one IRQ; within a span the same affinities are known
 _NO_SETTINGS: Mapping[str, IrqSetting] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class IrqMove:
-    """An IRQ that goes, or may go, elsewhere. `before` and `after` are CPU lists; settings are read each 10 s."""
+    """A change of an IRQ's affinity. `before` and `after` are CPU lists; settings are read every 10 s."""
 
     label: str
     name: str
@@ -35,24 +35,24 @@ class IrqMove:
     number: int  # and its interval
     before: str
     after: str
-    is_effective: bool  # where it goes; else, where the kernel does not tell that, where it may go
-    balancer: str | None = None  # a process that ran then and moves IRQs: `irqbalance (pid 812)`
+    is_effective: bool  # the effective affinity moved; False: the allowed CPUs, if the kernel reports only these
+    balancer: str | None = None  # a running process that moves IRQs: `irqbalance (pid 812)`
 
 
 @dataclass(frozen=True, slots=True)
 class AffinityKnown:
-    """What the settings of an IRQ told from that interval on, until they told something else."""
+    """A span, beginning with interval `number`, in which the same affinities of an IRQ are known."""
 
     name: str
     number: int
     at_ns: int  # CLOCK_MONOTONIC of the frame that told of it
-    knows_goes: bool  # where it goes
-    knows_may: bool  # where it may go
-    is_less: bool  # than was told before
+    knows_goes: bool  # the effective affinity is known
+    knows_may: bool  # the allowed CPUs are known
+    is_less: bool  # less is known than in the span before
 
 
 class _Rates:
-    """One IRQ's interrupts per second: a ring from the interval in which it was first seen."""
+    """The interrupts per second of one IRQ: a ring that begins with the interval of its first interrupt."""
 
     def __init__(self, first: int, capacity: int) -> None:
         self.last_heard = self.first = first
@@ -60,7 +60,7 @@ class _Rates:
         self._values = array("f")
 
     def put(self, number: int, rate: float) -> None:
-        """That of the next interval."""
+        """Append the rate of the next interval."""
         at = (number - self.first) % self._capacity
         if at < len(self._values):
             self._values[at] = rate
@@ -69,30 +69,33 @@ class _Rates:
         self.last_heard = number if rate else self.last_heard
 
     def at(self, number: int) -> float:
-        """That of an interval which is kept; nothing, before the first one."""
+        """Return the rate in a kept interval; 0 before the first one."""
         return self._values[(number - self.first) % self._capacity] if number >= self.first else 0.0
 
 
 class IrqHistory:
-    """Goes by the numbers of History's intervals. Labels are those of /proc/interrupts: `205`, `LOC`."""
+    """The rates, settings and moves of IRQs by interval, numbered as in History.
+
+    Labels are those of /proc/interrupts: `205`, `LOC`.
+    """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self.count = 0
-        self.settings: Mapping[str, IrqSetting] = _NO_SETTINGS  # the last that were told, silent IRQs among them
-        self._told: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # and before, since which interval
+        self.settings: Mapping[str, IrqSetting] = _NO_SETTINGS  # the newest, silent IRQs included
+        self._told: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # first interval, and its settings
         self._shown: tuple[tuple[IrqSetting, ...], Mapping[str, IrqSetting]] = ((), _NO_SETTINGS)
         self._rates_by_label: dict[str, _Rates] = {}
-        self._lost_until = -1  # the interval up to which some that interrupted found no room, or were forgotten
-        self._uncounted: list[CpuSet | None] = [None] * capacity  # whose interrupts are unknown; None is of all CPUs
+        self._lost_until = -1  # the last interval in which rates may be missing: IRQs did not fit, or were dropped
+        self._uncounted: list[CpuSet | None] = [None] * capacity  # CPUs with unknown interrupts; None: all CPUs
         self._missed_of: tuple[int, range] = 0, range(0)
-        self._missed: CpuSet | None = frozenset()  # what was asked last, and what it was
+        self._missed: CpuSet | None = frozenset()  # the last result of _uncounted_in
         self._places: dict[str, _Place] = {}
         self._moves: dict[str, deque[IrqMove]] = {}
         self._spans: dict[str, deque[AffinityKnown]] = {}
 
     def add(self, frame: Frame) -> None:
-        """Takes in the rates of the next interval of the history."""
+        """Append the rates of the next interval."""
         number, self.count = self.count, self.count + 1
         uncounted, before = uncounted_cpus(frame), self._uncounted[(number - 1) % self.capacity]
         kept = before if uncounted == before else uncounted
@@ -107,7 +110,7 @@ class IrqHistory:
             rates.put(number, rate_by_label.get(label, 0.0))
 
     def _make_room(self, number: int) -> bool:
-        """Whether there is room for one more; the IRQ that has been silent for longest is forgotten for it."""
+        """Return whether another IRQ fits, dropping the IRQ that has been silent for longest if needed."""
         if len(self._rates_by_label) < _MOST_IRQS:
             return True
         label = min(self._rates_by_label, key=lambda each: self._rates_by_label[each].last_heard)
@@ -118,13 +121,13 @@ class IrqHistory:
         return True
 
     def _is_lost(self, rates: _Rates | None, number: int) -> bool:
-        """Whether it may have interrupted then without being kept."""
+        """Return whether the IRQ may have interrupted in that interval without being kept."""
         return number <= self._lost_until and (rates is None or number < rates.first)
 
     def rates(self, label: str, numbers: Iterable[int]) -> list[float | None]:
-        """Its interrupts per second on all CPUs together, by interval; None is unknown, or not kept.
+        """Return the IRQ's interrupts per second on all CPUs together, by interval; None is unknown or not kept.
 
-        It is unknown as well where those of a CPU that it may go to are, unless those of the others are many.
+        A rate is also unknown if a CPU that the IRQ may go to was not counted, unless the other CPUs' rate is high.
         """
         rates = self._rates_by_label.get(label)
         return [None if self._is_lost(rates, number) else self._rate(label, rates, number) for number in numbers]
@@ -138,7 +141,7 @@ class IrqHistory:
         return None if rate < LOUD_PER_S and self._may_go(label, uncounted, number) else rate
 
     def _may_go(self, label: str, cpus: CpuSet, number: int) -> bool:
-        """Whether it may have interrupted one of these CPUs then: any CPU, where nothing tells where it may go."""
+        """Return whether the IRQ may have interrupted one of the CPUs; true if its allowed CPUs are unknown."""
         if not cpus:
             return False
         setting = self.settings_at(number).get(label)
@@ -147,15 +150,15 @@ class IrqHistory:
         return not cpus.isdisjoint(cpus_in(setting.allowed) | cpus_in(setting.effective))
 
     def _uncounted_in(self, numbers: range) -> CpuSet | None:
-        """The CPUs that were not counted in one of these intervals; None is of all CPUs."""
-        if self._missed_of != (self.count, numbers):  # asked of each IRQ
+        """Return the CPUs that were not counted in at least one of the intervals; None means all CPUs."""
+        if self._missed_of != (self.count, numbers):  # cached, because each IRQ needs it
             found = {self._uncounted[number % self.capacity] for number in numbers}
             self._missed_of = self.count, numbers
             self._missed = None if None in found else frozenset[int]().union(*(each for each in found if each))
         return self._missed
 
     def is_silent(self, label: str, numbers: range) -> bool:
-        """Whether it is known to have interrupted nobody in any of these intervals."""
+        """Return whether the IRQ is known not to have interrupted in any of the intervals."""
         uncounted = self._uncounted_in(numbers)
         if uncounted is None or (uncounted and self._may_go(label, uncounted, numbers[-1])):
             return False
@@ -165,11 +168,11 @@ class IrqHistory:
         return rates is None or rates.last_heard < numbers.start or not any(rates.at(number) for number in numbers)
 
     def most(self, label: str, numbers: Iterable[int]) -> float | None:
-        """The highest of these rates; None where none is known."""
+        """Return the highest known rate in the intervals, or None."""
         return max((rate for rate in self.rates(label, numbers) if rate is not None), default=None)
 
     def follow(self, frame: Frame, number: int) -> list[IrqMove]:
-        """Takes in the settings, where the frame tells of any; the IRQs that were moved since, by number."""
+        """Update the settings from a frame that has them, and return the IRQs moved since the last ones."""
         if frame.irq_settings is None:
             return []
         self._keep_settings(frame.irq_settings, number)
@@ -189,7 +192,7 @@ class IrqHistory:
         return moves
 
     def _keep_spans(self, settings: Iterable[IrqSetting], frame: Frame, number: int) -> None:
-        """Those of one that has gone are kept for as long as intervals are; if it comes back, it begins anew."""
+        """Update the spans of known affinities; spans of an IRQ that is gone are kept as long as intervals are."""
         told = {each.label: (each.name, each.effective is not None, each.allowed is not None) for each in settings}
         gone, first = ("", False, False), self.count - self.capacity
         self._spans = {
@@ -204,12 +207,12 @@ class IrqHistory:
                 spans.append(AffinityKnown(name, number, frame.taken_at_ns, goes, may, is_less))
 
     def affinity_known(self, of: IrqSetting, number: int) -> AffinityKnown | None:
-        """What is known of where it goes up to that interval, and since when; None where that is not kept."""
+        """Return the IRQ's span of known affinities at that interval, or None if it is not kept."""
         spans = [each for each in self._spans.get(of.label, ()) if each.number <= number and each.name == of.name]
         return spans[-1] if spans else None
 
     def _keep_settings(self, settings: Iterable[IrqSetting], number: int) -> None:
-        """What is as it was before is kept once."""
+        """Keep the new settings, sharing unchanged ones with the settings before."""
         known = self.settings
         kept = tuple(each if known.get(each.label) != each else known[each.label] for each in settings)
         self.settings = {setting.label: setting for setting in kept}
@@ -218,7 +221,7 @@ class IrqHistory:
             self._told.popleft()
 
     def settings_at(self, number: int) -> Mapping[str, IrqSetting]:
-        """What was told last up to that interval, by label; nothing before anything was."""
+        """Return the last settings up to that interval by label; empty before the first settings."""
         at = bisect_right(self._told, number, key=itemgetter(0)) - 1
         told = self._told[at][1] if at >= 0 else ()
         if self._shown[0] is not told:
@@ -226,7 +229,7 @@ class IrqHistory:
         return self._shown[1]
 
     def _keep(self, moves: Iterable[IrqMove]) -> None:
-        """What is told of an IRQ that has been gone for longer than intervals are kept is forgotten."""
+        """Add moves, and forget moves of IRQs that have been gone for longer than intervals are kept."""
         for move in moves:
             self._moves.setdefault(move.label, deque(maxlen=_MOST_MOVES)).append(move)
         first = self.count - self.capacity
@@ -235,15 +238,15 @@ class IrqHistory:
         }
 
     def moves(self, of: IrqSetting, number: int) -> list[IrqMove]:
-        """Its last moves up to that interval, the newest last; not those of another driver that had its number."""
+        """Return the IRQ's last moves up to that interval, the newest last, without another driver's on its number."""
         return [move for move in self._moves.get(of.label, ()) if move.number <= number and move.name == of.name]
 
     def has_moved(self, number: int) -> bool:
-        """Whether any IRQ was moved up to that interval, as far as moves are kept."""
+        """Return whether any kept move happened up to that interval."""
         return any(found[0].number <= number for found in self._moves.values())
 
     def knows_moves(self, of: IrqSetting, number: int) -> bool:
-        """Whether all that lie before that interval are told: of many the first ones are forgotten."""
+        """Return whether all earlier moves are kept: an IRQ with many moves loses the first ones."""
         kept = self._moves.get(of.label)
         return kept is None or len(kept) < _MOST_MOVES or kept[0].number <= number
 
@@ -256,14 +259,14 @@ class _Place:
 
 
 def _place_of(setting: IrqSetting) -> _Place | None:
-    """Where it goes, or else may go; None where neither is known, as of one that nobody has started."""
+    """Return the effective affinity, or else the allowed CPUs; None if unknown or empty, as if never started."""
     if setting.effective is not None:
         return _Place(setting.name, setting.effective, True) if setting.effective else None
     return _Place(setting.name, setting.allowed, False) if setting.allowed else None
 
 
 def _last_known(known: _Place | None, place: _Place | None) -> _Place | None:
-    """The place, or the one before where this cannot be read now."""
+    """Return the new place, or the one before if less is known now."""
     is_lost = place is None or (known is not None and known.is_effective and not place.is_effective)
     return known if is_lost else place
 

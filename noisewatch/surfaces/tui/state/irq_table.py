@@ -1,4 +1,4 @@
-"""The rows of the IRQ screen: what interrupts, on which CPUs how often, and where it may go; or a device's together."""
+"""The rows of the IRQ screen: each IRQ or device, its rate on each CPU, and the CPUs that it may go to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from noisewatch.surfaces.tui.state.irq_history import IrqMove
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts per second at which a level begins
+RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts/s at which a level begins
 LOUD_PER_S = 1_000  # interrupts of one device
 _SILENT_AFTER = 60  # intervals
 _SHOWN_MOVE_S = 60
@@ -27,43 +27,43 @@ _NOTHING: Mapping[int, float] = {}
 
 @dataclass(frozen=True, slots=True)
 class IrqRow:
-    """One row of /proc/interrupts, or all of a device's; `total` and `rate_by_cpu` are per second, None is unknown."""
+    """A row of /proc/interrupts, or all rows of a device; `total` and `rate_by_cpu` are per second, None is unknown."""
 
     label: str
     name: str
     kind: Kind
     total: float | None
     rate_by_cpu: Mapping[int, float] = field(default_factory=dict)
-    settings: tuple[IrqSetting, ...] = ()  # of each IRQ; none where nothing tells of them
+    settings: tuple[IrqSetting, ...] = ()  # of each IRQ; empty if not reported
 
     @property
     def is_numbered(self) -> bool:
-        """Whether it belongs to a device, and not to the CPU itself."""
+        """Whether the IRQ belongs to a device, and not to the CPU itself."""
         return self.kind == Kind.IRQ or self.label.isdecimal() or len(self.settings) > 1
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Those of /proc/interrupts."""
+        """The row's labels in /proc/interrupts."""
         return tuple(setting.label for setting in self.settings) or (self.label,)
 
     @property
     def allowed(self) -> CpuSet | None:
-        """Where it may go; None is unknown of one of them."""
+        """The CPUs that the row's IRQs may go to, or None if one of them is unknown."""
         return _union(setting.allowed for setting in self.settings) if self.settings else None
 
     @property
     def goes_to(self) -> CpuSet | None:
-        """Where it goes; None is unknown of one of them. Affinities of old kernels do not tell."""
+        """The CPUs that the row's IRQs go to (effective affinity), or None if one is unknown, as on old kernels."""
         return _union(setting.effective for setting in self.settings) if self.settings else None
 
 
 def level_of_rate(per_s: float) -> int:
-    """0 for nothing, 1 for whatever is more, up to 8 for 40 000 a second and more."""
+    """Return the level of a rate: 0 for none, 1 for any, up to 8 for 40 000/s and more."""
     return max(sum(per_s >= rate for rate in RATES), int(per_s > 0))
 
 
 def cpus_in(text: str | None) -> CpuSet:
-    """The CPUs of a list that the kernel wrote; none where it cannot be read."""
+    """Return the CPUs of a list that the kernel wrote, or no CPU if the list cannot be parsed."""
     try:
         return parse_cpu_list(text or "")
     except Malformed:
@@ -76,12 +76,12 @@ def _union(lists: Iterable[str | None]) -> CpuSet | None:
 
 
 def uncounted_cpus(frame: Frame) -> CpuSet:
-    """The CPUs that are online and whose interrupts are unknown, as of one that has come in the interval."""
+    """Return the online CPUs whose interrupts are unknown, such as one that came online in the interval."""
     return frozenset(line.cpu for line in frame.cpus if line.interrupts_per_s is None and line.role != Role.OFFLINE)
 
 
 def all_rows(model: ScreenModel) -> list[IrqRow]:
-    """All that is known to interrupt, silent ones among them, in the order of /proc/interrupts."""
+    """Return the rows of all known IRQs, silent ones included, in the order of /proc/interrupts."""
     frame, settings = model.frame, model.irq_settings
     if frame is None:
         return []
@@ -96,7 +96,7 @@ def all_rows(model: ScreenModel) -> list[IrqRow]:
 
 
 def row_of(model: ScreenModel, label: str) -> IrqRow | None:
-    """That of one IRQ; None where nothing tells of its settings."""
+    """Return the row of one IRQ, or None if its settings are not reported."""
     frame, setting = model.frame, model.irq_settings.get(label)
     if frame is None or setting is None:
         return None
@@ -116,7 +116,7 @@ def _row(setting: IrqSetting, line: IrqLine | None, frame: Frame) -> IrqRow:
 
 
 def _by_device(rows: Sequence[IrqRow]) -> list[IrqRow]:
-    """All IRQs of a device as one row; those of which no device is known stay alone."""
+    """Return one row for all IRQs of a device; IRQs without a known device keep their own row."""
     rows_by_device: dict[str, list[IrqRow]] = {}
     for row in rows:
         device = row.settings[0].device if row.is_numbered and row.settings else None
@@ -143,10 +143,10 @@ def _together(device: str, rows: Sequence[IrqRow]) -> IrqRow:
 
 
 def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
-    """The rows to show, those of devices first, and how many silent ones are left out.
+    """Return the rows to show, devices first, and the number of silent rows left out.
 
-    One is silent that has not interrupted for the last 60 intervals, and was not moved in the last minute. What a
-    filter lets through is shown, silent or not.
+    An IRQ is silent if it has not interrupted in the last 60 intervals and was not moved in the last minute. Rows
+    that match a filter are shown, silent or not.
     """
     words = model.irq_filter.casefold().split()
     rows = [row for row in all_rows(model) if all(_matches(model, row, word) for word in words)]
@@ -156,9 +156,9 @@ def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
 
 
 def _matches(model: ScreenModel, row: IrqRow, word: str) -> bool:
-    """Whether a word of the filter holds: an IRQ's number, a part of its name or device, `cpu:LIST`, `kind:WORD`.
+    """Return whether a filter word matches: an IRQ's number, part of its name or device, `cpu:LIST`, `kind:WORD`.
 
-    An IRQ is of the CPUs that it interrupts, and of those that it goes to. `!` before a word turns it round.
+    `cpu:LIST` matches the CPUs that an IRQ interrupts or goes to. `!` before a word negates it.
     """
     if word.startswith("!") and len(word) > 1:
         return not _matches(model, row, word[1:])
@@ -185,7 +185,7 @@ def _is_silent(model: ScreenModel, row: IrqRow) -> bool:
 
 
 def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
-    """By level, so that rows stay where they are while rates change a little; by rate, or where they go, if asked."""
+    """Return the rows by level of rate, so that small changes do not move rows; by rate or by CPU if requested."""
 
     def key(row: IrqRow) -> tuple[bool, float]:
         if model.sort == SortOrder.CPU:
@@ -197,17 +197,17 @@ def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
 
 
 def last_move(model: ScreenModel, row: IrqRow) -> IrqMove | None:
-    """The last one up to what is shown."""
+    """Return the row's last move up to the shown interval, or None."""
     return max(moves_of(model, row), key=lambda move: move.at_ns, default=None)
 
 
 def moves_of(model: ScreenModel, row: IrqRow) -> list[IrqMove]:
-    """The last ones of its IRQs up to what is shown."""
+    """Return the last moves of the row's IRQs up to the shown interval."""
     return [move for setting in row.settings for move in model.irqs.moves(setting, model.number)]
 
 
 def move_words(model: ScreenModel, row: IrqRow) -> str:
-    """How long ago it was moved, and from where: `11 s, 1→5`; empty where it was not."""
+    """Return how long ago the row was moved, and how: `11 s, 1→5`; empty if it was not moved."""
     move, frame = last_move(model, row), model.frame
     if move is None or frame is None:
         return ""
@@ -217,20 +217,20 @@ def move_words(model: ScreenModel, row: IrqRow) -> str:
 
 
 def movable_word(row: IrqRow) -> str:
-    """Whether it can be moved; `mgd` where the kernel alone does that, `some` where that differs within a device."""
+    """Return whether the row can be moved; `mgd` if only the kernel can, `some` if IRQs of a device differ."""
     words = {"mgd" if each.is_managed else {True: "yes", False: "no", None: "?"}[each.movable] for each in row.settings}
     return words.pop() if len(words) == 1 else "some" if words else "?"
 
 
 def busiest_first(row: IrqRow) -> list[int]:
-    """The CPUs that it interrupts, else those that it goes to, else those that it may go to."""
+    """Return the CPUs that the row interrupts, or else that it goes to, or else that it may go to."""
     if row.rate_by_cpu:
         return sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
     return sorted(row.goes_to or row.allowed or ())
 
 
 def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
-    """Whether it interrupts, or goes to, a target CPU or one that shares a core with one."""
+    """Return whether the row interrupts, or goes to, a target CPU or its sibling."""
     lines = model.frame.cpus if model.frame is not None else ()
     disturbed = {line.cpu for line in lines if line.role in (Role.TARGET, Role.SIBLING)}
     heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
@@ -238,7 +238,7 @@ def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
 
 
 def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
-    """The costliest culprit of the frame that is this IRQ; else one made for it, whose cost is unknown."""
+    """Return the frame's costliest culprit for this row, or else a new one whose cost is unknown."""
     frame = model.frame
     found = culprits_of(model, row)
     if found:
@@ -262,7 +262,7 @@ def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
 
 
 def culprits_of(model: ScreenModel, row: IrqRow) -> list[CulpritLine]:
-    """The culprits of the frame that are this IRQ, or one of this device."""
+    """Return the frame's culprits that are this IRQ, or one of this device."""
     numbers = {setting.irq for setting in row.settings} - {None}
     lines = model.frame.culprits if model.frame is not None else ()
     if numbers:

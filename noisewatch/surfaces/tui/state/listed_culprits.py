@@ -1,4 +1,4 @@
-"""Which culprits a screen lists, and how many."""
+"""The culprits that a screen lists, and their number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ListedCulprits:
-    """The culprits that the screen lists, filtered and sorted: a picture asks thrice, and they are worked out once."""
+    """The culprits that the screen lists, filtered and sorted; cached, as one picture needs them three times."""
 
     def __init__(self) -> None:
         self._made_of: tuple[object, ...] = ()
@@ -26,7 +26,7 @@ class ListedCulprits:
         self._listing_of: tuple[list[CulpritLine], Selection] = [], Selection()
 
     def of(self, model: ScreenModel) -> list[CulpritLine]:
-        """Nobody changes the list."""
+        """Return the listed culprits; callers must not change the list."""
         made_of = (
             *(model.frame, model.screen, model.cpu, model.shows_all_cpus),
             *(model.filter, model.folds, model.sort, model.baseline),
@@ -36,7 +36,7 @@ class ListedCulprits:
         return self._lines
 
     def listing_of(self, model: ScreenModel) -> Listing[CulpritLine]:
-        """With the selected one among them."""
+        """Return the listed culprits with the selected one."""
         lines, selection = self.of(model), model.selection
         if self._listing is None or lines is not self._listing_of[0] or selection is not self._listing_of[1]:
             self._listing_of = lines, selection
@@ -54,7 +54,7 @@ def _listed(model: ScreenModel) -> list[CulpritLine]:
 
 
 def unfolded(model: ScreenModel) -> list[CulpritLine]:
-    """Those that the screen is about, a line for each CPU."""
+    """Return the culprits that the screen covers, one line for each CPU."""
     culprits = model.frame.culprits if model.frame is not None else ()
     if model.screen == "cpu":
         return [line for line in culprits if line.cpu == model.cpu]
@@ -64,7 +64,7 @@ def unfolded(model: ScreenModel) -> list[CulpritLine]:
 
 
 def listed_cpus(model: ScreenModel) -> CpuSet | None:
-    """The CPUs whose culprits the screen lists; None is all."""
+    """Return the CPUs whose culprits the screen lists, or None for all."""
     if model.screen == "cpu":
         return frozenset() if model.cpu is None else frozenset({model.cpu})
     if model.screen != "overview" or model.shows_all_cpus or model.frame is None:
@@ -73,7 +73,7 @@ def listed_cpus(model: ScreenModel) -> CpuSet | None:
 
 
 def cut_cpus(frame: Frame | None) -> CpuSet:
-    """The CPUs of which a frame with only the costliest culprits may leave some out."""
+    """Return the CPUs whose culprits may be incomplete in a frame that has only the costliest."""
     if frame is None or not frame.is_cut:
         return frozenset()
     told = frozenset(line.cpu for line in frame.cpus if frame.tells_all_on(line))
@@ -81,7 +81,7 @@ def cut_cpus(frame: Frame | None) -> CpuSet:
 
 
 def unread_cpus(model: ScreenModel) -> list[int]:
-    """The CPUs whose culprits the screen would list, and that could not be read; none where there are no rates."""
+    """Return the CPUs whose culprits the screen would list but could not be read; empty before there are rates."""
     if model.frame is None or model.frame.seconds <= 0:
         return []
     listed, asked = listed_cpus(model), filters.asked_cpus(model.filter) if model.screen == "culprits" else None
@@ -95,10 +95,10 @@ def unread_cpus(model: ScreenModel) -> list[int]:
 
 
 def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
-    """How many culprits the screen lists, and of which CPUs it cannot: `16 groups of 41, unknown on CPU 3`."""
+    """Return the number of listed culprits, and the CPUs without any known: `16 groups of 41, unknown on CPU 3`."""
     count, groups = len(unfolded(model)), listing.count
     most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    unread = unread_cpus(model) if groups else []  # else it says so in its own place
+    unread = unread_cpus(model) if groups else []  # an empty list explains it in its own place
     doubt = f", unknown on {name_cpus(unread)}" if unread else ""
     if groups < count:
         return f"{groups} group{'s' * (groups != 1)} of {most}{count}{doubt}"

@@ -1,4 +1,4 @@
-"""How the map is looked at: which quantity, which CPU is pointed at, and whether its cache or node is alone."""
+"""The view of the map: its quantity, its selected CPU, and whether only that CPU's cache or node is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.state.filters import worst_cpu
 
 
 class Quantity(StrEnum):
-    """What the map shows of each CPU, in the order in which a key steps through them."""
+    """The quantity that the map shows for each CPU, in the order of the key that steps through them."""
 
     NOISE = "noise"
     INTERRUPTS = "interrupts"
@@ -22,11 +22,11 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MapView:
-    """`cpu` is None while the worst target CPU of the interval that is shown is pointed at."""
+    """The state of the map; `cpu` None selects the worst target CPU of the shown interval."""
 
     quantity: Quantity = Quantity.NOISE
     cpu: int | None = None
-    opens_part: bool = False  # only the cache, or node, of that CPU is shown
+    opens_part: bool = False  # whether only that CPU's cache or node is shown
 
     def with_next_quantity(self) -> MapView:
         quantities = tuple(Quantity)
@@ -36,7 +36,7 @@ class MapView:
         return replace(self, opens_part=not self.opens_part)
 
     def moved(self, model: Collected, rows: int) -> MapView:
-        """Points at the CPU so many places further on, in the order of the map."""
+        """Return the view with the selected CPU moved by this many places, in the order of the map."""
         cpus = model.in_order(line.cpu for line in model.frame.cpus) if model.frame is not None else []
         at = self.pointed(model)
         if at is None or at not in cpus:
@@ -44,7 +44,7 @@ class MapView:
         return replace(self, cpu=cpus[max(min(cpus.index(at) + rows, len(cpus) - 1), 0)])
 
     def pointed(self, model: Collected) -> int | None:
-        """The CPU that a key is about; one that is gone gives way to the worst."""
+        """Return the selected CPU, or the worst CPU if the selected one is gone."""
         lines: tuple[CpuLine, ...] = model.frame.cpus if model.frame is not None else ()
         if any(line.cpu == self.cpu for line in lines):
             return self.cpu

@@ -1,4 +1,4 @@
-"""What the monitor itself costs: this process and the sampler's, from one frame to the next."""
+"""The cost of the monitor itself: of this process and of the sampler's, from one frame to the next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _WRITTEN = regex(rb"^wchar: (\d+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """So far. `written_bytes` is what this process wrote, nearly all of it to the terminal; None is unknown."""
+    """The resources used so far; `written_bytes` is what this process wrote, nearly all to the terminal.
+
+    None is unknown.
+    """
 
     at_s: float
     cpu_s: float
@@ -26,7 +29,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class OwnCost:
-    """`wakeups_per_s` counts the times that a thread went to sleep of its own will, as the kernel does."""
+    """The monitor's cost in an interval; `wakeups_per_s` counts the voluntary context switches of its threads."""
 
     cpu_share: float
     wakeups_per_s: float
@@ -34,25 +37,25 @@ class OwnCost:
 
 
 class OwnCostMeter:
-    """From frame to frame."""
+    """A meter of the monitor's cost from frame to frame."""
 
     def __init__(self) -> None:
         self._usage: Usage | None = None
 
     def measure(self, sampler_cpu_s: float, sampler_wakeups: int) -> OwnCost | None:
-        """Since the last call; None at the first one."""
+        """Return the cost since the last call, or None at the first call."""
         before, self._usage = self._usage, own_usage(sampler_cpu_s, sampler_wakeups)
         return cost_between(before, self._usage) if before is not None else None
 
 
 def own_usage(sampler_cpu_s: float, sampler_wakeups: int) -> Usage:
-    """Of both processes, now."""
+    """Return the resources that both processes have used so far."""
     wakeups = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw + sampler_wakeups
     return Usage(time.monotonic(), time.process_time() + sampler_cpu_s, wakeups, _written_bytes())
 
 
 def cost_between(before: Usage, after: Usage) -> OwnCost | None:
-    """None where no time has passed, or another sampler has begun to count from nothing."""
+    """Return the cost between two usages, or None if no time has passed or the sampler was restarted."""
     seconds = after.at_s - before.at_s
     if seconds <= 0 or after.cpu_s < before.cpu_s or after.wakeups < before.wakeups:
         return None
@@ -63,7 +66,7 @@ def cost_between(before: Usage, after: Usage) -> OwnCost | None:
 
 
 def _written_bytes() -> int | None:
-    """`wchar` of /proc/self/io (Documentation/filesystems/proc.rst), which a kernel may be built without."""
+    """Return `wchar` of /proc/self/io (Documentation/filesystems/proc.rst), or None if the kernel lacks that file."""
     try:
         found = _WRITTEN.search(os.pread(_own_io(), 1024, 0))
     except OSError:
@@ -73,5 +76,5 @@ def _written_bytes() -> int | None:
 
 @cache
 def _own_io() -> int:
-    """Kept open. Raises OSError where there is none."""
+    """Return the file descriptor of /proc/self/io, which stays open. Raise OSError if there is no such file."""
     return os.open("/proc/self/io", os.O_RDONLY | os.O_CLOEXEC)

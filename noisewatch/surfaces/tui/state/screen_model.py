@@ -1,4 +1,4 @@
-"""What the screen shows of its interval: which screen, what it lists, and what is selected there."""
+"""What the screen shows of its interval: the screen, its rows, and the selected row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ZOOMS = (1, 2, 10, 60)  # intervals a column
 
 
 class Screen(StrEnum):
-    """The screens, in the order of their keys."""
+    """The screens of the monitor, in the order of their keys."""
 
     OVERVIEW = "overview"
     MAP = "map"
@@ -48,36 +48,36 @@ WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens th
 
 @dataclass(slots=True)
 class ScreenModel(Collected):
-    """The only state of the monitor. Stepped back, or frozen, it goes on collecting."""
+    """The only state of the monitor. Stepped back or frozen, it goes on collecting frames."""
 
-    cursor: int | None = None  # the number of the interval that is shown; None is always the newest
-    pauses_on_spike: bool = False  # whether the next one freezes the picture
-    plays: bool = False  # of a recording, whether the picture goes on by itself
+    cursor: int | None = None  # number of the shown interval; None follows the newest
+    pauses_on_spike: bool = False  # whether the next spike freezes the picture
+    plays: bool = False  # whether a recording plays
     speed: float = 1.0
     zoom: int = ZOOMS[0]
-    notice: str | None = None  # what a key has done, until the next one
+    notice: str | None = None  # the effect of the last key, until the next key
     screen: Screen = Screen.OVERVIEW
-    cpu: int | None = None  # that the screen of one CPU is about
+    cpu: int | None = None  # the CPU on the screen of one CPU
     selection: Selection = Selection()
     baseline: Baseline | None = None
     calibration: Calibration | None = None  # the last one
     calibrated_at_ns: int | None = None
     filter: str = ""
     irq_filter: str = ""
-    filter_before: str = ""  # what was there before the one that is typed
-    is_typing: bool = False  # the filter
-    advice: Advice | None = None  # that was asked for, until it is closed
-    awaits_fix: bool = False  # it was asked for, and is not known yet
-    fix_number: int = 0  # goes up whenever another one is wanted
-    opens_check: bool = False  # whether it is told why the selected check matters, or all of the selected area
-    area: Area | None = None  # of checks, that is selected in the place of a cause
+    filter_before: str = ""  # the filter before the one being typed
+    is_typing: bool = False  # whether the filter is being typed
+    advice: Advice | None = None  # the requested fix, until it is closed
+    awaits_fix: bool = False  # a fix was requested and is not found yet
+    fix_number: int = 0  # counts requested fixes
+    opens_check: bool = False  # whether the selected check's reason, or all of the selected area, is shown
+    area: Area | None = None  # the area of checks that is selected instead of a cause
     tells_all_checks: bool = False
-    check_offset: int = 0  # rows that were scrolled of the checks that are told
+    check_offset: int = 0  # rows by which the shown checks are scrolled
     shows_all_cpus: bool = False
-    folds: bool = True  # culprits that are the same on several CPUs into one line
-    groups_irqs: bool = False  # all of a device into one row
+    folds: bool = True  # whether a culprit on several CPUs is one line
+    groups_irqs: bool = False  # whether all IRQs of a device are one row
     shows_silent_irqs: bool = False
-    silent_irqs: int = 0  # that were left out of what was listed last
+    silent_irqs: int = 0  # silent IRQs left out of the last listing
     clock_graph: ClockGraph = ClockGraph.SLOWEST
     map: MapView = MapView()
     sort: filters.SortOrder = filters.SortOrder.COST
@@ -91,21 +91,21 @@ class ScreenModel(Collected):
 
     @property
     def irq_settings(self) -> Mapping[str, IrqSetting]:
-        """As they were told last up to what is shown, by label."""
+        """The last IRQ settings up to the shown interval, by label."""
         return self.irqs.settings if self.cursor is None else self.irqs.settings_at(self.cursor)
 
     @property
     def has_room(self) -> bool:
-        """Whether more may be taken in without forgetting what has not been shown yet."""
+        """Whether another frame may be added without forgetting an interval that has not been shown yet."""
         return self.cursor is None or self.history.count - self.number < self.history.capacity
 
     @property
     def number(self) -> int:
-        """Of the interval that is shown; -1 before there is one."""
+        """The number of the shown interval; -1 before there is one."""
         return self.history.count - 1 if self.cursor is None else self.cursor
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
-        """Takes in the next frame, and what it came as; moves what is shown where it has to."""
+        """Add the next frame and its encoded line; move the cursor if its interval is no longer kept, or on a spike."""
         self.take_in(frame, line)
         self.silence = self.trouble = None
         if frame.seconds <= 0:
@@ -117,48 +117,48 @@ class ScreenModel(Collected):
             self.cursor, self.pauses_on_spike = self.history.count - 1, False
 
     def toggle_freeze(self) -> None:
-        """Stays at the interval that is shown, or goes back to the newest."""
+        """Freeze the picture at the shown interval, or return to the newest."""
         if self.cursor is None and self.history.count:
             self.cursor = self.history.count - 1
         else:
             self.cursor = None
 
     def toggle_pause_on_spike(self) -> None:
-        """Has the next spike freeze the picture; that needs a picture that moves."""
+        """Toggle freezing on the next spike; a frozen live picture is resumed for it."""
         self.pauses_on_spike = not self.pauses_on_spike
         if self.pauses_on_spike and not self.is_recorded:
             self.cursor = None
 
     def step(self, intervals: int) -> None:
-        """Goes so many intervals forward, or back; it stays there until it is thawed."""
+        """Step by this many columns of the timeline, forward or back, and freeze the picture there."""
         if self.history.count:
             self.go_to_number(self.number + intervals * self.zoom)
 
     def go_to_number(self, number: int) -> None:
-        """Show that interval, or the nearest kept one, with its first row selected unless another was chosen."""
+        """Show the interval, or the nearest kept one; select the first row unless a key chose another."""
         self.selection = self.selection if self.selection.chosen is not None else Selection()
         self.cursor, self.plays = max(min(number, self.history.count - 1), self.history.first), False
 
     def step_to_newest(self) -> None:
-        """Shows the newest from now on."""
+        """Follow the newest interval from now on."""
         self.cursor, self.plays = None, False
 
     def go_to_time(self, at_ns: int) -> None:
-        """Goes to the interval that the time is in, or to the nearest that is kept."""
+        """Show the interval that contains the CLOCK_MONOTONIC time (ns), or the nearest kept one."""
         kept = self.history.kept
         if kept:
             at = bisect_left(kept, at_ns, key=lambda number: self.history.frame(number).taken_at_ns)
             self.go_to_number(kept[min(at, len(kept) - 1)])
 
     def step_to_spike(self, direction: int) -> None:
-        """Show where the next spike of a target CPU began in that direction; on the clock screen the next drop."""
+        """Show the next spike of a target CPU in that direction; on the clock screen, the next clock drop."""
         if self.screen == Screen.CLOCK:
             self.step_among(self.clocks.drops(), direction, "clock drop")
         else:
             self.step_among(self.history.spikes(), direction, "spike")
 
     def step_among(self, numbers: Sequence[int], direction: int, what: str) -> None:
-        """Goes that way to the next of these intervals; stays where there is none, and says so."""
+        """Show the next of these intervals in that direction; without one, stay and set a notice."""
         beyond = [number for number in numbers if (number - self.number) * direction > 0]
         if beyond:
             self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
@@ -169,7 +169,7 @@ class ScreenModel(Collected):
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
 
     def go_to(self, screen: str) -> None:
-        """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
+        """Show a screen from its beginning; without a chosen CPU, the screen of one CPU shows the worst target CPU."""
         self.screen = Screen(screen)
         self.close_fix()
         self.forget_selection()
@@ -177,7 +177,7 @@ class ScreenModel(Collected):
             self.cpu = filters.worst_cpu(self.frame.cpus)
 
     def go_back(self) -> None:
-        """Closes what is opened, where something is; else to the overview."""
+        """Close an opened fix or check, or else show the overview."""
         if self.has_opened:
             self.opens_check = self.tells_all_checks = False
             self.close_fix()
@@ -186,16 +186,16 @@ class ScreenModel(Collected):
 
     @property
     def has_opened(self) -> bool:
-        """Whether a fix, the reasons of a check, or all checks are shown in the place of a part of the screen."""
+        """Whether a fix, the reason of a check, or all checks replace a part of the screen."""
         return self.shows_fix or self.opens_check or self.tells_all_checks
 
     @property
     def shows_fix(self) -> bool:
-        """Whether the selected culprit's fix is asked for, in the place of what is known about it."""
+        """Whether the selected culprit's fix is requested or shown, instead of the facts about the culprit."""
         return self.advice is not None or self.awaits_fix
 
     def ask_for_fix(self, selected: CulpritLine) -> None:
-        """Of what the user sees selected, which is chosen now."""
+        """Request a fix for the culprit that the user sees selected, and keep that culprit selected."""
         if self.screen == Screen.IRQS:
             self._move_selection(0)
         else:
@@ -203,16 +203,16 @@ class ScreenModel(Collected):
         self.awaits_fix, self.fix_number = True, self.fix_number + 1
 
     def close_fix(self) -> None:
-        """Shows what is known about the selected culprit again."""
+        """Close the fix, and show the facts about the selected culprit again."""
         self.advice, self.awaits_fix = None, False
 
     def _renew_fix(self) -> None:
-        """Of what is selected now; nobody shall copy that of another."""
+        """Request a fix for the new selection if one is shown, so that no fix of another culprit can be copied."""
         self.awaits_fix, self.fix_number = self.shows_fix, self.fix_number + 1
         self.advice = None
 
     def next_cpu(self, direction: int) -> None:
-        """The CPU beside the one that is shown."""
+        """Show the next CPU in that direction on the screen of one CPU."""
         cpus = [line.cpu for line in self.frame.cpus] if self.frame is not None else []
         if cpus:
             at = cpus.index(self.cpu) if self.cpu in cpus else 0
@@ -221,7 +221,7 @@ class ScreenModel(Collected):
             self._renew_fix()
 
     def drill_in(self) -> None:
-        """To the CPU of the selected culprit, which stays selected."""
+        """Show the CPU of the selected culprit, which stays selected."""
         if self.screen == Screen.CPU:
             return
         selected = self.selected()
@@ -233,21 +233,21 @@ class ScreenModel(Collected):
         self.selection = Selection(selected) if is_seen or not is_irq else Selection()
 
     def forget_selection(self) -> None:
-        """Until the next key that moves it the first row is selected that is shown next."""
+        """Reset the selection: the first shown row is selected until a key moves it."""
         self.selection, self.log.chosen = Selection(), None
         self.area, self.opens_check, self.tells_all_checks = None, False, False
 
     def listed(self) -> list[CulpritLine]:
-        """The culprits that the screen lists, filtered and sorted."""
+        """Return the culprits that the screen lists, filtered and sorted."""
         return self._listed.of(self)
 
     def scroll_fix(self, rows: int) -> None:
-        """Where it finds no room."""
+        """Scroll the shown fix by this many rows."""
         if self.advice is not None:
             self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
 
     def select(self, rows: int) -> None:
-        """Moves the selection; a fix that is shown becomes that of what is selected then."""
+        """Move the selection; a shown fix becomes the one of the newly selected culprit."""
         if self.screen == Screen.EVENTS:
             self.log.choose(rows)
             return
@@ -267,7 +267,10 @@ class ScreenModel(Collected):
             self.selection = self.selection.moved(self.listing(), rows)
 
     def _select_check(self, rows: int) -> None:
-        """From the causes on to the areas below them; what is told in full is scrolled, of a cause by pages only."""
+        """Move through the causes and then the areas below them; an opened check or area is scrolled instead.
+
+        The text of an opened cause is scrolled by pages only.
+        """
         if self.tells_all_checks or (self.opens_check and (self.area is not None or abs(rows) > 1)):
             self.check_offset = max(self.check_offset + rows, 0)
             return
@@ -281,35 +284,35 @@ class ScreenModel(Collected):
             self.selection = self.selection.moved(listing, at - listing.at)
 
     def toggle_check(self) -> None:
-        """Tells of the selected check why it matters, or of the selected area all; or no longer."""
+        """Open or close the reason of the selected check, or all checks of the selected area."""
         self.opens_check, self.check_offset = not self.opens_check, 0
 
     def toggle_all_checks(self) -> None:
-        """Tells all checks, also those that pass; or no longer."""
+        """Open or close the list of all checks, passed ones included."""
         self.tells_all_checks, self.check_offset = not self.tells_all_checks, 0
 
     def listing(self) -> Listing[CulpritLine]:
-        """The culprits in their order, and the selected one, wherever it has come to stand."""
+        """Return the culprits in their order, with the selected one at its current row."""
         listing = self._listed.listing_of(self)
         self.selection = self.selection.after(listing)
         return listing
 
     def findings(self) -> Listing[FindingLine]:
-        """The same of the checks that did not pass: one of each cause, then those that belong to none."""
+        """Return the checks that did not pass and the selected one: first one of each cause, then those without."""
         leading = list(self.frame.leading) if self.frame is not None else []
         listing = self.selection.led(self.frame).listing(leading, FindingLine)
         self.selection = self.selection.after(listing)
         return listing
 
     def irq_listing(self) -> Listing[IrqRow]:
-        """The same of the IRQs."""
+        """Return the rows of the IRQ screen in their order, with the selected one at its current row."""
         rows, self.silent_irqs = listed_rows(self)
         listing = self.selection.listing(rows, IrqRow, lambda row: row.total or 0.0)
         self.selection = self.selection.after(listing)
         return listing
 
     def selected(self) -> CulpritLine | None:
-        """The culprit that the user sees selected, or what is one of the selected IRQ; None on screens without."""
+        """Return the culprit that the user sees selected, on the IRQ screen one of that IRQ; None without culprits."""
         if self.screen == Screen.IRQS:
             row = self.selection.drawn if isinstance(self.selection.drawn, IrqRow) else self.irq_listing().selected
             return culprit_of(self, row) if row is not None else None
@@ -319,7 +322,7 @@ class ScreenModel(Collected):
         return drawn if isinstance(drawn, CulpritLine) else self.listing().selected
 
     def note_drawn(self) -> None:
-        """What is selected now is what a key is about that comes before the next picture."""
+        """Note the row drawn as selected: a key pressed before the next picture applies to that row."""
         if self.screen == Screen.EVENTS:
             listed = self.log.listed()
             self.log.drawn = listed[self.log.row()] if listed else None
@@ -331,17 +334,18 @@ class ScreenModel(Collected):
             self.selection = self.selection.with_drawn(self.findings().selected)
 
     def selected_finding(self) -> FindingLine | None:
-        """The finding that the user sees selected."""
+        """Return the finding that the user sees selected."""
         drawn = self.selection.drawn
         return drawn if isinstance(drawn, FindingLine) else self.findings().selected
 
     def toggle_all_cpus(self) -> None:
-        """Shows the culprits on all CPUs, or on target CPUs alone."""
+        """Toggle between culprits on all CPUs and on target CPUs (and their siblings) only."""
         self.shows_all_cpus = not self.shows_all_cpus
 
     def toggle_folding(self) -> None:
-        """Shows a culprit once for all its CPUs, a device for all its IRQs, an event however often it
-        came; or once for each. Of clocks: the next graph.
+        """Toggle one row for a culprit, device or event that occurs several times.
+
+        On the clock screen, show the next graph.
         """
         if self.screen == Screen.IRQS:
             self.groups_irqs = not self.groups_irqs
@@ -353,7 +357,7 @@ class ScreenModel(Collected):
             self.folds = not self.folds
 
     def toggle_silent_irqs(self) -> None:
-        """Shows those as well that interrupt nobody."""
+        """Show or hide IRQs that do not interrupt."""
         self.shows_silent_irqs = not self.shows_silent_irqs
 
     def next_sort(self) -> None:
@@ -361,16 +365,16 @@ class ScreenModel(Collected):
         self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
 
     def mark_baseline(self) -> None:
-        """From now on all is compared with the intervals up to the one that is shown."""
+        """Compare from now on with the intervals up to the shown one."""
         if self.history.count:
             self.baseline = baseline_of(self.history, self.number)
 
     def forget_baseline(self) -> None:
-        """Compares no longer."""
+        """Stop comparing with the baseline, and stop sorting by change."""
         self.baseline = None
         self.sort = filters.SortOrder.COST if self.sort == filters.SortOrder.CHANGE else self.sort
 
     def scroll(self, lines: int, room: int) -> None:
-        """Moves the CPUs by so many rows, of which `room` are shown."""
+        """Scroll the CPUs by this many rows, of which `room` are visible."""
         count = len(self.frame.cpus) if self.frame is not None else 0
         self.offset = max(min(self.offset + lines, count - room), 0)

@@ -1,8 +1,8 @@
-"""The row that is selected: it follows its culprit, its check or its IRQ, while the others are sorted anew around it.
+"""The selected row follows its culprit, check or IRQ while rows are sorted anew.
 
-Before a key has chosen one it is the first row. Where several cost about the same, their order changes every second,
-and whoever looks and then presses a key means the one that was selected when he looked; so it stays with its culprit,
-until another one clearly costs more.
+Before a key has chosen a row, the first row is selected. Rows of about the same cost swap places every second, and a
+key press means the row that the user saw selected. So the selection stays with its culprit until another one clearly
+costs more.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Line = TypeVar("Line", CulpritLine, FindingLine, IrqRow)
 Selectable = CulpritLine | FindingLine | IrqRow
 
 _CLEARLY = 2.0  # times as much
-_FIRST_ROWS = 5  # among which the first one is looked for
+_FIRST_ROWS = 5  # an unchosen selection that falls below them returns to the first row
 
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Line]):
-    """Rows, and which of them is selected. `is_gone`: it is not among what is shown, and keeps its place there.
+    """The rows of a list, and the index of the selected one.
 
-    `is_chosen`: a key has chosen it.
+    `is_gone`: the selected row is not in the current data, and keeps its place. `is_chosen`: a key has chosen it.
     """
 
     lines: tuple[Line, ...]
@@ -42,17 +42,18 @@ class Listing(Generic[Line]):
 
     @property
     def count(self) -> int:
-        """Rows without one that is gone."""
+        """The number of rows, without a selected row that is gone."""
         return len(self.lines) - self.is_gone
 
     @property
     def needed(self) -> int:
-        """Rows of a whole table, with its heading; one says why there is none."""
+        """The number of rows of the whole table: a heading, and its rows or one that explains why there is none."""
         return 1 + max(len(self.lines), 1)
 
     def first_in(self, room: int) -> int:
-        """The row to begin with where there is room for so many, so that the selected one can be seen, and the first
-        one as well while none was chosen.
+        """Return the first visible row in a window of `room` rows, so that the selected row is visible.
+
+        While no row was chosen, the first row is visible too if possible.
         """
         if not self.is_chosen and self.at < room:
             return 0
@@ -61,18 +62,18 @@ class Listing(Generic[Line]):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a key has chosen, and what the screen has shown as selected."""
+    """The row that a key has chosen, and the row that was drawn as selected."""
 
     chosen: Selectable | None = None
-    row: int = 0  # where it was seen last
-    drawn: Selectable | None = None  # what the user has seen selected
+    row: int = 0  # the last row of the chosen line
+    drawn: Selectable | None = None  # the line drawn as selected
 
     def listing(
         self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None = None
     ) -> Listing[Line]:
-        """The lines with the chosen one among them; where it has gone, as it was, where it was.
+        """Return the lines with the chosen one among them; a chosen line that is gone is inserted at its last row.
 
-        Without a `weight` what was not chosen is always the first.
+        Without a `weight`, an unchosen selection is always the first row.
         """
         chosen = self.chosen
         if not isinstance(chosen, of):
@@ -86,7 +87,7 @@ class Selection:
         return Listing(tuple(with_it), at, is_gone=True)
 
     def _row_shown(self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None) -> int:
-        """The row of what the user has seen selected; the first one where that has gone, or weighs clearly less."""
+        """Return the row of the line drawn as selected, or 0 if it is gone or weighs clearly less than the first."""
         if weight is None or not isinstance(self.drawn, of):
             return 0
         at = _place_of(self.drawn, lines)
@@ -95,20 +96,20 @@ class Selection:
         return at if _CLEARLY * weight(lines[at]) > weight(lines[0]) else 0
 
     def is_about(self, line: Selectable) -> bool:
-        """Whether a key has chosen it, or the screen has shown it as selected."""
+        """Return whether a key has chosen the line, or the screen has drawn it as selected."""
         return any(each is not None and is_same(each, line) for each in (self.chosen, self.drawn))
 
     def after(self, listing: Listing[Line]) -> Selection:
-        """With the chosen line as it is now."""
+        """Return the selection with the chosen line updated from the listing."""
         is_so = self.chosen is None or (self.chosen is listing.selected and self.row == listing.at)
         return self if is_so else Selection(listing.selected, listing.at, self.drawn)
 
     def with_drawn(self, line: Selectable | None) -> Selection:
-        """With what the screen shows as selected now."""
+        """Return the selection with the line that the screen draws as selected."""
         return self if line is self.drawn else Selection(self.chosen, self.row, line)
 
     def led(self, frame: Frame | None) -> Selection:
-        """With the first check of the cause that the chosen one follows by now."""
+        """Return the selection moved to the leading check of the chosen check's cause."""
         chosen, leading = self.chosen, frame.leading if frame is not None else ()
         if frame is None or not isinstance(chosen, FindingLine) or chosen.id in {each.id for each in leading}:
             return self
@@ -117,20 +118,20 @@ class Selection:
         return self if lead is None else replace(self, chosen=lead)
 
     def moved(self, listing: Listing[Line], rows: int) -> Selection:
-        """So many rows further down."""
+        """Return the selection moved down by this many rows."""
         at = max(min(listing.at + rows, len(listing.lines) - 1), 0)
         return Selection(listing.lines[at], at) if listing.lines else self
 
 
 def is_same(one: Selectable, other: Selectable) -> bool:
-    """Whether it is the same culprit, on whichever CPU, the same check, or the same IRQ."""
+    """Return whether both lines are the same culprit (on any CPU), the same check, or the same IRQ."""
     if isinstance(one, IrqRow) and isinstance(other, IrqRow):
         return not set(one.labels).isdisjoint(other.labels)  # an IRQ of a device, and all of the device
     return _identity(one) == _identity(other)
 
 
 def _identity(line: Selectable) -> tuple[object, ...]:
-    """Of a thread its number, as kernel threads change their names with what they do."""
+    """Return the identity of a line; a thread is identified by its number, as kernel threads change their names."""
     if isinstance(line, FindingLine):
         return (line.id,)
     if isinstance(line, IrqRow):
@@ -141,7 +142,7 @@ def _identity(line: Selectable) -> tuple[object, ...]:
 
 
 def _place_of(chosen: Selectable, lines: list[Line]) -> int | None:
-    """Where it stands; a thread that has moved to another CPU is still that thread."""
+    """Return the index of the chosen line, or None; a thread is found on another CPU too."""
     if isinstance(chosen, IrqRow):
         same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
     else:

@@ -1,4 +1,4 @@
-"""Which intervals stand in which columns: the same on the timeline and all charts of a screen."""
+"""The mapping of intervals to columns, shared by the timeline and all charts of a screen."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 LABEL = 7  # columns before the lane of the timeline
-_WIDER_LABEL = 8  # columns: so much more the labels of the map may take, whose lanes show the same intervals
-_WIDEST = 4  # columns of an interval
+_WIDER_LABEL = 8  # more columns for the labels of the map, whose lanes show the same intervals
+_WIDEST = 4  # most columns of one interval
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """`room` columns, from the left, without the label; `zoom` intervals share a place, which takes `wide` columns.
+    """A lane of `room` columns, without its label; `zoom` intervals share a place, which takes `wide` columns.
 
-    The intervals that are kept begin with `first`. Behind `last`, the last one in sight, `after` columns are left:
-    while there is room the first interval stands at the left, and nothing moves. `marked` is that of the cursor.
+    `first` is the oldest kept interval, `last` the newest in sight. `after` columns behind it are left: while there
+    is room, the first interval is at the left, and no column moves. `marked` is the interval of the cursor.
     """
 
     room: int
@@ -44,50 +44,50 @@ class TimeAxis:
 
     @property
     def before(self) -> int:
-        """Columns before the first interval in sight."""
+        """The number of columns before the first interval in sight."""
         return self.stop - self.width
 
     @property
     def width(self) -> int:
-        """Columns of all intervals in sight."""
+        """The number of columns of all intervals in sight."""
         return self.places * self.wide
 
     @property
     def places(self) -> int:
-        """Values that `spread` takes."""
+        """The number of places in sight: the number of values that `spread` expects."""
         return -(-len(self.numbers) // self.zoom)
 
     @property
     def cursor(self) -> int | None:
-        """The column of the cursor; None where there is none, or it is out of sight."""
+        """The column of the cursor, or None if there is no cursor in sight."""
         return self.column(self.marked) if self.marked is not None and self.marked in self.numbers else None
 
     def column(self, number: int) -> int:
-        """Where a sign for that interval stands: in the middle of its columns."""
+        """Return the column for a sign of the interval: the middle of its columns."""
         return self.stop - ((self.last - number) // self.zoom + 1) * self.wide + (self.wide - 1) // 2
 
     def of_column(self, column: int) -> range:
-        """The intervals that stand there, some of which may not be kept; none beside the lane."""
+        """Return the intervals of a column, some of which may not be kept; an empty range outside of the lane."""
         if not self.before <= column < self.stop:
             return range(0)
         end = self.last + 1 - (self.stop - 1 - column) // self.wide * self.zoom
         return range(end - self.zoom, end)
 
     def spread(self, values: Sequence[T]) -> Sequence[T]:
-        """Each as often as it takes columns."""
+        """Repeat the values, so that there is one for each column."""
         return values if self.wide == 1 else [value for value in values for _ in range(self.wide)]
 
     def padded(self, values: Sequence[T], blank: T) -> list[T]:
-        """Of all places in sight, for all columns."""
+        """Return the values of all places in sight, spread and padded with `blank` to all columns of the lane."""
         return [*[blank] * self.before, *self.spread(values), *[blank] * self.after]
 
     def within(self, room: int) -> TimeAxis:
-        """The same columns, counted from the right, beside a label that is wider or narrower."""
+        """Return the axis with another `room`, its columns aligned at the right, for a wider or narrower label."""
         return replace(self, room=max(room, 1))
 
 
 def axis_of(model: ScreenModel, width: int) -> TimeAxis:
-    """Of a timeline that takes so many columns with its label."""
+    """Return the axis of a timeline that has `width` columns, label included."""
     room = max(width - LABEL, 1)
     first, last, zoom = model.history.first, model.history.count - 1, model.zoom
     least = max(room - (_WIDER_LABEL if model.screen == Screen.MAP else 0), 1)

@@ -1,1 +1,1 @@
-"""The map: all CPUs by time."""
+"""The map: all CPUs over time."""

@@ -1,4 +1,4 @@
-"""The quantities of the map: where their levels begin, what a level is called, and what is known of each CPU."""
+"""The quantities of the map: the bounds and names of their levels, and their values for each CPU."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _CLOCK_SHARES = (0.01, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97)  # of the highest cl
 _HOT = 80  # °C
 _OLD_CLOCKS = "clocks unknown: no CPU is known to have had a tick, up to which its clock is counted"
 LIMIT = short_share(GRAVE_NS / 1e9)
-_TOLD = (2, 4, 6, 8)  # the levels of the legend
+_TOLD = (2, 4, 6, 8)  # levels in the legend
 Values = Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """One quantity: `levels` begin at these values, `styles` at those; `limit` is that of noise.
+    """The scale of one quantity: `levels` and `styles` begin at these values; only noise has a `limit`.
 
-    `is_best_high`: of several values the lowest is the one to know.
+    `is_best_high`: of several values the lowest is shown.
     """
 
     title: str
@@ -39,16 +39,16 @@ class Scale:
     marked: str
     limit: float | None = None
     is_best_high: bool = False
-    quiet: str | None = None  # what the first level is called
-    why_unknown: str | None = None  # where nothing is known of any CPU
-    has_levels: bool = True  # else nothing tells where they begin
+    quiet: str | None = None  # name of the first level
+    why_unknown: str | None = None  # why the quantity is unknown for all CPUs
+    has_levels: bool = True  # false if the bounds of levels are unknown
 
     def level(self, value: float) -> int:
-        """0 for nothing, up to 8."""
+        """Return the level of a value: 0 for none, up to 8."""
         return bisect_right(self.levels, value)
 
     def height(self, value: float) -> float:
-        """Between the levels as well: for rows of several lines."""
+        """Return the level with fractions, for rows of several lines."""
         level = self.level(value)
         if not 0 < level < len(self.levels):
             return level
@@ -59,12 +59,12 @@ class Scale:
         return next((style for style, least in self.styles.items() if value >= least), "calm")
 
     def is_over(self, value: float | None) -> bool:
-        """Whether it has a sign of its own where levels are tones: `marked` says what that means."""
+        """Return whether a value has its own sign where levels are tones; `marked` explains the sign."""
         marked = "notable" if self.limit is None else "grave"
         return value is not None and value != OFFLINE_NS and self.style(value) == marked
 
     def one_of(self, values: Iterable[float | None]) -> float | None:
-        """Of several the one to know; None where one that is unknown may be that."""
+        """Return the value to show for several, or None if an unknown one may be that."""
         found = list(values)
         if self.limit is not None:
             return worst_of(found)
@@ -75,12 +75,11 @@ class Scale:
         return (min if self.is_best_high else max)(known) if len(known) == len(there) else None
 
     def legend(self) -> list[tuple[int, str]]:
-        """Some levels, and from where on they are."""
+        """Return some levels with the values at which they begin."""
         return [(level, self.in_words(self.levels[level - 1])) for level in _TOLD if self.has_levels]
 
 
 def scale_of(model: ScreenModel, quantity: Quantity) -> Scale:
-    """The scale of the quantity that the map shows."""
     return _SCALES[quantity](model)
 
 
@@ -127,7 +126,7 @@ def _clock(model: ScreenModel) -> Scale:
 
 
 def _fresh_clocks(model: ScreenModel, cpu: int, numbers: range) -> Values:
-    """Of the intervals in which the CPU had a tick: what it tells without one may be old."""
+    """Return the clocks of intervals in which the CPU had a tick; without one, its clock may be old."""
     clocks, are_stale = model.clocks.clocks(cpu, numbers), model.clocks.are_stale(numbers, cpu)
     return [None if is_stale else khz for khz, is_stale in zip(clocks, are_stale, strict=True)]
 
@@ -164,7 +163,7 @@ def _why_no_heat(model: ScreenModel) -> str:
 
 
 def _with_offline(model: ScreenModel, cpu: int, numbers: range, values: Sequence[float | None]) -> Values:
-    """The history of noise knows when a CPU was offline."""
+    """Return the values, with OFFLINE_NS where the history of noise shows that the CPU was offline."""
     lane = model.history.lane(cpu, numbers)
     return [OFFLINE_NS if lost == OFFLINE_NS else value for lost, value in zip(lane, values, strict=True)]
 

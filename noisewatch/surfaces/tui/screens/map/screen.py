@@ -1,4 +1,4 @@
-"""The second screen: all CPUs by time, so that one sees which are noisy, when, and whether together."""
+"""The second screen: all CPUs over time, to show which are noisy, when, and whether at the same time."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _KEYS = (
 _MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
 _EIGHTHS = 8
-Lane = Sequence[CpuLine]  # the CPUs whose worst it shows
-_MOST_RULES = 6  # a rule for as many rows, where CPUs have to share some
-_HIGH, _HIGHEST = 6, 16  # lines of a row before others have theirs, and at most
-_LEAST_PANEL = 5  # rows for the CPU that is pointed at, with the rule above them
+Lane = Sequence[CpuLine]  # its CPUs; a lane shows the worst of them
+_MOST_RULES = 6  # rows for each rule, if CPUs have to share rows
+_HIGH, _HIGHEST = 6, 16  # lines of a row, before and after other parts have theirs
+_LEAST_PANEL = 5  # rows for the selected CPU, with the rule above them
 _MOST_ROWS = 14
 
 
 def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen."""
+    """Return the rows of the whole screen."""
     headline = partial(map_headline, numbers=model.history.kept)
     return page(model, width, height, glyphs, _body, _KEYS, framed=_framed, headline=headline)
 
@@ -81,7 +81,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The same with headings instead of frames."""
+    """Return the body with headings instead of frames."""
     if model.frame is None or height < 2:
         return []
     scale, found, drawn = _drawn(model, width, height - 1, glyphs)
@@ -101,13 +101,13 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _below(model: ScreenModel, height: int, width: int, glyphs: Glyphs) -> tuple[list[Row], list[Row]]:
-    """About the CPU that is pointed at, and the latest events; a row is left between them."""
+    """Return the selected CPU's rows and the latest events, with one row left between them."""
     rows = pointed_rows(model, width, height, glyphs)
     return rows, latest_events(model, width, height - len(rows) - 1, glyphs)
 
 
 def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[Scale, Layout, list[list[Row]]]:
-    """In so many rows: the layout, and the rows of each of its parts."""
+    """Return the scale, the layout, and the rows of each of its parts, in at most `room` rows."""
     scale = scale_of(model, model.map.quantity)
     why = _why_unknown(model, scale, width)
     panel_rows = pointed_height(model)
@@ -123,7 +123,7 @@ def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[S
 
 
 def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
-    """Where nothing is known of any CPU in sight."""
+    """Return why the quantity is unknown, if it is for all CPUs in sight."""
     cpus = [line.cpu for line in model.frame.cpus] if model.frame is not None else []
     numbers = in_sight(model, width)
     if scale.why_unknown is None or any(
@@ -134,7 +134,7 @@ def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
 
 
 def _lanes(model: ScreenModel, found: Layout, scale: Scale, width: int, glyphs: Glyphs) -> list[list[Row]]:
-    """The rows of each part, with their labels, in the columns of the timeline."""
+    """Return the rows of each part, with their labels, in the columns of the timeline."""
     labels = _Labels.of(model, found, glyphs)
     axis = axis_of(model, width).within(width - labels.width - 1)
     numbers, cursor = axis.numbers, axis.cursor - axis.before if axis.cursor is not None else None
@@ -157,7 +157,7 @@ def _lanes(model: ScreenModel, found: Layout, scale: Scale, width: int, glyphs: 
 
 
 def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
-    """Of the CPUs of a lane, and of the intervals of a column, the one value to know; counted from the newest."""
+    """Return the one value to show for the CPUs of a lane and the intervals of a column, grouped from the newest."""
     each = values[0] if len(values) == 1 else [scale.one_of(at_once) for at_once in zip(*values, strict=True)]
     if zoom == 1:
         return list(each)
@@ -166,7 +166,7 @@ def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class _Labels:
-    """What stands before the lanes of a row: the mark of the role, and the CPUs."""
+    """The labels before the lanes of a row: mark of the role, and CPUs."""
 
     width: int
     pointed: int | None
@@ -182,7 +182,7 @@ class _Labels:
         return cls(min(wide, _WIDEST_LABEL), labels.pointed, signs)
 
     def of_line(self, row: Sequence[Lane], line: int) -> Row:
-        """Of the first line of a row; the others of it have none."""
+        """Return the label of a line; only the first line of a row has a text."""
         if line > 0:
             return [(" " * (self.width + 1), "plain")]
         text = self._text(row)
@@ -192,7 +192,7 @@ class _Labels:
         return [(f"{text:<{self.width}}", style), (" ", "plain")]
 
     def _text(self, row: Sequence[Lane]) -> str:
-        """The mark of the most important CPU among them, and their numbers."""
+        """Return the mark of the most important CPU in the row, and the CPU numbers."""
         lines = [line for lane in row for line in lane]
         mark = next((sign for role, sign in _MARKS.items() if any(line.role == role for line in lines)), " ")
         sign = self.signs.get(lines[0].cpu, "")
@@ -204,7 +204,7 @@ def _title(scale: Scale, part: MapPart, is_first: bool) -> str:
 
 
 def _right(model: ScreenModel, scale: Scale, found: Layout, glyphs: Glyphs) -> str:
-    """What a level means, what stands together, and the keys; the last ones go first where there is no room."""
+    """Return the meaning of levels, what lanes share, and keys; the last parts are dropped first if they do not fit."""
     each = max((len(lane) for lane in found.lanes), default=1)
     worst = "lowest" if scale.is_best_high else "worst"
     levels = "  ".join(f"{glyphs.ramp[level]} {text}" for level, text in scale.legend())
@@ -224,7 +224,7 @@ def _right(model: ScreenModel, scale: Scale, found: Layout, glyphs: Glyphs) -> s
 
 
 def lane_rows(values: Values, scale: Scale, lines: int, cursor: int | None, glyphs: Glyphs) -> list[Row]:
-    """So many lines, from above; the column of the cursor has a line down, of the same style."""
+    """Return a lane as `lines` rows, from the top; the cursor's column is a vertical line in the value's style."""
     heights = [_eighths(value, scale, lines) for value in values]
     rows = []
     for line in range(lines):
@@ -238,7 +238,7 @@ def lane_rows(values: Values, scale: Scale, lines: int, cursor: int | None, glyp
 
 
 def _eighths(value: float | None, scale: Scale, lines: int) -> int:
-    """Of the lines together; one line shows the level itself."""
+    """Return the height of a value in eighths of a line; a single line shows the level itself."""
     if value is None or value == OFFLINE_NS:
         return 0
     if lines == 1:
@@ -247,7 +247,7 @@ def _eighths(value: float | None, scale: Scale, lines: int) -> int:
 
 
 def _cell(value: float | None, eighths: int, scale: Scale, is_lowest: bool, is_cursor: bool, glyphs: Glyphs) -> Piece:
-    """What is unknown, or offline, is said below, and not hidden by the cursor."""
+    """Return the character of a value in a line; the lowest line marks unknown and offline, also at the cursor."""
     if value is None or value == OFFLINE_NS:
         if not is_lowest:
             return (glyphs.line, "strong") if is_cursor else (" ", "plain")
@@ -260,7 +260,7 @@ def _cell(value: float | None, eighths: int, scale: Scale, is_lowest: bool, is_c
 
 
 def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | None, glyphs: Glyphs) -> Row:
-    """Two lanes in one line, or a single one that has a line to itself."""
+    """Return two lanes in one line, or a single one that has a line to itself."""
     pairs: Sequence[tuple[float | None, float | None]] = [
         (one, two) for one, two in zip(upper, lower if lower is not None else [OFFLINE_NS] * len(upper), strict=True)
     ]
@@ -268,7 +268,7 @@ def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | No
 
 
 def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs) -> Piece:
-    """What is over the limit fills the cell, and its sign says which of the two it is; then comes what is unknown."""
+    """Return the character of two values: over the limit it names the half, then unknown takes precedence."""
     over = scale.is_over(upper), scale.is_over(lower)
     if is_cursor and (any(over) or None not in (upper, lower)):
         return glyphs.line, "grave" if any(over) else "strong"
@@ -286,7 +286,7 @@ def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: b
 
 
 def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
-    """What the halves, tones and signs mean; the last ones go first where there is no room."""
+    """Return the meaning of halves, tones and signs; the last parts are dropped first if they do not fit."""
     parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
     quiet = scale.quiet or f"<{scale.in_words(scale.levels[1])}"
     for level in _first_levels() if scale.has_levels else ():
@@ -301,18 +301,18 @@ def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
 
 
 def _first_levels() -> list[int]:
-    """The level at which each tone but that of nothing begins."""
+    """Return the level at which each tone except the one for nothing begins."""
     return [level for level in range(1, _EIGHTHS + 1) if tone_of(level) != tone_of(level - 1)]
 
 
 def style_of_label(is_target: bool, is_pointed: bool) -> Style:
-    """Of the CPU that a key is about, of a target CPU, and of others."""
+    """Return the style of a label: of the selected CPU, of target CPUs, and of others."""
     return "selected" if is_pointed else "strong" if is_target else "faint"
 
 
 @dataclass(frozen=True, slots=True)
 class MapPart:
-    """CPUs of one place, and their rows from above, each of a lane or of two."""
+    """The CPUs of one place, and their rows from the top, of one or two lanes each."""
 
     title: str
     rows: Sequence[Sequence[Lane]]
@@ -320,7 +320,7 @@ class MapPart:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A row is so many `lines` high; below all parts are `panel` rows, with their rule, or one without."""
+    """The layout of the map: rows of `lines` lines, and `panel` rows below all parts, rule included; 1 has no rule."""
 
     parts: Sequence[MapPart]
     lines: int
@@ -336,9 +336,9 @@ class Layout:
 
 
 def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, most_below: int) -> Layout:
-    """Return which CPUs share a row of the map, by their place: each alone while there is room, then two, then more.
+    """Return which CPUs share a row of the map, by their place: none while they fit, then two, then more.
 
-    CPUs of different roles share no row: a loud housekeeping CPU would hide a target CPU. `panel_rows` is what the
+    CPUs of different roles share no row: a noisy housekeeping CPU would hide a target CPU. `panel_rows` is what the
     panel needs, `most_below` what all below the map could use.
     """
     lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else []
@@ -361,7 +361,7 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
 
 
 def _alone(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
-    """Those of the cache, or else of the node, of the CPU that is pointed at."""
+    """Return the CPUs of the selected CPU's cache, or else of its node."""
     pointed = model.map.pointed(model)
     for by_cache in (True, False):
         place = next((_place(model, line, by_cache) for line in lines if line.cpu == pointed), None)
@@ -372,7 +372,7 @@ def _alone(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
 
 
 def _place(model: ScreenModel, line: CpuLine, by_cache: bool) -> str | None:
-    """`node 1 · L3#2`, or `node 1`; None where that is unknown."""
+    """Return a CPU's place, `node 1 · L3#2` or `node 1`, or None if unknown."""
     place = (model.places or {}).get(line.cpu)
     if place is None:
         return None
@@ -383,12 +383,12 @@ def _place(model: ScreenModel, line: CpuLine, by_cache: bool) -> str | None:
 
 
 def _parts(model: ScreenModel, lines: Sequence[CpuLine], room: int) -> list[tuple[str, list[CpuLine]]]:
-    """By cache, by node, or all in one: the finest whose rules do not cost too many rows."""
+    """Return the CPUs by cache, by node, or all in one: the finest division whose rules fit."""
     for by_cache in (True, False):
         lines_by_place: dict[str, list[CpuLine]] = {}
         for line in lines:
             place = _place(model, line, by_cache)
-            if place is None and line.role == Role.OFFLINE and lines_by_place:  # it has none now, and comes last
+            if place is None and line.role == Role.OFFLINE and lines_by_place:  # it has no place now, and is last
                 place = list(lines_by_place)[-1]
             lines_by_place.setdefault(place or "", []).append(line)
         if "" in lines_by_place:
@@ -399,7 +399,7 @@ def _parts(model: ScreenModel, lines: Sequence[CpuLine], room: int) -> list[tupl
 
 
 def _shared(parts: Sequence[tuple[str, list[CpuLine]]], room: int, glyphs: Glyphs) -> list[MapPart]:
-    """Each CPU alone, if all find room; else as many together as have to be."""
+    """Return the parts with each CPU in its own lane if all fit, or else with as few in a lane as needed."""
     room, count = max(room, 1), sum(len(lines) for _, lines in parts)
     across = 1 if count <= room or not glyphs.has_tones else 2
     for by_role in (True, False):
@@ -416,7 +416,7 @@ def _shared(parts: Sequence[tuple[str, list[CpuLine]]], room: int, glyphs: Glyph
 
 
 def _rows(lines: Sequence[CpuLine], each: int, across: int, by_role: bool) -> list[Sequence[Lane]]:
-    """In the order of their first CPUs."""
+    """Return the rows of lanes, in the order of their first CPUs."""
     roles = dict.fromkeys(line.role for line in lines) if by_role else (None,)
     rows: list[Sequence[Lane]] = []
     for role in roles:
@@ -428,12 +428,12 @@ def _rows(lines: Sequence[CpuLine], each: int, across: int, by_role: bool) -> li
 
 
 def pointed_height(model: ScreenModel) -> int:
-    """Rows that it could use, its rule or heading among them."""
+    """Return the rows that the selected CPU could use, rule or heading included."""
     return min(3 + max(len(_culprits(model)), 1), _MOST_ROWS)
 
 
 def pointed_title(model: ScreenModel) -> str:
-    """`CPU 5, target, at 14:01:01`"""
+    """Return the title of the selected CPU: `CPU 5, target, at 14:01:01`."""
     line = _line(model)
     if line is None:
         return "no CPU"
@@ -447,7 +447,7 @@ def pointed_title(model: ScreenModel) -> str:
 
 
 def pointed_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Its figures, then its culprits, the costliest first."""
+    """Return the selected CPU's figures, then its culprits, the costliest first."""
     line = _line(model)
     if line is None or height < 1:
         return []
@@ -463,7 +463,7 @@ def pointed_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 
 
 def pointed_line(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """The figures alone, with the CPU before them, and who made it noisy."""
+    """Return the selected CPU's figures in one row, with its costliest culprit."""
     line = _line(model)
     if line is None:
         return []
@@ -472,7 +472,7 @@ def pointed_line(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
 
 
 def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:
-    """The culprit that took the most; what one look tells comes before the figures."""
+    """Return the costliest culprit; it precedes the figures."""
     culprits = _culprits(model)
     if not culprits:
         return []
@@ -501,7 +501,7 @@ def _why_none(line: CpuLine) -> str:
 
 
 def _figures(model: ScreenModel, line: CpuLine, glyphs: Glyphs) -> Row:
-    """What is unknown has a sign, as everywhere."""
+    """Return the CPU's figures; unknown ones have a sign."""
     if line.role == Role.OFFLINE:
         return [(" offline", "faint")]
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
