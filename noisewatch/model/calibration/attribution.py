@@ -151,7 +151,8 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
 
     The loops have ended before the second snapshot, so their time is unattributed in the interval and is left out. If
     the gaps are far longer than the observed threads explain, other threads have ended as well, and are added as one
-    culprit. Ticks are no suspects if their phase identified them, nor are timer interrupts if their number did.
+    culprit. Ticks that were identified by their phase are left out, and so are timer interrupts identified by their
+    rate.
     """
     known = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
     culprits = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]

@@ -49,7 +49,7 @@ class Settling:
 
     @property
     def is_level(self) -> bool:
-        """Return whether the last seconds show no trend; False if they are too few or too noisy to decide."""
+        """Whether the clocks of all CPUs were level, after more time than a turbo budget usually lasts."""
         return self.seconds >= LEAST_S and bool(self.cpus) and all(each.after_s is not None for each in self.cpus)
 
     @property
@@ -65,7 +65,7 @@ class Settling:
 
 
 def is_level(times_ns: Sequence[float]) -> bool:
-    """Whether the last seconds are known to show no trend; of too few, or too noisy ones, nobody can say: False."""
+    """Return whether the last seconds show no trend; False if they are too few or too noisy to decide."""
     return all(_is_level_at_end(times_ns[: len(times_ns) - ago]) for ago in range(_IN_A_ROW))
 
 

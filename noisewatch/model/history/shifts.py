@@ -66,7 +66,7 @@ def _is_apart(before: Sequence[float], value: float, least_change: float) -> boo
 
 
 def _hold(values: Sequence[float], own: float, other: float) -> bool:
-    """Return whether enough values, the first and the last included, lie at their own level: outliers are no level."""
+    """Return whether enough values, the first and the last included, lie at their own level; outliers do not count."""
     near = [abs(value - own) < abs(value - other) for value in values]
     return sum(near) >= LEAST_AT_A_LEVEL and near[0] and near[-1]
 

@@ -1,4 +1,4 @@
-"""The machine while a command runs: looks at all of it now and then, marks of its counters beside each repetition."""
+"""A watch of the machine while a command runs: looks at it now and then, marks of counters at each repetition."""
 
 from __future__ import annotations
 
