@@ -127,7 +127,7 @@ def _settled(said: CpuSpeeds) -> SettledCpu:
 
 
 def _settled_after(times: Sequence[float]) -> int | None:
-    """Return the last second whose time is out of tolerance of the final times, or None if not level."""
+    """Return the last second out of tolerance of the final times (0 if none), or None if not level."""
     if not is_level(times):
         return None
     window = times[-_WINDOW:]
