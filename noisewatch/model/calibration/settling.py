@@ -22,7 +22,7 @@ _WINDOW = 10  # seconds that have to be level
 _LONGER = (_WINDOW, 20, 30)  # seconds in which noise may hide a trend no more
 _LEVEL_SHARE = 0.01  # what a calibration on one machine differs by anyway
 _MOST_TREND = 0.03  # from the first second to the last, at most, with two standard errors
-_IN_A_ROW = 5  # seconds at the end of each of which it has to be level: noise may cancel out a trend now and then
+_IN_A_ROW = 5  # consecutive seconds in which it has to be level: noise may hide a trend now and then
 _NOISE = 5  # usual steps from one second to the next: what level times may be apart
 
 

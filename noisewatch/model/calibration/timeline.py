@@ -74,7 +74,7 @@ class Timelines:
     starts: tuple[Timeline, ...]
     worked_ns: float = 0.0  # in which work was done, and not only gaps looked for
     piece_ns: float = 0.0  # one piece of that work
-    looks: int = 0  # how many times, apart from each other, that work was done
+    looks: int = 0  # separate times at which that work was done
 
     @property
     def useful_ns(self) -> float:
