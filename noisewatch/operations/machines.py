@@ -61,7 +61,7 @@ def snapshot_options(
     """Return what to read in snapshots. Raise UsageError for listed CPUs that the machine does not have."""
     from noisewatch.kernel.snapshot.snapshot import (
         SnapshotOptions,
-    )  # imports all readers: the monitor's first picture comes before
+    )  # all readers: after the monitor's first picture
 
     allowed = allowed_now() if allowed_at_start is None else allowed_at_start
     cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine, allowed)

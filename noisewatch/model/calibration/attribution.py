@@ -56,9 +56,7 @@ class Attribution:
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
     culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = field(default_factory=dict)  # the costliest first
     reason: str | None = None
-    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(
-        default_factory=dict
-    )  # of CPUs whose gaps do not show it
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # if gaps do not show it
     quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
     long_stops_by_cpu: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # in ns, as from hidden quotas
     others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
