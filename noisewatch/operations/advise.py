@@ -45,7 +45,7 @@ class Advice:
 
     about: CulpritLine
     lines: tuple[str, ...]
-    commands: tuple[tuple[str, str], ...] = ()  # that a shell can run, and what each is for: now, undo, keep
+    commands: tuple[tuple[str, str], ...] = ()  # purpose (now, undo, keep) and shell command
     by_hand: str | None = None  # what only people can do
     offset: int = 0  # rows that were scrolled
 

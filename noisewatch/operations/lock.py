@@ -66,7 +66,7 @@ class Lock:
     def _successor(self, text: str) -> str | None:
         """Return the new text of the lock: our caller's name if it is free, unchanged if it is ours already.
 
-        None if another process has it. Raise UsageError for a text that is no lock, which is never overwritten.
+        None if another process has it. Raise UsageError for a text that is not a lock, which is never overwritten.
         """
         try:
             found = self._found = lock_of(Reader(self._machine), parse_lock(text))

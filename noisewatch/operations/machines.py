@@ -59,7 +59,9 @@ def snapshot_options(
     options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None
 ) -> SnapshotOptions:
     """Return what to read in snapshots. Raise UsageError for listed CPUs that the machine does not have."""
-    from noisewatch.kernel.snapshot.snapshot import SnapshotOptions  # all readers: the first picture comes first
+    from noisewatch.kernel.snapshot.snapshot import (
+        SnapshotOptions,
+    )  # all readers: after the monitor's first picture
 
     allowed = allowed_now() if allowed_at_start is None else allowed_at_start
     cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine, allowed)

@@ -33,7 +33,10 @@ class PlanOptions:
 
 
 def make_plan(machine: Machine, options: PlanOptions) -> Plan:
-    """Make a plan for the machine as it is now; for a recording, at its end. Raise UsageError for invalid options."""
+    """Make a plan for the machine as it is now, or as it is in the last snapshot of a recording.
+
+    Raise UsageError for invalid options.
+    """
     if options.count is not None and options.machine.cpus is not None:
         raise UsageError("COUNT and --cpus exclude each other")
     asked = snapshot_options(options.machine, machine)

@@ -35,13 +35,11 @@ from noisewatch.units import NS_PER_S
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
 _FIRST_INTERVAL_S = 0.5  # so that the first rates come soon; a tick of 10 ms is 2 % of it
-_JUDGED_NS = 4_900_000_000  # five intervals, as one is too short to tell 1 % from a tick of 10 ms; no wake-up is exact
+_JUDGED_NS = 4_900_000_000  # five intervals: in one, a tick of 10 ms is 1 %; wake-ups are not exact
 _YOUNG_OBJECTS = 100_000  # ten frames of 512 CPUs, or some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
 _RULES = Rules(is_profile_given=False)
-_SHOWN = tuple(
-    each for each in CATALOGUE if each.severity != Severity.INFORMATION
-)  # what else there is never gets to a frame
+_SHOWN = tuple(each for each in CATALOGUE if each.severity != Severity.INFORMATION)  # frames contain no other checks
 
 
 def sample_frames(

@@ -56,11 +56,11 @@ class Attribution:
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
     culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = field(default_factory=dict)  # the costliest first
     reason: str | None = None
-    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no gap tells
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # if gaps do not show it
     quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
     long_stops_by_cpu: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # in ns, as from hidden quotas
     others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
-    is_live: bool = False  # it was measured here and now
+    is_live: bool = False  # it was measured on this host, now
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
         """Return the `most` longest gaps of the CPU, the longest first."""
@@ -151,7 +151,8 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
 
     The loops have ended before the second snapshot, so their time is unattributed in the interval and is left out. If
     the gaps are far longer than the observed threads explain, other threads have ended as well, and are added as one
-    culprit. Ticks are no suspects if their phase identified them, nor are timer interrupts if their number did.
+    culprit. Ticks that were identified by their phase are left out, and so are timer interrupts identified by their
+    rate.
     """
     known = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
     culprits = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]

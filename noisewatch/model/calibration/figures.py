@@ -42,7 +42,7 @@ class Spread:
     p99_share: float  # above the median
     max_share: float  # above the median
     cv: float
-    pieces: int = 1  # blocks of another length have another number of them
+    pieces: int = 1  # in each block
 
     @property
     def piece_ns(self) -> float:

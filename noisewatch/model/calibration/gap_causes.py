@@ -72,7 +72,7 @@ OUTSIDE = "outside the kernel: hypervisor or firmware"
 UNKNOWN_CAUSE = "a kernel interrupt, or outside the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
-_OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})  # whoever else was in the gap
+_OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})  # even if a thread ran in the gap
 _MOST = 0.5  # of the gaps
 _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 

@@ -22,7 +22,7 @@ _WINDOW = 10  # seconds that have to be level
 _LONGER = (_WINDOW, 20, 30)  # seconds in which noise may hide a trend no more
 _LEVEL_SHARE = 0.01  # what a calibration on one machine differs by anyway
 _MOST_TREND = 0.03  # from the first second to the last, at most, with two standard errors
-_IN_A_ROW = 5  # seconds at the end of each of which it has to be level: noise may cancel out a trend now and then
+_IN_A_ROW = 5  # consecutive seconds in which it has to be level: noise may hide a trend now and then
 _NOISE = 5  # usual steps from one second to the next: what level times may be apart
 
 
@@ -49,7 +49,7 @@ class Settling:
 
     @property
     def is_level(self) -> bool:
-        """Return whether the last seconds show no trend; False if they are too few or too noisy to decide."""
+        """Whether the clocks of all CPUs were level, after more time than a turbo budget usually lasts."""
         return self.seconds >= LEAST_S and bool(self.cpus) and all(each.after_s is not None for each in self.cpus)
 
     @property
@@ -65,7 +65,7 @@ class Settling:
 
 
 def is_level(times_ns: Sequence[float]) -> bool:
-    """Whether the last seconds are known to show no trend; of too few, or too noisy ones, nobody can say: False."""
+    """Return whether the last seconds show no trend; False if they are too few or too noisy to decide."""
     return all(_is_level_at_end(times_ns[: len(times_ns) - ago]) for ago in range(_IN_A_ROW))
 
 
@@ -127,7 +127,7 @@ def _settled(said: CpuSpeeds) -> SettledCpu:
 
 
 def _settled_after(times: Sequence[float]) -> int | None:
-    """Return the last second whose time is out of tolerance of the final times, or None if not level."""
+    """Return the last second out of tolerance of the final times (0 if none), or None if not level."""
     if not is_level(times):
         return None
     window = times[-_WINDOW:]

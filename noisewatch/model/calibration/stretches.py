@@ -89,7 +89,7 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
         if planned_ns != begin_ns:  # a rest
             expected_ns = None
         if timed:
-            is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # else what is missing before was not written down
+            is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # otherwise the samples before were not recorded
             timed = [*(_break(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()), *timed]
             found.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
             expected_ns = round(found[-1].end_ns)

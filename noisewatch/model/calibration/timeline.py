@@ -74,7 +74,7 @@ class Timelines:
     starts: tuple[Timeline, ...]
     worked_ns: float = 0.0  # in which work was done, and not only gaps looked for
     piece_ns: float = 0.0  # one piece of that work
-    looks: int = 0  # how many times, apart from each other, that work was done
+    looks: int = 0  # separate times at which that work was done
 
     @property
     def useful_ns(self) -> float:
@@ -87,8 +87,9 @@ class Timelines:
     def run_times(self, work_ns: float, count: int, choose: Random) -> list[float]:
         """Simulate the times (ns) of `count` consecutive samples of a process, after a first one to warm up.
 
-        The process continues as the steady time did from a random point on, round and round. Every other process begins
-        somewhere in one of the starts, because some programs take longer than others to get to their first sample.
+        The process continues as the steady time did from a random point on, round and round. Half of the processes
+        begin somewhere in one of the starts, because some programs take longer than others to get to their first
+        sample.
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
         since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns

@@ -27,7 +27,7 @@ class FigureDrift:
     begin: int
     first: float
     newest: float
-    ends: int  # entries of which each is the median
+    ends: int  # number of entries behind each median
 
 
 def drift_of(values: Sequence[float], least_change: float) -> FigureDrift | None:

@@ -45,7 +45,7 @@ class Past:
     is_kept: bool = True  # whether anything is remembered at all
     other_machines: int = 0  # whose entries are in the same file
     acceptance: Acceptance | None = None  # the newest
-    thinned_out: int = 0  # older entries that others of their time stand for
+    thinned_out: int = 0  # older entries left out, represented by others of their time
     damaged: tuple[int, ...] = ()  # lines of the file that count for nothing, from 1 on
 
     @property

@@ -18,7 +18,7 @@ LEAST_BEFORE = 5  # entries, before one more is judged by their spread
 BY_RANKS = 2.4  # standard errors: what five entries after five others can just reach, or three after nine
 _CLIPPED = 3 * 1.4826  # median absolute deviations, which are three standard deviations: what is beyond is an outlier
 _LEAST_ALONE = 20  # values: enough to estimate their own correlation
-_FEWEST_CLIPPED = 12  # values; the deviations of fewer say too little of what an outlier is
+_FEWEST_CLIPPED = 12  # values: the deviations of fewer do not identify outliers
 
 
 def is_shift(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:
@@ -66,7 +66,7 @@ def _is_apart(before: Sequence[float], value: float, least_change: float) -> boo
 
 
 def _hold(values: Sequence[float], own: float, other: float) -> bool:
-    """Return whether enough values, the first and the last included, lie at their own level: outliers are no level."""
+    """Return whether enough values, the first and the last included, lie at their own level; outliers do not count."""
     near = [abs(value - own) < abs(value - other) for value in values]
     return sum(near) >= LEAST_AT_A_LEVEL and near[0] and near[-1]
 

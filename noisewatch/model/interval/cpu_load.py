@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from noisewatch.kernel.cpus.cpu_time import RunTime
     from noisewatch.kernel.snapshot.snapshot import Snapshot
 
-# A CPU whose accounted time covers less of the interval was offline, or is a sandbox's: nobody knows what it did.
+# A CPU whose accounted time covers less of the interval was offline, or is a sandbox's: its load is unknown.
 _TRUSTED_SHARE = 0.6
 _SLACK_NS = 30_000_000  # of counters in steps of 10 ms
-# A tick sees whoever has the CPU then, and comes every 10 ms at the least (CONFIG_HZ=100).
+# A tick samples the task on the CPU at that moment, and comes every 10 ms at least (CONFIG_HZ=100).
 _LONGEST_UNSEEN_NS = 10_000_000
 
 
@@ -73,7 +73,7 @@ def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[i
     return loads
 
 
-_Figures = tuple[int, int | None, int | None, int | None, int | None, int | None]  # those of a load, in its order
+_Figures = tuple[int, int | None, int | None, int | None, int | None, int | None]  # the fields of a CpuLoad, in order
 
 
 def _figures(
@@ -117,5 +117,5 @@ def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, int
     ran_ns = min(after.ran_ns - before.ran_ns, interval_ns)
     if before.stays is None or after.stays is None:
         return ran_ns
-    stays = max(after.stays - before.stays, 0) + 1  # the one that had begun
+    stays = max(after.stays - before.stays, 0) + 1  # the stay that had begun before
     return min(ran_ns, ticked_ns + max(stays * _LONGEST_UNSEEN_NS, _SLACK_NS))

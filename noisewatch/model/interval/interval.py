@@ -109,7 +109,7 @@ class Interval:
     runs: tuple[TaskRun, ...]
     stall_by_resource: Mapping[str, StallShare]
     throttled_periods: int | None  # of all cgroups that this process is in
-    throttles: tuple[Throttle, ...]  # those of them that are known to have been stopped
+    throttles: tuple[Throttle, ...]  # the cgroups that are known to have been stopped
     worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, of those that worked on the target CPUs
     _all_on_cpu: Mapping[int, Sequence[TaskRun]] = field(init=False, repr=False, compare=False)
     _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)

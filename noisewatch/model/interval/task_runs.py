@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.task import Task, Tasks
     from noisewatch.model.interval.cpu_load import CpuLoad
 
-# /proc/stat counts in steps of 10 ms at both ends, and most kernels charge whoever runs when the tick comes: on an idle
-# CPU its rest was seen to stray by 20 ms in 3 s.
+# /proc/stat counts in steps of 10 ms at both ends, and most kernels charge the task that runs at the tick: on an idle
+# CPU the rest varied by 20 ms in 3 s.
 DOUBT_NS = 30_000_000
 _SHARE_OF_DOUBT = 0.01
 _MOSTLY = 0.9
 _EXACT_SHARE_OF_DOUBT = 0.002  # the snapshot itself takes some milliseconds, file after file
 _Firsts = Sequence["tuple[Task, Task | None]"]
-_PROCESS_DOUBT_NS = 2 * TICK_NS  # user and system time of a process are told in whole ticks each
+_PROCESS_DOUBT_NS = 2 * TICK_NS  # user and system time of a process are each in whole ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class TaskRun:
     are_ended_threads: bool = False
     are_unread_threads: bool = False  # they may not have ended: the process has more threads than were read
     is_inferred: bool = False  # the thread may have moved: part of this time may belong to another CPU
-    is_command: bool = False  # what `noisewatch run` measures, on the CPUs that it is to run on
+    is_command: bool = False  # of a command that `noisewatch run` measures, on its own CPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,7 @@ class _Claim:
     run: TaskRun
     cpus: tuple[int, ...]
     reach: CpuSet
-    is_certain: bool  # all of it was had within the interval
+    is_certain: bool  # all of it was spent within the interval
 
     @property
     def is_pinned(self) -> bool:
@@ -354,7 +354,7 @@ def ended_runs(
     rooms = rooms_beside(runs, load_by_cpu)
     found = [run for claim in claims for run in _placed(claim, claim.cpus, rooms)]
     own_ns = sum(claim.run.ran_ns for claim in claims if claim.run.is_own)
-    for claim in claims if own_ns <= DOUBT_NS else ():  # else what is missing is our own, as after a calibration
+    for claim in claims if own_ns <= DOUBT_NS else ():  # otherwise the missing time is our own, as after a calibration
         if claim.is_certain:
             found += _spread(claim, claim.reach, rooms)
     for claim in claims if own_ns <= DOUBT_NS else ():
@@ -451,7 +451,7 @@ def _children(
             reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
             if task.pid in cpus_by_watcher:
                 named = replace(named, is_own=False)
-            if cpus_by_watcher.get(task.pid):  # none are its command's alone where another one is watched on them
+            if cpus_by_watcher.get(task.pid):  # empty if another command is watched on the same CPUs
                 reach = cpus_by_watcher[task.pid]
                 cpus = dict.fromkeys([*(child.cpu for child in moved if child.cpu in reach), *sorted(reach)])
             claims.append(_Claim(named, tuple(cpus), reach, before.is_complete))
@@ -503,7 +503,7 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
         task.pid: task.process_ns - (known.process_ns or 0 if known is not None else 0)
         for task, known in firsts
         if task.process_ns is not None and (known is None or known.process_ns is not None)
-        if task.waited_ns is not None  # else the threads' own times are in ticks, too
+        if task.waited_ns is not None  # otherwise the threads' own times are in ticks, too
     }
     spent_ns = {pid: ns for pid, ns in spent_ns.items() if ns > _PROCESS_DOUBT_NS}
     seen = ((tid, task) for tasks in looks[1:] for tid, task in tasks.by_tid.items() if task.pid in spent_ns)
@@ -536,7 +536,7 @@ def _first_threads(before: Tasks, after: Tasks) -> _Firsts:
     found: list[tuple[Task, Task | None]] = []
     for tid, task in after.by_tid.items():
         known = known_of(tid)
-        if known is task or tid != task.pid:  # of one that has not run since, nothing was read anew
+        if known is task or tid != task.pid:  # a thread that has not run since was not read again
             continue
         if known is not None and known.started_ticks != task.started_ticks:
             known = None

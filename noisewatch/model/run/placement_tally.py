@@ -14,7 +14,7 @@ from noisewatch.model.run.memory_nodes import MemoryElsewhere
 from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
 from noisewatch.records import dataclass
 
-MOST_ENDED = 1024  # threads that are kept after they have ended; of more, those that ran least are added up
+MOST_ENDED = 1024  # ended threads that are kept; of more, the times of those that ran least are summed
 _BEFORE_FIRST_NS = 50_000_000  # of a stop that the first look finds: half of the time from one look to the next
 
 

@@ -71,12 +71,12 @@ class Repetition:
     shift: ClockShift
     span: Interval
     books: Books
-    own_cpu_ns: int  # noisewatch itself used so much, from the counters before to those after
+    own_cpu_ns: int  # CPU time of noisewatch itself, from the counters before to those after
     windows: tuple[Interval, ...]
     allowed: CpuSet | None  # the CPUs that the command's first thread could run on in the end; None is unknown
     left_pids: frozenset[int] | None = None  # of its processes that live on; None is unknown
-    held_up_ns: int = 0  # noisewatch was woken so much later than it was due, though its CPU was free
-    seen_late_ns: int | None = 0  # by so much, at most, its end was seen late; None is unknown
+    held_up_ns: int = 0  # by how much noisewatch was woken late although its CPU was free
+    seen_late_ns: int | None = 0  # by how much its end was noticed late, at most; None is unknown
     thread_waits: tuple[tuple[int, int], ...] = ()  # by the looks: how long each thread ran, and waited for a CPU
     earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
     trace: TraceWindow | str = NOT_TRACED

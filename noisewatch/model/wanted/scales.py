@@ -39,8 +39,8 @@ def _never(found: str, wanted: str) -> bool:
 class FactScale:
     """The comparison of a fact with a requirement, beyond equality of the texts."""
 
-    example: str  # of what may be wanted at least
-    takes: Callable[[str], bool]  # whether that can be wanted at least
+    example: str  # of a value for "at least"
+    takes: Callable[[str], bool]  # whether "at least" accepts the value
     is_at_least: Callable[[str, str], bool | None]
     is_same: Callable[[str, str], bool] = _never
     shown: Callable[[str], str] = str  # the fact for people

@@ -51,7 +51,7 @@ class ClockPackage:
     watts: float | None = None  # the mean of the last five seconds or more, by RAPL
     long_limit_w: float | None = None  # PL1, the lowest that is enabled
     short_limit_w: float | None = None  # PL2
-    rated_w: float | None = None  # what it was made for
+    rated_w: float | None = None  # the power that it is rated for
     throttles: int | None = None  # for heat, since boot
     slowed_ms: int | None = None
     power_limit_count: int | None = None

@@ -30,7 +30,7 @@ class CpuLine:
     cpu: int
     role: Role
     stolen_ns_per_s: float | None = None
-    is_estimate: bool = False  # most of it was counted, not measured
+    is_estimate: bool = False  # most of it is from counts, not measured
     interrupts_per_s: float | None = None
     softirqs_per_s: float | None = None
     busy_share: float | None = None
@@ -38,8 +38,8 @@ class CpuLine:
     governor: str | None = None
     taken_ns_per_s: tuple[int, ...] | None = None  # by each of KINDS; of target CPUs
     idle_probe: str = ProbeState.OFF  # or why it could not start
-    measured_ns: int | None = None  # that it spun lately, and of that ...
-    measured_stolen_share: float | None = None  # ... what others took
+    measured_ns: int | None = None  # recent spinning time of the probe, and of that ...
+    measured_stolen_share: float | None = None  # ... the share that others took
     gap_count: int | None = None
     longest_gap_ns: int | None = None
 
@@ -160,7 +160,7 @@ class Frame:
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
     findings: tuple[FindingLine, ...] = ()  # of the checks that did not pass, the gravest first
     origin: str | None = None  # a replay or a copied tree; None is this host
-    sampler_wakeups: int | None = None  # times that it went to sleep so far
+    sampler_wakeups: int | None = None  # how often it has gone to sleep so far
     is_last: bool = False
     remark: str | None = None
     conditions: Conditions = _UNKNOWN_CONDITIONS
@@ -168,14 +168,14 @@ class Frame:
     no_idle_probe_reason: str | None = None  # why it is off although it was requested
     counts: Counts | None = None  # of all checks that were judged, by their status
     causes: tuple[CauseLine, ...] = ()  # of the findings, the gravest first
-    gravities: str = ""  # of all checks in the order of the catalogue, by the place of each among Gravity
+    gravities: str = ""  # of all checks in the order of the catalogue, as their indices in Gravity
     answers: Mapping[str, str] | None = None  # of checks that pass or do not apply, by id; None while not shown
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
     ahead_s: int | None = None  # that local time on the machine is ahead of UTC
-    places: tuple[PlaceLine, ...] | None = None  # where they changed, or have never been told; None: as before
+    places: tuple[PlaceLine, ...] | None = None  # if they changed or were never sent; None: unchanged
     irqs: tuple[IrqLine, ...] | None = None  # None is unknown, as in the first look ...
     no_irqs_reason: str | None = None  # ... or for that reason
-    irq_settings: tuple[IrqSetting, ...] | None = None  # all of them, where one changed; None: as before
+    irq_settings: tuple[IrqSetting, ...] | None = None  # all of them, if one changed; None: unchanged
     irq_balancer: str | None = None  # the running program that may have moved some: `irqbalance (pid 812)`
     clock: ClockFigures | None = None  # None while not shown
     runs: tuple[RunLine, ...] = ()  # of `noisewatch run`

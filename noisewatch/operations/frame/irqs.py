@@ -36,7 +36,7 @@ class IrqSetting:
 
     label: str
     kind: Kind
-    name: str  # the actions of a numbered row: `eth0-TxRx-5`; else `Local timer interrupts`. Empty where nobody has it
+    name: str  # the actions of a numbered row: `eth0-TxRx-5`; else `Local timer interrupts`. Empty if unused
     device: str | None = None  # by the name that people know it by
     allowed: str | None = None
     effective: str | None = None

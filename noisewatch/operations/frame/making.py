@@ -186,7 +186,7 @@ def _lines(
             continue
         clock = clocks.get(cpu)
         taken = taken_by_cpu.get(cpu, _NOTHING).ns_by_kind
-        stolen_ns = min(sum(taken.values()), length_ns)  # a quota's beside others' time
+        stolen_ns = min(sum(taken.values()), length_ns)  # a quota's time overlaps others' time
         is_known = cpu in interval.load_by_cpu and cpu in interrupts and cpu in softirqs
         yield CpuLine(
             cpu=cpu,

@@ -33,5 +33,5 @@ class RunLine:
     wanted: int
     since_ns: int
     counts: tuple[int, ...]  # of each outcome, in that order
-    share_by_cpu: tuple[tuple[int, float], ...]  # that the command had, where it had any
+    share_by_cpu: tuple[tuple[int, float], ...]  # the command's share, if it had any
     repetitions: tuple[RepetitionLine, ...] = ()

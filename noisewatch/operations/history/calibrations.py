@@ -71,7 +71,7 @@ class CalibrationHistory:
             return NO_PAST
         try:
             answer = self._machine.ask(_QUESTION, self._kept)
-        except Unreadable:  # a recording from before it was kept
+        except Unreadable:  # an old recording, without a history
             return NO_PAST
         return _recorded_past(answer)
 
@@ -79,7 +79,7 @@ class CalibrationHistory:
         """Add the calibration, unless it is in doubt; the listener gets a remark if that fails."""
         if self._path is None:
             return
-        from noisewatch.judgement.history.measured import entry_of  # with all that a calibration comes to
+        from noisewatch.judgement.history.measured import entry_of  # with everything that evaluates calibrations
 
         entry = entry_of(calibrated, snapshot, time.time(), boot_key())
         if entry is None:

@@ -30,8 +30,8 @@ class HistoryView:
 def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False) -> HistoryView:
     """Read the history of these CPUs, or of the CPUs of the newest entry.
 
-    Raise UsageError if the file cannot be read, is no history, or has no entry of these CPUs. With `or_others`, the
-    newest entry of other CPUs is used instead.
+    Raise UsageError if the file cannot be read or is not a history, or if it has no entry of these CPUs. With
+    `or_others`, the newest entry of other CPUs is used instead.
     """
     past = read_past(path)
     telling = [entry for entry in past.entries if entry.figures]

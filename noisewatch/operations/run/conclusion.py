@@ -31,8 +31,8 @@ class CommandConclusion:
     numbers: tuple[int, ...]  # of its repetitions
     selected: SelectedByCause
     variances: VarianceParts
-    placement: Placement  # of its longest run, of which most is known
-    advice: tuple[PlacementAdvice, ...]  # what would have placed that better
+    placement: Placement  # of its longest run, which has the most looks
+    advice: tuple[PlacementAdvice, ...]  # how to place its threads better
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,10 +69,10 @@ class RunSeries:
     end: EndedCommand  # of the last one
     own_cost: WatchingCost
     own_cpu_s: float  # between the calibrations
-    opening: Calibrated | None = None  # before the first repetition, and after the last; None where none was wanted
+    opening: Calibrated | None = None  # before the first repetition, and after the last; None if not requested
     closing: Calibrated | None = None
-    not_calibrated: str | None = None  # when, and why, where one was wanted
-    level: TraceLevel = UNTRACED  # at the begin
+    not_calibrated: str | None = None  # when and why not, if requested
+    level: TraceLevel = UNTRACED  # at the start
     failed: int | None = None
     ended_by: int | None = None
 

@@ -50,7 +50,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class RunStatusWriter:
-    """A writer of the status, between repetitions only. Without `owner`, this process, nothing is written."""
+    """A writer of the status, between repetitions only. `owner` is this process; if None, nothing is written."""
 
     options: RunOptions
     cpus: CpuSet

@@ -19,7 +19,7 @@ from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import StartedCommand, scheduling_of
 
-_PROMPT_NS = 10_000_000  # a wait may end so late anyway: it is told in ms, and timers may go by ticks
+_PROMPT_NS = 10_000_000  # normal delay of a wait: its timeout is in ms, and timers may depend on ticks
 
 
 def read_own_wait_ns() -> int | None:

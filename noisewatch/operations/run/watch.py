@@ -1,4 +1,4 @@
-"""The machine while a command runs: looks at all of it now and then, marks of its counters beside each repetition."""
+"""A watch of the machine while a command runs: looks at it now and then, marks of counters at each repetition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
-_SOONEST_NS = NS_PER_S // 5  # between looks, each of which costs some milliseconds; who came and went is not seen
+_SOONEST_NS = NS_PER_S // 5  # between looks, which cost some milliseconds; short-lived tasks in between are missed
 _LONG_NS = NS_PER_S // 20
 _LATEST_NS = NS_PER_S
 _PATIENCE = 20  # looks at a repetition before they become fewer
