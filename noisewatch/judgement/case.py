@@ -33,7 +33,7 @@ NO_TARGET = "there is no target CPU"
 NOT_READ_AFTER = "the counters after the calibration were not read"
 KERNELS_NAME = 15  # characters: the kernel keeps no more of a name
 T = TypeVar("T")
-_LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around
+_LEAST_MEASURED = 0.85  # the rest is spent on warming up, the clock's chains and looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def calibrated_with(
     )
 
 
-@dataclass(frozen=True)  # without slots: what many checks ask is worked out once
+@dataclass(frozen=True)  # without slots: values that many checks need are cached
 class Case:
     """A snapshot to judge, with what was measured before and after it.
 
@@ -169,12 +169,12 @@ class Case:
     calibrated: Calibrated | None = None
     no_calibration_reason: str | None = None
     under_load: Interval | None = None
-    clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC beside another clock, or why there is none
-    past: Past | None = None  # what is remembered of this machine; None where nobody asked
+    clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC against another clock, or why there is none
+    past: Past | None = None  # earlier calibrations of this machine; None if not requested
     rules: Rules = DEFAULT
-    limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check that is being asked, where set by rules
-    starts_benchmark: bool = True  # whether this process was started by whoever starts the benchmark; a monitor was not
-    remembered: Remembered | None = field(default=None, repr=False, compare=False)  # of cases before
+    limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check being evaluated, as far as set by rules
+    starts_benchmark: bool = True  # whether the benchmark has the same parent; False in a monitor
+    remembered: Remembered | None = field(default=None, repr=False, compare=False)  # results of earlier cases
 
     def kept(self, key: Hashable, work: Callable[[Case], T]) -> T:
         """Return `work(self)`, or its remembered result of the previous case if the result cannot differ."""
@@ -207,7 +207,7 @@ class Case:
 
     @cached_property
     def without_own_process(self) -> Case:
-        """Return the case without this process: its affinity, settings and cgroup weights are unknown."""
+        """The case without this process: its affinity, settings and cgroup weights are unknown."""
         settings = replace(self.snapshot.settings, own=UNKNOWN_PROCESS, cpu_weights=None)
         return replace(self, snapshot=replace(self.snapshot, own_affinity=None, settings=settings))
 

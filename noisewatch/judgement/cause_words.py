@@ -16,7 +16,7 @@ from noisewatch.judgement.verdict import Finding
 from noisewatch.program import as_root
 from noisewatch.text import printable
 
-_LONGEST_LINE = 200  # of commands on one line
+_LONGEST_LINE = 200  # columns of commands on one line
 _LONGEST_TITLE = 150
 _LONG_LIST = 40
 _MOST_CULPRITS = 6
@@ -133,7 +133,7 @@ def _with_reasons(cause: Cause) -> Iterator[str]:
         yield from map(_ids, findings_by_reason.values())
         return
     absent = {reason: found for reason, found in findings_by_reason.items() if reason.endswith(_ABSENT)}
-    absent = absent if len(absent) > 1 else {}  # said once for all of them
+    absent = absent if len(absent) > 1 else {}  # one text for all of them
     for reason, findings in findings_by_reason.items():
         if reason not in absent:
             yield f"{_ids(findings)} ({reason})"

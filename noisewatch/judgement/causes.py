@@ -57,7 +57,7 @@ class Cause:
     advice: str | None = None  # where no command is known
     target: CpuSet | None = None  # CPUs to choose instead
     is_about_target: bool = False  # other target CPUs help, whether or not some can be proposed
-    way: Way | None = None  # of what is open
+    way: Way | None = None  # of open questions
 
     @property
     def helps(self) -> tuple[Finding, ...]:
@@ -74,7 +74,7 @@ class _Group:
 
     findings: list[Finding]
     fixes: list[Fix]
-    culprits: set[Hashable]  # who is behind the first of its findings
+    culprits: set[Hashable]  # the culprits of its first finding
 
     @property
     def fix(self) -> Fix | None:
@@ -85,7 +85,7 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     """Return all causes: failures, then open questions that block, then warnings; in each group the costliest first."""
     found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
     for finding in verdict.findings:
-        if finding.status != Status.PASS:  # as most do
+        if finding.status != Status.PASS:  # most pass
             found[finding.gravity(verdict.is_strict)].append(finding)
     wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
     failed = {each.check.id for each in found[Gravity.FAILED]}
@@ -240,7 +240,7 @@ def _leads(finding: Finding, case: Case) -> set[Hashable]:
     """
     culprits, fix = culprits_of(finding, case), finding.answer.fix
     if fix is None and not explain(culprits, finding):
-        return set()  # somebody else is behind it
+        return set()  # they do not explain it
     covered = {who(each) for each in culprits if fix is not None and covers(fix, each)}
     bringing = {who(each) for each in culprits if brought_on_its_cpu(culprits[0], [each], case)}
     return covered | bringing | {who(each) for each in culprits[:1]}

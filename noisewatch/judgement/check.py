@@ -24,8 +24,8 @@ LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "
 class Limit:
     """A bound of a check, and the reason for its value. `key` names it within the check: `--limit ID.key=…`.
 
-    `of_budget` is set for limits on a share of time: `value` is then the limit at the default budget. It is scaled in
-    proportion to the budget, upwards at most to this part of the budget.
+    `of_budget` is set for limits on a share of time: `value` is then the limit at the default budget. The limit is
+    proportional to the budget, and rises at most to the part `of_budget` of it.
     """
 
     key: str
@@ -33,10 +33,10 @@ class Limit:
     value: float
     unit: str
     reason: str
-    value_in: Mapping[str, float] = field(default_factory=dict, compare=False)  # by profile, where it is another
+    value_in: Mapping[str, float] = field(default_factory=dict, compare=False)  # by profile, if it differs
     set_by: str | None = None  # the option that sets it in place of --limit
     of_budget: float | None = None
-    is_least: bool = False  # what is below it warns or fails
+    is_least: bool = False  # values below it warn or fail
 
     def under(self, profile: str, max_cv: float = DEFAULT_MAX_CV) -> float:
         """Return the limit's value under the profile, for samples that may vary by `max_cv`."""
@@ -60,9 +60,9 @@ class Answer:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     culprits: tuple[Disturbance, ...] = ()
     fix: Fix | None = None
-    severity: Severity | None = None  # where this answer weighs more than the check usually does
-    is_fault: bool = False  # it is noisewatch that failed, which no profile excuses
-    items: tuple[str, ...] = ()  # what `said` sums up, each a line where there is room for a list
+    severity: Severity | None = None  # if this answer has another weight than the check
+    is_fault: bool = False  # noisewatch itself failed, which counts under every profile
+    items: tuple[str, ...] = ()  # the details that `said` summarizes, a line each in a list
     limit_role: str = LIMIT  # or MINIMUM, LOOKED_BACK, LOOKED_AHEAD: what `limit` is
 
 
@@ -81,16 +81,16 @@ class Check:
     sources: tuple[str, ...]
     answer: Callable[[Case], Answer]
     asks_rates: bool  # it needs a sample, not only settings
-    sees_load: bool  # the time of a calibration will do as well
-    tells_unsampled: bool  # it is asked without a sample too, as it may know something all the same
-    covers_calibration: bool  # a calibration's time counts as well: it cannot pass where that was not looked at
+    sees_load: bool  # the interval of a calibration suffices
+    tells_unsampled: bool  # it is evaluated without a sample too, as settings may suffice
+    covers_calibration: bool  # it cannot pass unless the calibration was observed too
     asks_calibration: bool  # it needs the microbenchmark
-    answered_by: str | None  # the check that measures what this one only reads
-    severity_in: Mapping[str, Severity]  # by profile, where it is another
+    answered_by: str | None  # the check that measures what this one reads from settings
+    severity_in: Mapping[str, Severity]  # by profile, if it differs
     not_asked_in: Mapping[str, str]  # profiles under which it does not apply, and why
-    is_hidden_from_guests: bool  # a virtual machine or a container cannot know it
-    ground: Ground | None  # why it can block; None of one that never does
-    asks_starter: bool  # about what the benchmark inherits from whoever starts it, read off this process
+    is_hidden_from_guests: bool  # it is unknown in a virtual machine or a container
+    ground: Ground | None  # why it can block; None if it never does
+    asks_starter: bool  # about properties inherited from the parent, read from this process
 
     def severity_under(self, profile: str) -> Severity:
         """Return how much a failure of the check weighs under the profile."""

@@ -30,7 +30,7 @@ _HEADLINES = {
     Outcome.UNKNOWN: "not known whether you can benchmark now",
 }
 _DISKS = ("sd", "vd", "xvd", "nvme", "mmcblk")
-_LEAST_COST = 5e-5  # what would be written as 0.00%
+_LEAST_COST = 5e-5  # shares that would be shown as 0.00%
 _MOST_COSTS = 3
 _LONGEST_SUMMARY = 79
 
@@ -211,7 +211,7 @@ def _costliest(finding: Finding, case: Case) -> tuple[object, float, str]:
 
 
 def _share(share: float, limit: float | None = None) -> str:
-    """Return two digits of the share, and more of them where it would read as the limit."""
+    """Return the share with two digits, or with more of them if it would look equal to the limit."""
     text = share_text(float(f"{share:.2g}"))
     return text if limit is None or text != share_text(limit) else f"{share:.3%}"
 

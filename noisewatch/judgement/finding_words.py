@@ -16,7 +16,7 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import printable
 from noisewatch.units import describe_rate, describe_value
 
-_LONG_SAMPLE_S = 30.0  # of a recording: nobody waits so long
+_LONG_SAMPLE_S = 30.0  # of a recording: live samples are shorter
 
 
 def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:

@@ -106,7 +106,7 @@ def other_noisewatches(case: Case) -> Mapping[int, int]:
     others: dict[int, int] = {}
     for task in case.programs:
         is_one = task.name == _OURS or task.name.startswith(f"{_OURS}-")
-        if is_one and task.pid not in started_us and task.pid not in others:  # the outermost replaces those within
+        if is_one and task.pid not in started_us and task.pid not in others:  # the outermost replaces nested ones
             others |= dict.fromkeys(descendants_in(parents, [task.pid]), task.pid)
     return others
 

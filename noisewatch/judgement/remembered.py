@@ -28,8 +28,8 @@ from noisewatch.records import dataclass
 _LOOKED_INTO = {Case, Snapshot, Settings, Hardware, Background, Frequency, Memory, Cgroup, Interval}
 _NEVER_THE_SAME = {Calibrated, Tasks, MethodType}  # or costly to compare
 _ALTERED = "without_own_process"  # the case with some values replaced by others that never change
-_BY_VALUE = {_ALTERED, "running"}  # of what is worked out, what hardly changes although its parts do
-_PATIENCE, _TRIED_EVERY = 3, 16  # a view is slow: what is different case after case is seldom looked at through one
+_BY_VALUE = {_ALTERED, "running"}  # computed values that hardly change although their parts do
+_PATIENCE, _TRIED_EVERY = 3, 16  # views are slow: results that differ each time rarely get one
 
 T = TypeVar("T")
 _Names = dict[str, "_Names"]  # of attributes, with those of the records that they are
@@ -38,8 +38,8 @@ _Names = dict[str, "_Names"]  # of attributes, with those of the records that th
 @dataclass(frozen=True, slots=True)
 class _Kept:
     value: Any
-    of: tuple[object, ...]  # what else it was made of, which has to be the same objects
-    asked: frozenset[str]  # the values that were asked for, by their paths from the case
+    of: tuple[object, ...]  # the other inputs, compared by identity
+    asked: frozenset[str]  # the values that were read, by their paths from the case
 
 
 class Remembered:
@@ -49,7 +49,7 @@ class Remembered:
         self._case: Case | None = None
         self._known: dict[Hashable, _Kept] = {}
         self._kept: dict[Hashable, _Kept] = {}
-        self._names: _Names = {}  # that anything kept has asked for, and some of what is kept no more
+        self._names: _Names = {}  # read by any kept result, and by some that are not kept any more
         self._turns = 0
         self._changed: frozenset[str] = frozenset()
         self._misses: Counter[Hashable] = Counter()
@@ -151,7 +151,7 @@ class View:
             return found.__get__(self)
         if isinstance(found, cached_property) and name not in _BY_VALUE:
             return found.func(self)
-        if isinstance(found, FunctionType) and type(self._of) is not Interval:  # which keeps what it works out
+        if isinstance(found, FunctionType) and type(self._of) is not Interval:  # which caches its value
             return MethodType(found, self)
         value = getattr(self._of, name)
         if name == _ALTERED:

@@ -26,7 +26,7 @@ PROFILES: Mapping[str, str] = {
     STRICT: "a dedicated laboratory machine: the strictest",
 }
 
-CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.70}  # where it is not the usual one; tests/truth/gate has why
+CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.70}  # if it is not the default; see tests/truth/gate
 WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # others may be of any kind
 
 
@@ -36,16 +36,16 @@ class Rules:
 
     profile: str = MICRO
     is_profile_given: bool = True  # else the machine decides
-    profile_reason: str | None = None  # what the machine is, where that decided
-    selected: frozenset[str] = frozenset()  # nothing: all
+    profile_reason: str | None = None  # what the machine is, if that decided
+    selected: frozenset[str] = frozenset()  # empty: all
     ignored: frozenset[str] = frozenset()
     severity_by_id: Mapping[str, Severity] = field(default_factory=dict)
     value_by_limit: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by id and the limit's key
     expected_s: float | None = None  # how long the benchmark will take
-    configured_by: str | None = None  # the file that some of this is from
-    required: frozenset[str] = frozenset()  # ids that are asked and block, whatever else is wished
-    wanted: WantedMachine | None = None  # which machine it is to be
-    budget: Budget = Budget()  # what noise the benchmark can bear
+    configured_by: str | None = None  # the configuration file
+    required: frozenset[str] = frozenset()  # ids that are evaluated and block, whatever the other rules
+    wanted: WantedMachine | None = None  # the requested machine
+    budget: Budget = Budget()  # the acceptable noise
 
     def is_made_blocking(self, check_id: str) -> bool:
         """Return whether the user named the check as one that blocks."""

@@ -38,7 +38,7 @@ class Ground(StrEnum):
     RISK = "risk"  # a short calibration cannot see it; in a guest a noise floor within the budget answers it
 
 
-# What a line below a cause is: a command for the shell, options or advice to try, or what that does for checks.
+# The labels of lines below a cause: shell commands, options or advice to try, and the checks that these help.
 NOW, UNDO, FOR_GOOD, TRY = "now", "undo", "for good", "try"
 FIXES, HELPS, OPEN, SEE = "fixes", "helps", "open", "see"
 STEP = 9  # columns of the longest, and a blank

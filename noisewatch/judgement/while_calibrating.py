@@ -17,7 +17,7 @@ from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 
 WHEN = "during the calibration"
-_GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # what is unknown of the calibration says nothing against the sample
+_GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # an unknown of the calibration does not count against the sample
 
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:

@@ -114,7 +114,7 @@ class SideComparison:
     only_before: KnownAlone
     only_after: KnownAlone
     unknown_on_both: tuple[str, ...]  # blocking checks, and figures
-    undecided: tuple[str, ...]  # what blocks, and not both sides know
+    undecided: tuple[str, ...]  # what blocks, and is not known on both sides
     decided: int  # blocking checks that both sides answer
     significance: float  # of each figure's test
     by_cpu: int  # figures that were compared CPU by CPU too

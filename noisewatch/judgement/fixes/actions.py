@@ -95,7 +95,7 @@ class Move:
     """Pins threads: a thread that has ended does not keep the others from being moved."""
 
     pins: tuple[Pin, ...]
-    process: int | None = None  # whose threads these are, with one wish: then also those that it has started since
+    process: int | None = None  # the threads' process if all have the same CPUs: moves new threads too
 
     @property
     def commands(self) -> list[tuple[str, ...]]:

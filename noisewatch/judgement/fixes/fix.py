@@ -20,7 +20,7 @@ class Fix:
     actions: tuple[Action, ...] = ()
     lasting: tuple[Lasting, ...] = ()
     needs_root: bool = True
-    is_partial: bool = False  # what is done now leaves something to the next boot, or is for one of several causes
+    is_partial: bool = False  # completed at the next boot, or for one of several causes
 
     @property
     def now(self) -> str | None:

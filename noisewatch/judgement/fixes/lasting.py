@@ -18,7 +18,7 @@ _TMPFILES, _SYSCTL = "/etc/tmpfiles.d/noisewatch-", "/etc/sysctl.d/90-noisewatch
 _SYSCTLS = "/proc/sys/"
 _ROOTS = regex(r"/proc/sys/|/sys/devices/system/cpu/|/sys/class/|/sys/(devices/(system|virtual)/)?")
 _PLAIN_NAME = regex(r"[\w.,-]+", re.ASCII)
-_LONGEST = 110  # characters of the paths and the file's name, which is then shortened
+_LONGEST = 110  # characters of paths and file name; beyond it the name is shortened
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def _last_values(fix: Fix) -> dict[str, str]:
     return {each.path: each.value for action in fix.actions if isinstance(action, Write) for each in action.settings}
 
 
-@lru_cache(maxsize=64)  # the same ones every second
+@lru_cache(maxsize=64)  # a monitor asks for the same ones every second
 def merged(*fixes: Fix) -> Fix | None:
     """Return one fix that does all of them, or None without any: each step once, in order.
 

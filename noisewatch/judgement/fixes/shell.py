@@ -19,7 +19,7 @@ _NOT_FOR_ECHO = regex(r"-[neE]+|.*\\.*", re.DOTALL)
 _SPECIAL_IN_QUOTES = regex(r'([\\"$`])')
 _SPECIAL_IN_GLOBS = regex(r"([*?[{])")
 
-Box = tuple[tuple[str, ...], ...]  # at each place the words that may stand there: all combinations are meant
+Box = tuple[tuple[str, ...], ...]  # the possible words at each place; a box is all their combinations
 
 
 def say(text: str) -> str:

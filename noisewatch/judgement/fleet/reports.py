@@ -63,7 +63,7 @@ class Report:
     outcome: Outcome = Outcome.UNKNOWN
     at_s: float | None = None
     reason: Reason | None = None
-    open_checks: tuple[str, ...] = ()  # that fail, or have no answer, and decide the verdict
+    open_checks: tuple[str, ...] = ()  # checks that fail or are unknown, and decide the verdict
     floor: Floor | None = None
     chance: float | None = None  # 0 to 1: of staying within the budget; older reports have none
     facts: Mapping[str, str | None]

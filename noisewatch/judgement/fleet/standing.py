@@ -20,7 +20,7 @@ from noisewatch.records import dataclass
 from noisewatch.text import clean
 from noisewatch.units import long_duration
 
-FUTURE_S = 300.0  # how far clocks may differ: machines that keep time are within a second, those that do not, hours
+FUTURE_S = 300.0  # how far clocks may differ: synchronized ones are within a second, others hours apart
 _TOGETHER_S = 300.0  # reports that lie closer may have been collected together, from several places
 _MOST_NAMESAKES = 2
 _STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}

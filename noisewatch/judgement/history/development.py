@@ -31,7 +31,7 @@ class FigureMove:
     last_old: Entry
     first_new: Entry
     changed: tuple[FactDifference, ...]
-    unknown: tuple[str, ...]  # facts that only one of the two entries knows: they may have changed as well
+    unknown: tuple[str, ...]  # facts that only one of the two entries has: they may have changed as well
     is_drift: bool = False
 
     @property
@@ -62,10 +62,10 @@ class Development:
     entries: tuple[Entry, ...] = ()
     moves: tuple[FigureMove, ...] = ()  # from one level to the next, the newest first
     departures: tuple[FigureMove, ...] = ()  # from what is usual to what is now
-    drifts: tuple[FigureMove, ...] = ()  # no move and no departure: each entry a little farther
+    drifts: tuple[FigureMove, ...] = ()  # neither moves nor departures: each entry a little farther
     apart: tuple[FigureMove, ...] = ()  # the newest entries lie apart, too few of them to be a level
     alternations: tuple[Alternation, ...] = ()
-    unjudged: tuple[Figure, ...] = ()  # too few entries know them
+    unjudged: tuple[Figure, ...] = ()  # too few entries have them
 
 
 class _OfFigure(NamedTuple):

@@ -18,7 +18,7 @@ _NOW_S = 0.0  # when the entry of this moment was made is never told: a move beg
 
 def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
     """Return the development with the new calibration as the newest entry, or None if it makes no entry."""
-    from noisewatch.judgement.history.measured import entry_of  # with all that a calibration comes to
+    from noisewatch.judgement.history.measured import entry_of  # imports all of the noise prediction
 
     entry = entry_of(calibrated, snapshot, _NOW_S, None)
     return development_of((*past.like(entry), entry)) if entry is not None else None

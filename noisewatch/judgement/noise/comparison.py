@@ -36,7 +36,7 @@ class Comparison:
     difference: Difference
     ratio: float | None
     are_floors_apart: bool | None
-    longest_ratio: float | None  # how many times as long the longest gap of the second is; None where there is none
+    longest_ratio: float | None  # of the longest gaps, second by first; None without gaps
 
 
 def part_of(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:

@@ -35,7 +35,7 @@ _OF_MEMORY = (Work.CACHE, Work.MEMORY)
 _HALF = 0.5
 _TWOFOLD, _FOURFOLD = 2, 4
 _LEAST_QUOTA = 0.001  # of the time: a thousandth in one piece is the most of what samples of any length vary by
-_LEAST_CLOCK = 0.005  # what a chain of multiplications varies by at one clock
+_LEAST_CLOCK = 0.005  # variation of a chain of multiplications at a constant clock
 
 
 def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | None = None) -> NoisePart:

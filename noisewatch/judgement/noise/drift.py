@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FREEDOM = 4
 _MEASURED_OF_EXPECTED = 0.87  # the median over the held-out conditions of tests/truth
 _LEAST_DEVIATION = 0.05
-_LEAST_CV = 1e-4  # what varies by less is calm, however many times as calm it is
+_LEAST_CV = 1e-4  # smaller CVs count as this, whatever their ratio
 WEIGHT = 5  # changes
 ENDS = 1.645  # standard deviations, between which nine of ten lie
 

@@ -89,7 +89,7 @@ class _Made:
 
     @property
     def draws(self) -> int:
-        """The number of draws per CPU: fewer if there are many CPUs, of which the worst counts."""
+        """The number of draws per CPU: fewer if there are many CPUs, as the worst counts."""
         return max(MOST_DRAWS // max(len(self.replays), 1), FEWEST_DRAWS)
 
 

@@ -12,7 +12,7 @@ from noisewatch.judgement.plan.cores import Core
 from noisewatch.kernel.memory.nodes import MemoryNodes
 from noisewatch.records import dataclass
 
-_FAR = 1 << 16  # a distance that nobody tells
+_FAR = 1 << 16  # an unknown distance
 Cores = tuple[Core, ...]
 
 

@@ -197,7 +197,7 @@ def _memory(proposal: Proposal) -> Answer:
 
 def _near_device(proposal: Proposal) -> Answer:
     device = proposal.readings.device
-    assert device is not None  # who is asked without one is not asked at all
+    assert device is not None  # criteria on a device are left out without one
     case, near = proposal.case, proposal.near
     evidence: dict[str, object] = {"device": device.name, "node": device.node, "told_by": device.told_by}
     nodes = case.snapshot.settings.memory_nodes or frozenset()

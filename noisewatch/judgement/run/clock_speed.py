@@ -23,8 +23,8 @@ from noisewatch.model.run.repetition import Repetition
 
 _NAME = "a clock below that of the opening calibration"
 LEAST_SHARE = 0.95  # of the calibrated clock: the steps of 100 MHz are 2 to 5 % of it, and a calibration is off by 1 %
-_BUSY_SHARE = 0.9  # of the window: the clock of an idle CPU is nobody's
-_MOSTLY = 0.5  # of the repetition: as much of it the looks that compared a clock have to cover
+_BUSY_SHARE = 0.9  # of the window: an idle CPU's clock is not the command's
+_MOSTLY = 0.5  # of the repetition: the part that looks with a clock have to cover
 _WHAT = "the clock"
 _OWN = "a command of several threads or processes may lower it by itself"
 _NO_LOOK = "no look at the machine came while it ran"
@@ -64,7 +64,7 @@ def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tu
 def why_clock_unwatched(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Unwatched | None:
     """Return why no clock was compared for most of the repetition; None if one was, or if no repetition has one."""
     if not _told(repetition.span.after, repetition.target & khz_by_cpu.keys()):
-        return None  # not_watched says it of the machine
+        return None  # not_watched reports it for the machine
     if _may_lower_it(repetition):
         return Unwatched(_WHAT, _OWN)
     looked_at = _looked_at(repetition)

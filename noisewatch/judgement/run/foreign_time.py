@@ -161,7 +161,7 @@ def _why_unknown(repetition: Repetition, allowed_ns: float, known_ns: int) -> st
         return _WAS_ELSEWHERE.format(describe_ns(elsewhere_ns))
     if repetition.allowed is None:
         return _NO_AFFINITY
-    if not repetition.allowed <= repetition.target:  # on others its time would hide as much of others' here
+    if not repetition.allowed <= repetition.target:  # its time on other CPUs would hide as much foreign time here
         return _MAY_HAVE_LEFT.format(name_cpus(repetition.allowed))
     if not books.is_exact:
         return _TOO_COARSE

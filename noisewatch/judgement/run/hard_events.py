@@ -23,8 +23,8 @@ from noisewatch.text import clean
 from noisewatch.units import describe_ns
 
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
-_HELD_UP_NS = 100_000_000  # ticks tell it from what they miss anyway: 20 ms in seconds on this kernel
-_SEEN_LATE_NS = 200_000  # to be woken takes some 50 µs on an idle CPU; each repetition has that in it
+_HELD_UP_NS = 100_000_000  # distinguishable from ticks missed anyway: 20 ms in seconds on this kernel
+_SEEN_LATE_NS = 200_000  # a wakeup takes some 50 µs on an idle CPU; each repetition includes one
 _STOOD_STILL = "the whole machine stood still: its hypervisor had paused it, or firmware had it"
 _HELD_UP = "noisewatch did not run for {}{}: whether the machine stood still is not known"
 _STOPPED_TOO = "noisewatch did not run for {}{}: whether the command was stopped too is not known"
@@ -67,7 +67,7 @@ def why_events_unknown(repetition: Repetition) -> str | None:
         return _NO_LOOK
     if None in [_paging(look) for window in repetition.windows for look in (window.before, window.after)]:
         return f"{_SWAPPED}: {VMSTAT} could not be read"
-    if _paging(repetition.windows[0].before) == _paging(repetition.windows[-1].after):  # to start a command moves it
+    if _paging(repetition.windows[0].before) == _paging(repetition.windows[-1].after):  # starting a command advances it
         return f"{_SWAPPED}: {stood_still(VMSTAT)}"
     return next((why for window in repetition.windows if (why := _why_window_unknown(window)) is not None), None)
 

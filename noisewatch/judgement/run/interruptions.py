@@ -27,7 +27,7 @@ _OF_WAKING = frozenset({_RESCHEDULING, "Function call interrupts"})
 _FREES = "RCU"  # its callbacks are run where they were queued, by the command or by others
 _LONG_NS = 50_000  # of a softirq that comes with the tick, which takes a tenth of that as a rule
 _DOUBT_NS = TICK_NS  # of /proc/stat
-_AT_RANDOM = 2  # timer interrupts: by so many more than there are ticks in a time, a short one may have
+_AT_RANDOM = 2  # timer interrupts beyond the ticks that a short time may have by chance
 _STOOD_STILL = {"interrupts": stood_still(INTERRUPTS), "softirqs": stood_still(SOFTIRQS)}
 
 
@@ -47,7 +47,7 @@ class MetInterruption:
     ns: int
     own: Kind | bool
     is_estimate: bool
-    pid: int | None = None  # of who sent them
+    pid: int | None = None  # the sender
     frees: bool = False
 
 

@@ -17,7 +17,7 @@ _NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the
 # To free what processes leave, in RCU's callbacks: 40 to 80 ns a page that they touched, of 200 and of 1000 forks of a
 # Python process, which touch some 90 pages each (Linux 6.18).
 _NS_PER_FAULT = 100
-_MOST_FREEING_SHARE = 0.02  # twice what those forks came to: who touches much and forks nothing is owed hardly any
+_MOST_FREEING_SHARE = 0.02  # twice the share of those forks: touching pages without forking frees hardly any
 _WRITERS = regex(
     r"kworker/.*(?:flush-|writeback|kblockd|ext4|xfs|btrfs|kcryptd|dm-|loop)\S*|jbd2/.*|xfsaild/.*|btrfs-.*"
     r"|loop\d+|dmcrypt_write\S*|md\d+_raid\d+"

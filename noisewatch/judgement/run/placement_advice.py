@@ -17,7 +17,7 @@ from noisewatch.units import NS_PER_S
 _FASTEST = "performance"
 _ELSEWHERE_SHARE = 0.05  # of the memory
 _ELSEWHERE_BYTES = 1 << 20
-_ALONE_SHARE = 0.95  # of what the looks saw: as much one thread has, if the others hardly matter
+_ALONE_SHARE = 0.95  # of the observed time: the part of one thread if the others hardly matter
 _MOST_SHARE = 0.8  # and of all run time
 _MOVES_PER_S = 1.0
 _LEAST_MOVES = 3

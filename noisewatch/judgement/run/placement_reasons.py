@@ -8,11 +8,11 @@ from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.model.run.placement import Placement, ThreadPlacement
 from noisewatch.units import describe_share
 
-_COUNTS = 0.01  # of the run time: a thread that had less may be where it likes
+_COUNTS = 0.01  # of the run time: the place of a thread with less does not matter
 _STACKED_SHARE = 0.1  # of the looks: a thread that wakes another one shares its CPU for a moment
 _STACKED_LOOKS = 2
-_WAITED_SHARE = 0.05  # of the repetition: as long the shared CPU must have kept them waiting
-_SEEN_SHARE = 0.8  # of the CPU time: what the looks saw less of may have been anywhere
+_WAITED_SHARE = 0.05  # of the repetition: the least wait that the shared CPU must have caused
+_SEEN_SHARE = 0.8  # of the CPU time: threads observed for less may have been anywhere
 _NOT_LOOKED = "no look at its threads: it was too short"
 _UNCOUNTED = "whether its threads moved between two looks is not known: the kernel does not count it (/proc/PID/sched)"
 _MOVED_UNSEEN = "its threads moved more often than the looks saw: where they ran is known for {} of their CPU time only"

@@ -66,7 +66,7 @@ def _name_by_pid(reasons: Iterable[RunReason]) -> Mapping[int, str]:
     for reason in reasons:
         pid = _pid_of(reason)
         if pid is not None:
-            before_ns = ns_by_name[pid].pop(reason.name, 0)  # to be the last of them
+            before_ns = ns_by_name[pid].pop(reason.name, 0)  # moves the name to the end
             ns_by_name[pid][reason.name] = before_ns + (reason.ns or 0)
     return {pid: max(reversed(names), key=lambda name: names[name]) for pid, names in ns_by_name.items()}
 

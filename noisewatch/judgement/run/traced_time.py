@@ -16,11 +16,11 @@ from noisewatch.model.run.traced import TracedCulprit, threads_in
 from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
 
-_EXACT_SHARE = 0.05  # less of a time in doubt is not worth a word
+_EXACT_SHARE = 0.05  # a smaller share in doubt is negligible
 _IN_DOUBT = "the trace has not seen all switches between threads"
 _NOT_ALL = "{} was not traced: it came online later"
 _WAITED = "the command waited {} for its CPU, of which the trace shows {}"
-WAKE_NS = 100_000  # a CPU that is idle takes some time to begin
+WAKE_NS = 100_000  # an idle CPU takes some time to start
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,8 @@ FEWER_TARGETS = ByHand("choose fewer target CPUs: all other work needs a CPU tha
 def isolate(case: Case) -> Fix:
     """Return the fix that isolates the target CPUs.
 
-    It makes a partition if cgroup v2 has the cpuset controller, and adds a boot option in any case.
+    It makes a partition if cgroup v2 has the cpuset controller, and adds a boot option in any case. If no other CPU is
+    online, the fix is fewer target CPUs.
     """
     if not case.online - case.target:
         return Fix(lasting=(FEWER_TARGETS,), needs_root=False)
@@ -257,7 +258,7 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -
         else "no task ran there"
     )
     own, target, allowed, unasked = case.snapshot.own_pids | case.snapshot.commands.keys(), case.target, 0, 0
-    for task in tasks:  # of which there may be thousands
+    for task in tasks:  # there may be thousands
         if task.allowed is not None and target.isdisjoint(task.allowed):
             continue
         if task.pid not in own and not task.is_bound:

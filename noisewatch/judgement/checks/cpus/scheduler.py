@@ -18,7 +18,7 @@ from noisewatch.kernel.tasks.task import Task
 
 _OPTIONS_DOC = "https://docs.kernel.org/admin-guide/kernel-parameters.html"
 _THREADS_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
-_BOOT_CPU = frozenset({0})  # keeps the time, and so its tick
+_BOOT_CPU = frozenset({0})  # the CPU that keeps the time, and so its tick
 
 
 def _has(case: Case, option: str) -> bool | None:
@@ -89,7 +89,7 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         fix = None if why_not else Fix(lasting=(option,))
         return Answer(Status.FAIL, said, cpus=kept, evidence=evidence, fix=fix)
     if not can_offload(case):
-        return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option says nothing
+        return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option has no effect
     return _where_threads_run(case, evidence)
 
 

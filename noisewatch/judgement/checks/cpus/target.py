@@ -56,7 +56,7 @@ def target_cpu_unusable(case: Case) -> Answer:
             evidence={"online_by": online.said_by},
             fix=fix,
         )
-    rows = case.snapshot.cpu_time if online.renumbered is None else None  # lxcfs renumbers those of /proc/stat too
+    rows = case.snapshot.cpu_time if online.renumbered is None else None  # lxcfs renumbers the CPUs of /proc/stat too
     for path, cpus in (
         (f"{CPUS}/offline", case.target & (online.offline or frozenset())),
         (STAT, frozenset() if rows is None else case.target - rows.keys()),

@@ -20,7 +20,7 @@ _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 # There `powersave` is not the slowest clock but the driver's own algorithm, and the only other choice.
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
 
-_MOST_WINDOWS = 3  # ranges of frequency that are told one by one
+_MOST_WINDOWS = 3  # frequency ranges that are listed one by one
 
 
 def clocks_of(case: Case) -> dict[int, CpuFrequency]:
@@ -220,7 +220,7 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
     if len(wanted) < len(clocks):
         return None
     lowest, highest = "cpufreq/scaling_min_freq", "cpufreq/scaling_max_freq"
-    # The kernel refuses a lowest frequency above the highest: what makes room goes first, and last on the way back.
+    # The kernel refuses a lowest frequency above the highest: the write that makes room is first, and undone last.
     raises = any(khz > (clocks[cpu].max_khz or 0) for cpu, khz in wanted.items())
     order = (highest, lowest) if raises else (lowest, highest)
     before = {

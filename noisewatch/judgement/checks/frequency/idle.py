@@ -26,7 +26,7 @@ _LATENCY = Limit(
     unit="µs",
     reason="C1E takes up to 10 µs, deeper states 100 µs or more",
 )
-_LONGEST_US = 1_000_000  # no state takes longer to wake up from; where nobody requests anything it is 2000 s
+_LONGEST_US = 1_000_000  # no state takes longer to leave; without requests the limit is 2000 s
 
 _MOST_NAMED = 3
 

@@ -43,7 +43,7 @@ _HELD = Limit(
 _WITH_TURBO = INTEL_DRIVERS | {"acpi-cpufreq", "amd-pstate", "amd-pstate-epp", "cppc_cpufreq", "powernow-k8"}
 _RISES_UNDER_LOAD = frozenset({"performance", "schedutil", "ondemand"})
 _SAVES_MOST = frozenset({"power", "255"})
-# cpuinfo_cur_freq: of the clock (Raspberry Pis ask their firmware); other drivers ask the CPU, which may be idle.
+# cpuinfo_cur_freq: read from the clock (Raspberry Pis: firmware); other drivers read it from the CPU, maybe idle.
 _ASKS_THE_CLOCK = frozenset({"cpufreq-dt"})
 _BASE_IN_NAME = regex(r"@ (\d{1,2}\.\d{1,3})GHz")
 _BY_HAND = (
@@ -197,7 +197,7 @@ def _share(reading: _Reading) -> float:
 def _why_doubtful(case: Case, reading: _Reading) -> str | None:
     """Return why the clock may be held down, or None if it is not."""
     if not reading.is_under_load and not reading.holds_high:
-        return None  # a governor that lowers an idle CPU's clock, of which another check warns
+        return None  # the governor lowers an idle CPU's clock; another check warns of it
     if reading.khz is None:
         return case.why_unknown(reading.path)
     clock = describe_clock(reading.khz)
@@ -247,10 +247,10 @@ def _is_silent(case: Case, knob: Knob) -> bool:
 def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
     """Return whether the firmware's limit is below a clock that the CPU could otherwise reach; None is unknown."""
     if cap.limit_khz is None:
-        return False if clock.driver in INTEL_DRIVERS else None  # which tells none
+        return False if clock.driver in INTEL_DRIVERS else None  # these drivers export none
     is_pinned = clock.min_khz is not None and clock.min_khz == clock.max_khz
     wanted_khz = [khz for khz in (cap.highest_khz or clock.base_khz, clock.max_khz if is_pinned else None) if khz]
-    if cap.highest_khz is None and clock.base_khz is None:  # the highest clock may be turbo's, which is no part of it
+    if cap.highest_khz is None and clock.base_khz is None:  # the highest clock may be turbo's, which the limit excludes
         return False if clock.hardware_max_khz is not None and cap.limit_khz >= clock.hardware_max_khz else None
     return cap.limit_khz < min(wanted_khz)
 

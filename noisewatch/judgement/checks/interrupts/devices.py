@@ -60,7 +60,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     fired = _fired_on_target(case)
     leaving = [irq for irq in delivered if fired is not None and irq.irq not in fired and _is_sent_away(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
-    # What only the kernel moves stays where it is, but for hot-plug; if that is known.
+    # Kernel-managed IRQs stay where they are, except for hot-plug, if their CPUs are known.
     may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
     asked_for = [irq for irq in _by_count(may_come, counts_by_irq) if irq.movable is not False or not irq.effective]
     evidence = {

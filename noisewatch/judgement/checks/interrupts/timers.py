@@ -216,7 +216,7 @@ _LONG = Limit(
     reason="what benchmarks try to resolve; in a guest each timer costs many times what its handler takes",
 )
 _MOST_CULPRITS = 3
-_AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
+_AS_OFTEN = 0.5  # of the estimate: then the trace contains the same timers
 
 
 @check(
@@ -244,7 +244,7 @@ def timers_on_target(case: Case) -> Answer:
     rates, traced = _rates(case), timers_while_calibrating(case)
     hz = case.snapshot.platform.tick_hz
     beyond = {cpu: max(rate - (hz or LARGEST_HZ), 0.0) for cpu, rate in rates.items()}
-    named = [each for each in traced if each.name != TIMER_INTERRUPTS]  # in the others the tick is contained
+    named = [each for each in traced if each.name != TIMER_INTERRUPTS]  # the rates of the others include the tick
     for cpu, rate in _sums(named, _rate).items():
         beyond[cpu] = max(beyond.get(cpu, 0.0), rate)
     shares = _sums(named, _share)

@@ -42,7 +42,7 @@ _UNSAID = frozenset({"default", "local"})
 )
 def memory_from_other_nodes(case: Case) -> Answer:
     settings = case.snapshot.settings
-    with_memory = settings.nodes_with_memory or settings.memory_nodes  # of which some may have none
+    with_memory = settings.nodes_with_memory or settings.memory_nodes  # some nodes may have no memory
     if with_memory is None:
         is_without_numa = Knob.ZONE_RECLAIM in settings.knobs.absent
         return not_applicable("a kernel without NUMA") if is_without_numa else unknown(case.why_unknown(NODES))

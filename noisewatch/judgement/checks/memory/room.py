@@ -104,7 +104,7 @@ def memory_short(case: Case) -> Answer:
     least = min(rooms, key=lambda room: room.free_bytes)
     share = least.free_bytes / least.of_bytes
     said = f"{_size(least.free_bytes)} are free{least.where}"
-    limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough all the same, of so much
+    limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough, whatever its share of the total
     return Answer(Status.PASS, said, measured=share, limit=limit, unit="share", evidence=evidence, limit_role=MINIMUM)
 
 

@@ -26,7 +26,7 @@ from noisewatch.model.interval.interval import Interval
 
 _EXCEPTIONS, _POLLS = "MCE", "MCP"
 _CORRECTED_ERRORS = ("THR", "DFR")  # more corrected errors than a threshold, an error that was put off
-_POLL_EVERY_S = 300.0  # unless machinecheck0/check_interval says otherwise
+_POLL_EVERY_S = 300.0  # unless machinecheck0/check_interval differs
 _NO_EXCEPTION = Limit(
     key="fails",
     name="machine check exceptions",

@@ -194,7 +194,7 @@ def machine_checks_polled_often(case: Case) -> Answer:
         quiet=_POLLED_DAILY_S,
     )
     if answer.measured == 0:
-        return answer  # they are not polled for
+        return answer  # these errors are not polled
     return (
         replace(answer, limit=least_s, unit="s", limit_role=MINIMUM)
         if answer.status in (Status.PASS, Status.FAIL)

@@ -30,8 +30,8 @@ _SLOW_BY_THEMSELVES = {
     "GCOV_PROFILE_ALL": "coverage counters",
     "KCOV": "coverage tracing",
 }
-# Built in by some distributions, and dormant until the boot option: the option, what it says then, and what says that
-# the kernel starts with it.
+# Built in by some distributions, and dormant until the boot option: the build option, the boot option and its value,
+# the build option for the default, and its value if the kernel starts with it.
 _DEBUG_PAGES = ("DEBUG_PAGEALLOC", "debug_pagealloc", "on", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "y")
 _LEAK_SCAN = ("DEBUG_KMEMLEAK", "kmemleak", "on", "DEBUG_KMEMLEAK_DEFAULT_OFF", "n")
 _NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": "the scan for leaks"}
@@ -189,7 +189,7 @@ def console_prints_everything(case: Case) -> Answer:
         return unread(case, Knob.PRINTK)
     if consoles is None:
         return unknown(case.why_unknown(CONSOLES))
-    shown = int(levels[0]) - 1  # those below the console's level
+    shown = int(levels[0]) - 1  # messages below the console's level
     slow = [console.name for console in consoles if console.is_slow and console.is_enabled]
     evidence = {"consoles": [console.name for console in consoles], "printk": list(map(int, levels))}
     limit = case.bound(_LEVEL)

@@ -1,1 +1,1 @@
-"""Checks of which tasks run, or will run."""
+"""Checks of tasks: running ones, and scheduled ones."""

@@ -77,7 +77,7 @@ _WORKS = Limit(
     reason="they are working, and will be for minutes or hours",
 )
 _MOST_CULPRITS = 5
-_NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a scanner; a benchmark would be spoilt
+_NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # opening a file waits for a scanner, which would spoil a benchmark
 
 
 @check(

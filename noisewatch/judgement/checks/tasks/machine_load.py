@@ -26,7 +26,7 @@ _OTHERS_FAIL = Limit(
     *("fails", "mean busy share of the other CPUs that fails", 0.30, "share", "other work is running here"),
     value_in={STRICT: 0.10},
 )
-_VISIBLE = 0.05  # of a CPU: who is named among the others
+_VISIBLE = 0.05  # share of a CPU from which another process is named
 
 
 @check(
@@ -91,7 +91,7 @@ def other_cpus_busy(case: Case) -> Answer:
 
 def _beyond_the_caches(case: Case) -> CpuSet:
     """Return the other CPUs without those in the target's caches, if these caches are all known."""
-    if uncached(case):  # who shares one cannot be known to be judged there
+    if uncached(case):  # whether other checks judge the CPUs that share a cache is unknown
         return case.running - case.target - case.siblings
     caches = set(cache_neighbourhoods(case).values())
     known = [cache for cache in caches if cache is not None]

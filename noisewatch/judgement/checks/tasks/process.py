@@ -161,7 +161,7 @@ def resources_limited(case: Case) -> Answer:
     return Answer(Status.PASS, "no unusual limits", evidence=evidence)
 
 
-_FOR_EVERYBODY = 2  # the kernel's share of the count is kept from users, their own is not
+_FOR_EVERYBODY = 2  # users may count their own code, but not the kernel's
 _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
 
 

@@ -159,7 +159,7 @@ def seconds_until(schedule: str, clock: WallClock) -> float | None:
 
     The current UTC offset is used throughout: in the night of a daylight saving change the result is off by an hour.
     """
-    from cronsim import CronSim, CronSimError  # 9 ms to import, and only for who has a cron
+    from cronsim import CronSim, CronSimError  # 9 ms to import, and only needed with cron
 
     if schedule == _AT_BOOT:
         return None
@@ -168,6 +168,6 @@ def seconds_until(schedule: str, clock: WallClock) -> float | None:
     try:
         return (next(CronSim(fields, now)) - now).total_seconds()
     except StopIteration:
-        return None  # not in fifty years
+        return None  # no start within fifty years
     except (CronSimError, ValueError, OverflowError) as error:
         raise Malformed("a schedule such as `17 * * * *`", schedule) from error

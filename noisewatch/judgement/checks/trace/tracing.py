@@ -20,7 +20,7 @@ from noisewatch.kernel.trace.active import FOLDER as TRACING
 from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, Maker, TraceInstance
 from noisewatch.text import clean
 
-# Events that wait for a hardware error: rasdaemon has them on for as long as a server is up.
+# Events of hardware errors: rasdaemon enables them as long as a server is up.
 _RARE_EVENTS = (
     *("ras:", "mce:", "cxl:", "devlink:devlink_health_report", "block:block_rq_error"),
     *("net:net_dev_xmit_timeout", "thermal:thermal_zone_trip"),
