@@ -1,4 +1,4 @@
-"""Two sets of CPUs side by side: what is compared, and by which figures."""
+"""The times and gaps by which two sets of CPUs are compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from noisewatch.model.calibration.figures import Calibration
 
 
 def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
-    """The times of the pieces of interpreted work (or of the workload's runs) on these CPUs, ns."""
+    """Return the times (ns) of the pieces of interpreted work, or of the workload's runs, on these CPUs."""
     return [
         float(length)
         for said in calibration.samples.cpus
@@ -20,7 +20,7 @@ def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
 
 
 def gap_lengths(calibration: Calibration, cpus: CpuSet) -> list[float]:
-    """The lengths of the gaps on these CPUs, ns."""
+    """Return the lengths (ns) of the gaps on these CPUs."""
     return [
         float(length)
         for said in calibration.samples.cpus
@@ -30,7 +30,7 @@ def gap_lengths(calibration: Calibration, cpus: CpuSet) -> list[float]:
 
 
 def summary(times: Sequence[float]) -> tuple[float, float, float] | None:
-    """Median, standard deviation and maximum; None of fewer than two."""
+    """Return median, standard deviation and maximum; None for fewer than two times."""
     if len(times) < 2:
         return None
     return statistics.median(times), statistics.stdev(times), max(times)

@@ -1,4 +1,4 @@
-"""What a calibration comes to: what may be measured on these CPUs, what may not, and what would help."""
+"""The conclusion of a calibration: what may be measured on these CPUs, what may not, and what would help."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShow
 from noisewatch.units import describe_chance, describe_ns, share_text
 
 _LONGER = "calibrate longer (--duration)"
-_NO_LONGER = 1.005  # times as long
-_NOTHING = 1e-4  # a CV that no benchmark sees
+_NO_LONGER = 1.005  # a ratio of times
+_NOTHING = 1e-4  # a CV too small to show in a benchmark
 _MOSTLY = 0.5  # of the time in gaps
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """`status` as the check of the noise floor would have it. `said` is one sentence; the others follow it, or nothing.
+    """The conclusion of a calibration, with the status that the check of the noise floor has.
 
-    `worst` tells of a single sample, `helps` what would help.
+    `said` is the main sentence. `worst` is on the worst single sample, `helps` on what would help; both may be empty.
     """
 
     status: Status
@@ -37,13 +37,13 @@ class Conclusion:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All of it, and what may be said where there is less room."""
+        """The whole text, then shorter ones for less room."""
         choices = ((self.said, self.worst, self.helps), (self.said, self.helps), (self.said,))
         return tuple(" ".join(filter(None, parts)) for parts in choices)
 
 
 def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
-    """What 25 samples of the budget's length would show, held against the budget."""
+    """Return what the budget's samples (number and length) would show, judged against the budget."""
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:
         return _of_any_work(calibrated, by_work, gaps)
@@ -63,14 +63,14 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
     return Conclusion(status, f"{_varies(floor)}, {judged}: {_changes(floor)}.", _worst(floor), helps)
 
 
-_SHARED = 2  # times as much, and not only by chance: another cause than what slows all kinds alike
+_SHARED = 2  # a ratio of CVs: from there on, beyond chance, the kinds of work have different causes of noise
 _WITHIN, _NEAR = "within the budget of {limit}, showing changes of", "too near to the budget of {limit} to tell, CV"
 _OVER, _SHORT = "over the budget of {limit}, CV", "too little was measured for samples of {length}"
 _MISSING = "not measured, or too little"
 
 
 def _of_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> Conclusion:
-    """What may be measured of each kind of work, what makes the difference, and what would take it away."""
+    """Conclude for all kinds of work: what may be measured of them, what makes the difference, and what removes it."""
     budget = by_work.budget
     limit, length = share_text(budget.max_cv), describe_ns(budget.at_ns)
     groups: dict[str, list[str]] = {words: [] for words in (_WITHIN, _NEAR, _OVER, _SHORT, _MISSING)}
@@ -99,14 +99,14 @@ def _words_for(by_work: FloorsByWork, work: Work) -> str:
 
 
 def _figure_of(floor: NoiseFloor | None, words: str) -> str:
-    """Of what is within the budget the change that shows, else how much it varies."""
+    """Return the smallest change that shows if the work is within the budget, else its CV."""
     if floor is None or words in (_SHORT, _MISSING):
         return ""
     return f" {share_text(floor.smallest_change_share if words == _WITHIN else floor.cv_expected)}"
 
 
 def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
-    """What slows all kinds of work, where that alone is too much; else what slows one and not another."""
+    """Return what slows all kinds of work if that alone exceeds the budget, else what slows some kinds only."""
     floors, alone = by_work.floor_by_work, by_work.alone
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
@@ -131,13 +131,16 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
 
 
 def _differs(one: NoiseFloor, other: NoiseFloor, margin: float) -> bool:
-    """Seen in the same calibration: the margin for what may be otherwise in the next one is left out."""
+    """Return whether `one` has another cause of noise than `other`, beyond chance.
+
+    Both floors are from the same calibration, so the margin for drift between calibrations is taken out.
+    """
     least = max(_SHARED * other.cv_expected, _NOTHING)
     return one.cv_expected > least and one.cv_low * margin > other.cv_expected
 
 
 def _judged(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
-    """The floor held against the budget, as the check does."""
+    """Judge the floor against the budget, as the check does; return the status and a clause."""
     limit = share_text(calibrated.budget.max_cv)
     above = calibrated.cpus_above_budget
     if above:
@@ -149,7 +152,7 @@ def _judged(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
 
 
 def _extrapolated(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> str:
-    """Of samples that are too long for this calibration: what is too much is so all the same."""
+    """Conclude for samples that are too long for this calibration; a failure is certain all the same."""
     length = describe_ns(floor.sample_ns)
     if status == Status.FAIL:
         above, limit = name_cpus(calibrated.cpus_above_budget), share_text(calibrated.budget.max_cv)
@@ -183,7 +186,7 @@ def _worst(floor: NoiseFloor) -> str:
 
 
 def _undecided(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str | None:
-    """The check's reason, in the few words that have room here."""
+    """Return the check's reason why the floor is undecided, in a few words, or None if it is decided."""
     if why_undecided(calibrated, "") is None:
         return None
     if calibrated.doubt is not None:
@@ -199,14 +202,17 @@ def _undecided(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str
 
 
 def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work: Work | None) -> str:
-    """The cause of most of the noise, and of most of the time in gaps where one has it; nothing of next to nothing."""
+    """Return the cause of most of the noise, and of most of the time in gaps if one cause dominates.
+
+    The text is empty if there is hardly any noise.
+    """
     if floor.cv_expected < _NOTHING:
         return ""
     return f"It is mostly {dominating_cause(calibrated, floor, work).said}.{_most_of_the_gaps(gaps)}"
 
 
 def _most_of_the_gaps(gaps: GapsShown) -> str:
-    """The cause of most of the time in them, where one has it."""
+    """Return the cause of most of the time in gaps, or an empty text if no cause dominates."""
     known = [each for each in gaps.totals if each.cause is not UNKNOWN and each.share is not None]
     most = max(known, key=lambda each: each.share or 0.0, default=None)
     if most is None or not gaps.share or (most.share or 0.0) < _MOSTLY * gaps.share:
@@ -217,7 +223,7 @@ def _most_of_the_gaps(gaps: GapsShown) -> str:
 
 
 def _longer_samples(calibrated: Calibrated) -> str:
-    """The shortest samples that meet the budget, where they are longer than those that are wanted and do not."""
+    """Return the shortest samples that meet the budget, if the requested ones do not and these are longer."""
     budget = calibrated.budget
     meeting = [each for each in calibrated.floors if budget.is_met_by(each)]
     if calibrated.floor in meeting or not meeting or meeting[0].sample_ns <= budget.at_ns:

@@ -1,4 +1,4 @@
-"""Which change shows here, as a sentence; and how many samples show a given change (`--detect`), as a table."""
+"""The smallest change that shows here, as a sentence; the samples that show a given change (`--detect`), as a table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from noisewatch.units import describe_ns, spaced_share
 
 _NOT_CALIBRATED = "no calibration was run"
 _NONE = "—"
-_STEPS = (5, 2, 1)  # of a decade: the changes that are proposed
+_STEPS = (5, 2, 1)  # within a decade: the proposed changes
 _LEAST = 1e-4  # a change that no benchmark shows
-_ROUNDED = 1e-9  # what floats are off by
+_ROUNDED = 1e-9  # rounding error of floats
 
 
 def change_sentence(calibrated: Calibrated) -> str:
@@ -29,7 +29,7 @@ def change_sentence(calibrated: Calibrated) -> str:
 
 
 def opening_sentence(calibrated: Calibrated) -> str:
-    """Return the same with the kind of work, and how many samples show the requested change, else a smaller one.
+    """Return which change shows here, with the kind of work, and the samples needed for the requested or a smaller one.
 
     `Here a change of 1.3 % shows with 25 samples of 100 ms (interpreter work, which varies most); for 0.5 % take 170.`
     """
@@ -62,7 +62,7 @@ def _samples(calibrated: Calibrated) -> str:
 
 
 def _size(share: float) -> str:
-    """Return `1.3 %`, `0.21 %`: two digits, rounded up, as a smaller change would not show; at least `0.01 %`."""
+    """Return `1.3 %` or `0.21 %`: two digits, rounded up, as a smaller change would not show; at least `0.01 %`."""
     least = max(share, _LEAST)
     step = 10.0 ** (math.floor(math.log10(least)) - 1)
     return spaced_share(math.ceil(least / step - _ROUNDED) * step)
@@ -82,9 +82,9 @@ def _smaller_than(share: float) -> float | None:
 
 
 def detect_lines(calibrated: Calibrated | None, share: float | None, width: int) -> list[str]:
-    """Return the table of `--detect SHARE` with its heading and notes, no line wider than `width`; [] without a share.
+    """Return the table of `--detect SHARE` with heading and notes, at most `width` columns wide; [] without a share.
 
-    Without a calibration, or where nothing is known, it is a sentence.
+    Without a calibration, or if no number is known, the result is a sentence with the reason.
     """
     if share is None:
         return []
@@ -108,7 +108,7 @@ def detect_table(rows: Sequence[Needed]) -> list[list[str]]:
 
 
 def _notes(rows: Sequence[Needed]) -> list[str]:
-    """Return what a dash stands for, each reason once, with its kinds of work and lengths."""
+    """Return the reasons for dashes in the table, each once, with their kinds of work and lengths."""
     all_works = list(dict.fromkeys(row.work for row in rows))
     all_lengths = list(dict.fromkeys(_lengths_of(rows)))
     notes = []
@@ -132,7 +132,10 @@ def _lengths_of(rows: Sequence[Needed]) -> list[str]:
 
 
 def describe_detection(calibrated: Calibrated | None, share: float | None) -> dict[str, Any] | None:
-    """Return `detect` of JSON: the share, and a row for each kind of work and length; None where it was not asked."""
+    """Return `detect` of the JSON document: the share, and a row for each kind of work and length.
+
+    The result is None if no share was requested.
+    """
     if share is None:
         return None
     if calibrated is None:

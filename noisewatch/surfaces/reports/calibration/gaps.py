@@ -1,4 +1,4 @@
-"""The gaps of some CPUs as pictures need them: each with its length and who made it, and what they come to."""
+"""The gaps of some CPUs, prepared for pictures: lengths, causes, totals and names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_NAMES = 8
 
 @dataclass(frozen=True, slots=True)
 class GapClass:
-    """Who made a gap, as far as a picture tells it: by a glyph, a letter where there is no Unicode, and a colour."""
+    """A cause of gaps as a picture shows it: a glyph, a letter where there is no Unicode, and a colour."""
 
     name: str
     glyph: str
@@ -46,13 +46,13 @@ _BY_KIND = {
 
 
 def cause_of(kind: Kind) -> GapClass:
-    """How a picture shows this kind of culprit; what is unattributed is unknown."""
+    """Return the cause as which a picture shows this kind of culprit; UNKNOWN for unattributed gaps."""
     return _BY_KIND.get(kind, UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class CauseTotal:
-    """All gaps of one cause: how many, and their share of the time in which gaps were looked for."""
+    """All gaps of one cause: their number, and their share of the time in which gaps were looked for."""
 
     cause: GapClass
     count: int
@@ -61,16 +61,16 @@ class CauseTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapsShown:
-    """Gaps to be drawn. Lengths are ns; None is unknown, and no gaps at all have no percentiles."""
+    """Gaps to be drawn. Lengths are in ns; None is unknown. Without gaps there are no percentiles."""
 
     counts: Mapping[tuple[int, GapClass], int] = field(default_factory=dict)  # by length and cause
-    looked_s: float  # for how long all CPUs together were looked at
+    looked_s: float  # the time for which gaps were looked for, summed over all CPUs
     totals: Sequence[CauseTotal] = ()
-    unplaced: int = 0  # gaps that are only counted, as the buffer was full
+    unplaced: int = 0  # gaps that were only counted because the buffer was full
     share: float | None = None  # of the time that gaps were looked for
     percentiles: Mapping[str, float] = field(default_factory=dict)
     longest_ns: float | None = None
-    unknown_because: str | None = None  # why no trace tells the causes
+    unknown_because: str | None = None  # why there is no trace of the causes
     is_live: bool = False
     names: Sequence[tuple[str, float | None]] = ()  # of culprits or suspects, with their shares; the costliest first
     are_suspects: bool = False
@@ -81,13 +81,13 @@ class GapsShown:
 
     @property
     def marks(self) -> list[tuple[str, float]]:
-        """What is marked below the axis: name and ns."""
+        """The marks below the axis, as (name, ns)."""
         longest = [("longest", self.longest_ns)] if self.longest_ns else []
         return [*self.percentiles.items(), *longest]
 
 
 def gaps_of(calibrated: Calibrated, cpus: CpuSet | None = None) -> GapsShown:
-    """The gaps of these CPUs, or of all, as far as they were measured to the end."""
+    """Return the gaps of these CPUs, or of all; CPUs whose calibration is incomplete are left out."""
     whole = [each for each in calibrated.complete if cpus is None or each.cpu in cpus]
     wanted = {each.cpu for each in whole}
     samples = [said for said in calibrated.calibration.samples.cpus if said.cpu in wanted]
@@ -134,7 +134,10 @@ def _longest_ns(whole: Sequence[CpuFigures]) -> float | None:
 
 
 def _names(calibrated: Calibrated, cpus: set[int], spun_ns: int) -> tuple[list[tuple[str, float | None]], bool]:
-    """Culprits by name where a trace tells them; else who was seen there meanwhile, as suspects; costliest first."""
+    """Return culprits, costliest first, with their shares of time, and whether they are only suspects.
+
+    Culprits are from the trace. Without one, suspects are what ran on the CPUs meanwhile, without shares.
+    """
     attribution = calibrated.attribution
     traced = [
         culprit.disturbance
@@ -154,7 +157,7 @@ def _names(calibrated: Calibrated, cpus: set[int], spun_ns: int) -> tuple[list[t
 
 
 def live_gaps_of(live: LiveGaps) -> GapsShown:
-    """The gaps so far. Who made them is told when it is over."""
+    """Return the gaps of a running calibration. Their causes are attributed when it ends."""
     together = live.together
     spun_ns = sum(each.spun_ns for each in live.by_cpu.values())
     stolen_ns = sum(each.stolen_ns for each in live.by_cpu.values())

@@ -1,7 +1,7 @@
-"""Gaps by length: a bar for each stretch of a logarithmic axis that never moves, each bar split by cause.
+"""A histogram of gaps by length: bars on a fixed logarithmic axis, split by cause.
 
-A bar is as high as the logarithm of how many gaps there are; its parts are the causes' shares of them. Any gap at all
-fills a cell, so that its cause can be told without colour.
+A bar's height is the logarithm of its number of gaps; its parts are the causes' shares of them. Even a single gap fills
+a cell, so that its cause is visible without colour.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from noisewatch.surfaces.tui.draw.text_row import Piece, Row, first_that_fits, i
 from noisewatch.units import describe_ns
 
 FIRST_NS, DECADES = 1_000, 5  # the axis: from 1 µs to 100 ms
-_MOST_BARS = 160  # what is narrower would be less than a bucket of a running calibration
+_MOST_BARS = 160  # narrower bars would be less than a bucket of a running calibration
 _LEAST_POWER = 2  # of ten, at the top of the axis of counts
 _LEAST_BARS, _MARK_ROWS = 2, 2
 LEAST_ROWS = 4 + _LEAST_BARS
@@ -23,14 +23,14 @@ _COUNT_WIDTH = 4  # of the numbers beside the axis: `100k`
 
 
 def share_of_axis(ns: float) -> float:
-    """Where on the axis a length is: 0 at its begin, 1 at its end; what is beyond is at that end."""
+    """Return the place of a length on the axis, from 0 to 1; lengths beyond an end are placed at that end."""
     return min(max(math.log10(max(ns, 1) / FIRST_NS) / DECADES, 0.0), 1.0)
 
 
 def histogram_rows(gaps: GapsShown, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The titles of the axes, the bars, the axis with its lengths, and the percentiles: `height` rows, none too wide.
+    """Draw the histogram with the titles of its axes and its percentiles in `height` rows of at most `width` columns.
 
-    Nothing where there is no room for it.
+    The list is empty if it does not fit.
     """
     left = _COUNT_WIDTH + 2
     columns = width - left
@@ -47,7 +47,7 @@ def histogram_rows(gaps: GapsShown, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _titles(width: int, glyphs: Glyphs) -> Row:
-    """That of the counts at the left, that of the lengths at the right."""
+    """Return the titles of both axes: counts at the left, lengths at the right."""
     arrow, up = ("→", "↑") if glyphs.has_braille else (">", "^")
     right = first_that_fits([f"length of a gap, logarithmic {arrow}", f"length {arrow}", arrow], max(width // 2, 1))
     left = first_that_fits([f"{up} number of gaps, logarithmic", f"{up} gaps", up], width - len(right) - 1)
@@ -62,7 +62,7 @@ def _counts_by_bar(gaps: GapsShown, bar_count: int) -> list[Counter[GapClass]]:
 
 
 def _bar_rows(gaps: GapsShown, columns: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """From the top down, each with the axis of counts at its left."""
+    """Draw the bars from the top down, with the axis of counts at the left."""
     wide = -(-columns // _MOST_BARS)
     bars = _counts_by_bar(gaps, columns // wide)
     power = power_above(max((bar.total() for bar in bars), default=0))
@@ -79,12 +79,12 @@ def _bar_rows(gaps: GapsShown, columns: int, height: int, glyphs: Glyphs) -> lis
 
 
 def power_above(count: int) -> int:
-    """The power of ten at the top of an axis that holds so many; it stands still for small numbers."""
+    """Return the power of ten at the top of an axis up to `count`; small numbers share one power."""
     return max(math.ceil(math.log10(max(count, 1))), _LEAST_POWER)
 
 
 def short_count(count: int) -> str:
-    """`100`, `1k`, `10M`: a power of ten in four columns."""
+    """Format a power of ten in four columns: `100`, `1k`, `10M`."""
     for size, unit in ((10**9, "G"), (10**6, "M"), (1000, "k")):
         if count >= size:
             return f"{count // size}{unit}"
@@ -92,7 +92,7 @@ def short_count(count: int) -> str:
 
 
 def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> list[Piece]:
-    """One bar from the bottom up. Its last cell may be filled in part."""
+    """Draw one bar from the bottom up; its last cell may be partly filled."""
     total = bar.total()
     if not total:
         return [(" ", "plain")] * height
@@ -100,7 +100,9 @@ def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> l
     cells = [_cell(_cause_at((level + 0.5) / high, bar, total), glyphs) for level in range(int(high))]
     part = int((high - int(high)) * (len(glyphs.ramp) - 1))
     last = _cause_at(1.0, bar, total)
-    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its glyph fills no cell
+    if (
+        len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN
+    ):  # the glyph of UNKNOWN does not fill a cell
         cells.append((glyphs.ramp[part], last.style))
     return cells + [(" ", "plain")] * (height - len(cells))
 
@@ -110,12 +112,12 @@ def _cell(cause: GapClass, glyphs: Glyphs) -> Piece:
 
 
 def glyph_of(cause: GapClass, glyphs: Glyphs) -> str:
-    """What a full cell of this cause is drawn with."""
+    """Return the sign of a full cell of this cause."""
     return cause.glyph if glyphs.has_braille else cause.letter
 
 
 def _cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
-    """Whose part of the bar is there: 0 is its foot, 1 its top."""
+    """Return the cause whose part of the bar is at `share`: 0 is the foot, 1 the top."""
     seen, found = 0, CAUSES[-1]
     for cause in CAUSES:
         if bar[cause]:
@@ -126,7 +128,7 @@ def _cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
 
 
 def _places(columns: int) -> list[int]:
-    """The column of each decade, the last one's included."""
+    """Return the column of each decade, including the last."""
     return [min(round(columns * power / DECADES), columns - 1) for power in range(DECADES + 1)]
 
 
@@ -138,7 +140,7 @@ def _axis(columns: int, left: int, glyphs: Glyphs) -> Row:
 
 
 def _lengths(columns: int, left: int, width: int, glyphs: Glyphs) -> Row:
-    """The length at each decade, under its tick; those at both ends first, where there is room for few."""
+    """Return the length labels under the ticks of the decades; both ends are placed first, as not all may fit."""
     line = [" "] * width
     labels = [describe_ns(FIRST_NS * 10**power) for power in range(DECADES + 1)]
     if columns < DECADES * 8:
@@ -153,7 +155,7 @@ def _lengths(columns: int, left: int, width: int, glyphs: Glyphs) -> Row:
 
 
 def _mark_rows(gaps: GapsShown, columns: int, glyphs: Glyphs) -> list[Row]:
-    """The percentiles, each below its place; those that would overlap stand in a second row. The longest first."""
+    """Return the percentiles below their places, the longest placed first; overlapping ones move to a second row."""
     lines = [[" "] * columns for _ in range(_MARK_ROWS)]
     for name, ns in reversed(gaps.marks):
         at = min(int(share_of_axis(ns) * columns), columns - 1)
@@ -164,7 +166,7 @@ def _mark_rows(gaps: GapsShown, columns: int, glyphs: Glyphs) -> list[Row]:
 
 
 def _put(lines: list[list[str]], at: int, texts: tuple[str, str]) -> None:
-    """Into the first line where the text finds room, with its end or its begin at `at`."""
+    """Write a text into the first line where it fits, beginning or ending at column `at`."""
     for line in lines:
         for text, begin in ((texts[0], at), (texts[1], at + 1 - len(texts[1]))):
             end = begin + len(text)

@@ -1,4 +1,4 @@
-"""A calibration, and the noise floor that follows from it, as JSON: our own, and the format that pyperf reads."""
+"""A calibration and its noise floor as JSON: noisewatch's own format, and pyperf's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_GAPS = 100
 
 
 def describe_calibration(calibrated: Calibrated) -> dict[str, Any]:
-    """`calibration` of the verdict. Durations are ns, shares are of 1; null could not be known."""
+    """Return `calibration` of the verdict. Durations are in ns, shares are fractions of 1, null is unknown."""
     calibration, attribution = calibrated.calibration, calibrated.attribution
     samples = calibration.samples
     clocks = [figures.clock_ns for figures in calibration.cpus if figures.clock_ns is not None]
@@ -79,7 +79,7 @@ def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int) -> dict[str, 
 
 
 def _who(attribution: Attribution, cpu: int) -> dict[str, Any]:
-    """Who made the gaps of the CPU; `suspects` were seen there meanwhile, where no trace tells."""
+    """Return the culprits of the CPU's gaps; without a trace, `suspects` are what ran there meanwhile."""
     return {
         "culprits": [describe_source(each) for each in attribution.culprits_by_cpu.get(cpu, ())],
         "suspects": [describe_culprit(each) for each in attribution.suspects_by_cpu.get(cpu, ())],
@@ -98,8 +98,10 @@ def describe_floors(calibrated: Calibrated, floors: Sequence[NoiseFloor]) -> lis
 
 
 def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
-    """The noise floor by length, the same of each kind of work on the CPU that is worst for it and of interruptions
-    alone, the chance of staying within the budget, and by how much the ends of all intervals were moved apart.
+    """Return all keys on the noise floor; all are null without a calibration.
+
+    They are the noise floor by length of samples, the same for each kind of work on its worst CPU and for interruptions
+    alone, the chance of staying within the budget, and by how much drift widens the intervals.
     """
     if calibrated is None:
         return dict.fromkeys(_OF_NOISE)
@@ -120,7 +122,7 @@ _OF_NOISE = ("noise_floor", "noise_floor_of", "noise_floor_chance", "noise_floor
 
 
 def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
-    """All of `noisewatch calibrate --format json`. What was not asked for is null."""
+    """Return the document of `noisewatch calibrate --format json`. What was not requested is null."""
     target, against = result.target, result.against
     return {
         "schema": SCHEMA,
@@ -147,7 +149,7 @@ def _comparison_against(result: CalibratedTarget, against: CpuSet) -> dict[str, 
 
 
 def _under_load(result: CalibratedTarget, loaded: CalibratedUnderLoad) -> dict[str, Any]:
-    """The load, what was measured beside it, and what that is by the calibration without it."""
+    """Return the load, the calibration under load, and its comparison with the idle one."""
     names = ("idle", "under_load")
     sides = result.calibrated.calibration, loaded.calibrated.calibration
     compared = {
@@ -166,7 +168,7 @@ def _under_load(result: CalibratedTarget, loaded: CalibratedUnderLoad) -> dict[s
 
 
 def _difference(first: Calibrated, second: Calibrated, names: tuple[str, str]) -> dict[str, Any]:
-    """`difference` says what the second side is: noisier, quieter, same or unknown."""
+    """Return the comparison; `difference` is that of the second side: noisier, quieter, same or unknown."""
     found = compare(first, second)
     return {
         "difference": found.difference,
@@ -180,7 +182,7 @@ def _difference(first: Calibrated, second: Calibrated, names: tuple[str, str]) -
 
 
 def describe_comparison(calibration: Calibration, target: CpuSet, against: CpuSet) -> dict[str, Any]:
-    """Pieces of work and gaps of two sets of CPUs: durations in ns, and how many times the first the second is."""
+    """Return work and gaps of two sets of CPUs in ns, with the ratios of the second to the first."""
     return {
         what: _side_by_side([values_of(calibration, cpus) for cpus in (target, against)], ("target", "against"))
         for what, values_of in _COMPARED_VALUES
@@ -199,7 +201,7 @@ _COMPARED = ("median_ns", "deviation_ns", "max_ns")
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: what is not bounded is not known."""
+    """Replace infinite values, which JSON does not have, by None."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
     }
@@ -209,13 +211,16 @@ FORMAT_VERSION = "1.0"
 
 
 def _round_number_of(times_ns: Sequence[float]) -> list[float]:
-    """1, 2 or 5 times a power of ten of them, evenly spread: pyperf compares only equally many values."""
+    """Return 1, 2 or 5 times a power of ten of these times, evenly spread.
+
+    pyperf compares only benchmarks with equally many values.
+    """
     wanted = max(digit * 10**power for digit in (1, 2, 5) for power in range(8) if digit * 10**power <= len(times_ns))
     return [times_ns[number * len(times_ns) // wanted] for number in range(wanted)]
 
 
 def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:
-    """A benchmark for each CPU: its interpreted work in blocks of about 1 ms, or the user's workload; seconds."""
+    """Return a pyperf benchmark for each CPU, in seconds: interpreted work in blocks of about 1 ms, or the workload."""
     has_command = bool(calibration.samples.command)
     benchmarks = []
     for said in calibration.samples.cpus:

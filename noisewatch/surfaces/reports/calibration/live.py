@@ -15,7 +15,7 @@ _MOST_BAR = 40
 
 
 def progress_line(live: LiveGaps, width: int) -> str:
-    """How far it is."""
+    """Return the calibration's progress, with a bar, in at most `width` columns."""
     done = min(live.done_s / live.total_s, 1.0) if live.total_s else 0.0
     text = f"calibrating {live.done_s:.1f} of {live.total_s:.1f} s"
     room = max(min(width - len(text) - 4, _MOST_BAR), 0)
@@ -24,7 +24,7 @@ def progress_line(live: LiveGaps, width: int) -> str:
 
 
 def live_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """How far it is, the gaps of all CPUs by length, and a row for each CPU, the worst first; cut to the size."""
+    """Draw the progress, the gaps of all CPUs by length, and a row for each CPU, the worst first, cut to the size."""
     shown = max(min(len(live.by_cpu), height // 4), 1)
     hidden = len(live.by_cpu) - shown
     room = height - 1 - shown - (hidden > 0)

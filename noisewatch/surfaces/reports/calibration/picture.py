@@ -1,6 +1,6 @@
-"""A calibration as one picture: gaps by length and cause, the noise floor as a ladder, and what follows.
+"""A calibration as a picture: gaps by length and cause, the noise floor as a ladder, and the conclusion.
 
-The same rows stand in the terminal, in the monitor and in exported files.
+Terminal, monitor and exported files show the same rows.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from noisewatch.surfaces.tui.draw.panel import inner, is_framed, panel, side_by_
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, in_ascii, runs
 from noisewatch.units import describe_chance, describe_clock, describe_ns, describe_share, share_text
 
-HEIGHT = 34  # rows, where nothing else says how high: in a terminal that scrolls, and in files
-_BESIDE = 100  # columns from which the causes stand beside the histogram
+HEIGHT = 34  # rows, where nothing limits the height: in a terminal that scrolls, and in files
+_BESIDE = 100  # columns from which the causes are beside the histogram
 _LEAST_STRIP, _MOST_STRIP = 16, 60
 _LEAST_SIDE, _MOST_SIDE = 32, 46
-_MOST_SAID = 5  # rows of what follows
-_APART = 30  # rows from which it stands in a frame of its own
-_ROOMY = 26  # rows that the histogram has before the CPUs have any
+_MOST_SAID = 5  # rows of the conclusion
+_APART = 30  # rows from which the conclusion has a frame of its own
+_ROOMY = 26  # rows that the histogram needs before the table of CPUs gets any
 _TITLE = "how long each gap lasted, and who made it"
 _LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01 % to 100 %
 _LEAST_WHISKERS = 16  # columns
@@ -43,7 +43,7 @@ _WITH_ALL = 100  # columns from which the interval, the worst sample and whisker
 
 @dataclass(frozen=True, slots=True)
 class CalibrationPicture:
-    """All that is drawn of a calibration that is over; worked out once, and drawn at any size."""
+    """All that is drawn of a calibration that has ended; computed once, and drawn at any size."""
 
     calibrated: Calibrated
     gaps: GapsShown
@@ -51,15 +51,15 @@ class CalibrationPicture:
 
     @classmethod
     def of(cls, calibrated: Calibrated, cpus: CpuSet | None = None) -> CalibrationPicture:
-        """Of these CPUs, or of all that were calibrated."""
+        """Return the picture of these CPUs, or of all calibrated CPUs."""
         gaps = gaps_of(calibrated, cpus)
         return cls(calibrated, gaps, conclusion_of(calibrated, gaps))
 
 
 def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """At most `height` rows, none wider than `width`. Where there is little room, what follows comes before the rest.
+    """Draw the picture in at most `height` rows of at most `width` columns.
 
-    Where there is a lot, a table of the CPUs stands between.
+    With little room the conclusion has precedence over the rest; with much room a table of the CPUs is added.
     """
     calibrated = picture.calibrated
     framed = is_framed(width, height + 2)
@@ -86,9 +86,10 @@ def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: G
 
 
 def _ladders(calibrated: Calibrated, width: int, glyphs: Glyphs) -> tuple[str, list[Row], list[Row]]:
-    """The one that the conclusion rests on, below its title, and another one.
+    """Return a title, the ladder on which the conclusion rests, and another ladder.
 
-    By kind of work, interruptions alone before them, where nobody said what the benchmark's is; then by length.
+    If the benchmark's kind of work is not given, the first one is by kind of work, beginning with interruptions alone,
+    and the second is by length of samples. Otherwise the first one is by length and the second is empty.
     """
     budget = calibrated.budget
     by_length = ladder_rows(calibrated.floors, budget, width, glyphs)
@@ -108,12 +109,12 @@ def _lengths_title(calibrated: Calibrated) -> str:
 
 
 def live_picture_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The histogram of a calibration that is running."""
+    """Draw the histogram of a running calibration."""
     return gap_section(live_gaps_of(live), width, height, glyphs, is_framed(width, height + 2), [])
 
 
 def section(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, framed: bool) -> list[Row]:
-    """The rows in a frame, or below a heading where frames find no room; exactly `height` rows."""
+    """Draw the rows in a frame, or below a heading if frames do not fit; exactly `height` rows."""
     if framed:
         drawn = panel(title, rows, width, height, glyphs)
     else:
@@ -126,9 +127,9 @@ def section(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Gl
 def gap_section(
     gaps: GapsShown, width: int, height: int, glyphs: Glyphs, framed: bool, worst: Sequence[Row]
 ) -> list[Row]:
-    """The histogram, with the causes beside it, or below where that is narrow or they are not known yet.
+    """Draw the histogram with its causes beside it, or below if it is narrow or the causes are not yet known.
 
-    Nothing where it finds no room.
+    The list is empty if it does not fit.
     """
     frame = 2 if framed else 1
     if framed and width >= _BESIDE and not gaps.is_live:
@@ -150,7 +151,7 @@ def gap_section(
 
 
 def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
-    """A row for each cause, one for all; whether that is known or inferred; and who, by name."""
+    """Return a row for each cause and one for all gaps, whether causes are inferred, and the culprits' names."""
     rows: list[Row] = [
         _figures_row(
             f"{glyph_of(each.cause, glyphs)} {each.cause.name}", each.count, each.share, width, each.cause.style
@@ -168,7 +169,7 @@ def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def why_unknown(gaps: GapsShown) -> str:
-    """Why the causes are not known, or only inferred; empty where a trace tells them."""
+    """Return why the causes are only inferred; an empty text if they are from a trace."""
     if gaps.unknown_because is None:
         return ""
     return f"Inferred from the gaps, without a trace: {gaps.unknown_because}."
@@ -189,7 +190,7 @@ def _name_row(name: str, share: float | None, width: int) -> Row:
 
 
 def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
-    """The causes in as few rows as they find room in, and how far they are known."""
+    """Return the causes in as few rows as possible, and whether they are inferred or still to be attributed."""
     rows: list[Row] = [[]]
     used = 0
     pieces = [
@@ -213,7 +214,7 @@ def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def _worst_rows(calibrated: Calibrated) -> list[Row]:
-    """How fast the CPU was that lost the most, and how steady; what is unknown has no row."""
+    """Return speed and steadiness of the CPU that lost the most time; unknown figures have no row."""
     known = [each for each in calibrated.complete if each.stolen_share is not None]
     worst = max(known, key=lambda each: each.stolen_share or 0.0, default=None)
     if worst is None:
@@ -245,7 +246,7 @@ def _speed(worst: CpuFigures) -> list[tuple[str, str, str]]:
 
 
 def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> list[Row]:
-    """A row for each CPU, those that lost the most first, as many as there is room for; none for a single CPU."""
+    """Return a row for each CPU, most time lost first, as many as fit; no row for a single CPU."""
     known = sorted(calibrated.complete, key=lambda each: -(each.stolen_share or 0.0))
     if len(known) < 2 or most < 3:
         return []
@@ -265,7 +266,7 @@ _STYLES: Mapping[Status, Style] = {Status.PASS: "calm", Status.FAIL: "grave", St
 
 
 def said_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
-    """The conclusion behind its mark, in so many rows at most: where they are few, the sentence without the rest."""
+    """Return the conclusion behind its mark in at most `most` rows; if the whole does not fit, a shorter text."""
     marks = {Status.PASS: glyphs.passing, Status.FAIL: glyphs.failing, Status.UNKNOWN: glyphs.unknown}
     folded = [textwrap.wrap(text, max(width - 2, 10)) for text in conclusion.texts]
     lines = next((each for each in folded if len(each) <= most), folded[-1])
@@ -277,7 +278,10 @@ def said_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> 
 def ladder_rows(
     floors: Sequence[NoiseFloor], budget: Budget, width: int, glyphs: Glyphs, names: Sequence[str] = ()
 ) -> list[Row]:
-    """A heading and a row for each length of samples, or for each name; none wider than `width`. No floors, no rows."""
+    """Return a heading and a row for each length of samples, or each name, at most `width` columns wide.
+
+    Without floors there are no rows.
+    """
     if not floors:
         return []
     columns = _columns(floors, width, names)
@@ -300,7 +304,7 @@ def ladder_rows(
 
 
 def _columns(floors: Sequence[NoiseFloor], width: int, names: Sequence[str]) -> list[list[str]]:
-    """The columns before the whiskers, each with its heading."""
+    """Return the columns before the whiskers, with their headings."""
     said = names or [describe_ns(floor.sample_ns) for floor in floors]
     marked = [text + ("*" if floor.extrapolated else " ") for text, floor in zip(said, floors, strict=True)]
     columns = [
@@ -317,7 +321,7 @@ def _columns(floors: Sequence[NoiseFloor], width: int, names: Sequence[str]) -> 
 
 
 def _after(floor: NoiseFloor, width: int, glyphs: Glyphs) -> str:
-    """What stands behind the whiskers: the worst sample, at least so long where that is not bounded; and the MDE."""
+    """Return the text behind the whiskers: the worst sample (≥ if unbounded) and the MDE; empty if `width` is small."""
     if width < _WITH_ALL:
         return ""
     least = "≥ " if glyphs.has_braille else ">= "
@@ -326,7 +330,7 @@ def _after(floor: NoiseFloor, width: int, glyphs: Glyphs) -> str:
 
 
 def _place(share: float, room: int) -> int:
-    """The column of a CV; what is beyond the axis stands at its end."""
+    """Return the column of a CV; a CV beyond the axis is at its end."""
     at = math.log10(max(share, _LEAST_SHARE) / _LEAST_SHARE) / _DECADES
     return min(max(int(at * room), 0), room - 1)
 
@@ -345,7 +349,7 @@ def _heading(text: str, room: int, right: int, budget: Budget, width: int, glyph
 
 
 def _whiskers(floor: NoiseFloor, budget: Budget, room: int, glyphs: Glyphs) -> Row:
-    """`··┣━●━┫··┊··`: the interval with what is expected in it, and where the budget lies."""
+    """Draw `··┣━●━┫··┊··`: the interval with the expected CV in it, and the budget."""
     dot, line, ends, middle, limit = ("·", "━", "┣┫", "●", "┊") if glyphs.has_braille else (".", "-", "[]", "o", ":")
     cells: list[Piece] = [(dot, "faint")] * room
     at = _place(budget.max_cv, room)
@@ -360,14 +364,14 @@ def _whiskers(floor: NoiseFloor, budget: Budget, room: int, glyphs: Glyphs) -> R
 
 
 def _style(floor: NoiseFloor, budget: Budget) -> Style:
-    """Within the budget, above it, or nobody can say."""
+    """Return the style for a CV within the budget, above it, or undecided."""
     if floor.extrapolated:
         return "unknown"
     return "calm" if budget.is_met_by(floor) else "grave" if budget.is_exceeded_by(floor) else "notable"
 
 
 def _fitting(row: Row, width: int, glyphs: Glyphs) -> Row:
-    """Cut where even the figures find no room."""
+    """Cut a row whose figures do not fit."""
     fitted: Row = []
     for text, style in row:
         kept = (text if glyphs.has_braille else in_ascii(text))[: max(width, 0)]

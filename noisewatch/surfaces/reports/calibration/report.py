@@ -23,10 +23,10 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.units import describe_share
 
-_LONGER_GAP = 4  # times as long: what the longest of equal runs differs by
-_LEAST_BUSY = 0.8  # of its CPU that a busy process has, if nothing else runs there for long
+_LONGER_GAP = 4  # a ratio: the longest gaps of equal calibrations differ by as much
+_LEAST_BUSY = 0.8  # the share of its CPU that a busy process gets if hardly anything else runs there
 _CHART_ROWS = 12
-WIDTH = 120  # columns of what is not shown in a terminal
+WIDTH = 120  # columns of reports that are not shown in a terminal
 
 
 def report_rows(calibrated: Calibrated, target: CpuSet, width: int, glyphs: Glyphs) -> list[Row]:
@@ -37,13 +37,13 @@ def report_rows(calibrated: Calibrated, target: CpuSet, width: int, glyphs: Glyp
 
 
 def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the sentence that says which change shows here, in rows no wider than `width`."""
+    """Return the sentence on the change that shows here, in rows no wider than `width`."""
     lines = textwrap.wrap(opening_sentence(calibrated), max(width, 10))
     return [[(line if glyphs.has_braille else in_ascii(line), "strong")] for line in lines]
 
 
 def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
-    """What the picture has no room for: each CPU, how it was measured, the culprits, and what has to be known."""
+    """Return what the picture leaves out: samples needed, each CPU, how it was measured, notes, and the culprits."""
     calibration = calibrated.calibration
     lines = folded([*cpu_lines(calibration, width), "", *how_measured(calibration), *note_lines(calibrated)], width)
     detection = detect_lines(calibrated, calibrated.budget.detect, width)
@@ -52,7 +52,7 @@ def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 
 def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
-    """How the interpreted work went on over time, on the CPU where it drifted the most."""
+    """Return a chart of the interpreted work over time, on the CPU whose work drifted the most."""
     known = {each.cpu: abs(each.throughput_drift_share or 0.0) for each in calibrated.complete}
     said = [each for each in calibrated.calibration.samples.cpus if each.cpu in known]
     if not said:
@@ -68,7 +68,7 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 
 def folded(lines: Iterable[str], width: int) -> list[str]:
-    """Sentences folded at the width; rows of a table are as wide as they are."""
+    """Fold sentences at the width; table rows, recognized by their double blanks, stay whole."""
     return [
         part
         for line in lines
@@ -77,19 +77,19 @@ def folded(lines: Iterable[str], width: int) -> list[str]:
 
 
 def text_of(rows: Sequence[Row], details: Iterable[str], in_colour: bool) -> str:
-    """The rows and the lines below them, for a terminal or a file."""
+    """Return the rows and the lines below them, for a terminal or a file."""
     drawn = [painted_row(row) if in_colour else plain_row(row) for row in rows]
     return "\n".join([*drawn, "", *details]) + "\n"
 
 
 def markdown_of(rows: Sequence[Row], details: Sequence[str]) -> str:
-    """Both as blocks of code, in which columns stay columns."""
+    """Return the rows and details as blocks of code, which keep their columns."""
     title, *picture = [plain_row(row) for row in rows]
     return f"## {title}\n\n" + fenced("text", picture) + "\n" + fenced("text", list(details))
 
 
 def contrast_of(result: CalibratedTarget) -> Contrast | None:
-    """The target CPUs held against the others, or against themselves under load; None where there is nothing else."""
+    """Return the target CPUs compared with other CPUs, or idle with loaded; None if there is nothing to compare."""
     target = name_cpus(result.target)
     if result.against is not None:
         first, second = (on_cpus(result.calibrated, cpus) for cpus in (result.target, result.against))
@@ -105,7 +105,7 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
 
 
 def _unquiet_said(calibrated: Calibrated) -> str:
-    """Why a load that comes on top shows nothing; empty where the CPUs were quiet."""
+    """Return why the comparison with a load proves nothing; an empty text if the CPUs were quiet before it."""
     loud = loud_cpus(calibrated)
     if not loud:
         return ""
@@ -118,13 +118,16 @@ def _unquiet_said(calibrated: Calibrated) -> str:
 
 
 def _load_said(loaded: CalibratedUnderLoad, found: Comparison, doubt: str) -> list[str]:
-    """What follows for isolation, which only facts settle where the comparison is in doubt; and what the load was."""
+    """Return the conclusion for isolation, and the load.
+
+    If the comparison is in doubt, only settings can show that CPUs are not isolated.
+    """
     isolation = isolation_said(loaded, found) if loaded.not_isolated or not doubt else ""
     return [isolation, load_remark(loaded)]
 
 
 def load_remark(loaded: CalibratedUnderLoad) -> str:
-    """What the load was."""
+    """Return a sentence on the load: processes, CPUs, and its share of their time."""
     load = loaded.load
     if load.processes == 1:
         return f"The load: 1 busy process on {name_cpus(load.cpus)}, with {load.busy_share:.0%} of it."
@@ -133,7 +136,7 @@ def load_remark(loaded: CalibratedUnderLoad) -> str:
 
 
 def isolation_said(loaded: CalibratedUnderLoad, found: Comparison) -> str:
-    """Whether the target CPUs are out of the load's reach; what cannot be told from this is not known to hold."""
+    """Return whether isolation keeps the load away from the target CPUs, or why that is unknown."""
     if loaded.not_isolated:
         shared = loaded.not_isolated & loaded.load.cpus
         said = f"{name_cpus(loaded.not_isolated)}: not isolated."
@@ -151,12 +154,12 @@ def isolation_said(loaded: CalibratedUnderLoad, found: Comparison) -> str:
 
 
 def contrast_report_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
-    """Both sides as one picture."""
+    """Draw both sides as one picture."""
     return contrast_rows(contrast, width, CONTRAST_HEIGHT, glyphs)
 
 
 def contrast_detail_lines(contrast: Contrast, width: int) -> list[str]:
-    """Each CPU of both sides, and how they were measured."""
+    """Return the table of CPUs of both sides, and how they were measured."""
     first = contrast.first.calibrated
     detection = detect_lines(first, first.budget.detect, width)
     lines = [contrast.first.name, *detection, ""] if detection else []
@@ -166,5 +169,5 @@ def contrast_detail_lines(contrast: Contrast, width: int) -> list[str]:
 
 
 def markdown_of_calibration(calibrated: Calibrated, target: CpuSet) -> str:
-    """The whole report as Markdown."""
+    """Return the whole report as Markdown."""
     return markdown_of(report_rows(calibrated, target, WIDTH, UNICODE), detail_lines(calibrated, WIDTH))

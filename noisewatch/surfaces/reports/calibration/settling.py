@@ -1,4 +1,4 @@
-"""What working until the clock was level came to, as a line and as JSON."""
+"""The result of warming up until the clock was stable, as a line and as JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from noisewatch.model.calibration.settling import SettledCpu, Settling
 from noisewatch.turbo import LEAST_S
 
-_SAME = 0.005  # share by which a clock that is told in three digits does not differ
+_SAME = 0.005  # a share: clocks shown in three digits do not differ by less
 
 
 def settling_line(settling: Settling) -> str:
-    """`settled after 27 s: 4.40 → 2.10 GHz on CPU 3 (worked for 53 s)`."""
+    """Return a line such as `settled after 27 s: 4.40 → 2.10 GHz on CPU 3 (worked for 53 s)`."""
     slowest, worked = settling.slowest, f"worked for {settling.seconds} s"
     if slowest is None:
         return "not settled: not all of the CPUs could be measured"
@@ -25,7 +25,7 @@ def settling_line(settling: Settling) -> str:
 
 
 def _moved(cpu: SettledCpu) -> str:
-    """From which clock to which, or by how much where the clock itself is not told."""
+    """Return from which clock to which the CPU moved, or by which ratio if the frequency itself is unknown."""
     is_same = abs(cpu.last / cpu.first - 1) < _SAME
     if cpu.is_khz:
         last = f"{cpu.last / 1e6:.2f} GHz on CPU {cpu.cpu}"
@@ -36,7 +36,7 @@ def _moved(cpu: SettledCpu) -> str:
 
 
 def describe_settling(settling: Settling | None) -> dict[str, Any] | None:
-    """`settling` of a calibration; null where nobody asked for it. `speed_ratio` is last by first."""
+    """Return `settling` of the JSON document, or None if it was not requested. `speed_ratio` is last by first speed."""
     if settling is None:
         return None
     return {

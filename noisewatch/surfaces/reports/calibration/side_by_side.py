@@ -1,4 +1,4 @@
-"""Two calibrations as one picture: the gaps back to back, a table of ratios, and what follows from the difference."""
+"""Two calibrations as one picture: the gaps back to back, a table of ratios, and the conclusions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from noisewatch.units import describe_ns, in_one_unit, share_text
 HEIGHT = 41  # rows, in a terminal that scrolls, and in files
 _TITLE = "how long each gap lasted"
 _LEAST_BARS = 12  # columns
-_DECADES = 3  # of the ratios' bars: 1 to 1000
-_STEPS = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # of each decade, where there is less and less room
+_DECADES = 3  # of the ratio bars: from 1 to 1000
+_STEPS = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # in each decade, for less and less room
 _AXIS_WIDTH = 12  # ` ┤ 100 µs ├ `
 _COUNT_WIDTH = 8
 LEAST_ROWS = DECADES + 3
@@ -33,7 +33,7 @@ LEAST_ROWS = DECADES + 3
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: its name in a sentence and above a column, what was measured, and its gaps."""
+    """One of two compared calibrations: its name in sentences, its heading above a column, and its gaps."""
 
     name: str
     heading: str
@@ -42,18 +42,18 @@ class Side:
 
     @classmethod
     def of(cls, name: str, calibrated: Calibrated, heading: str | None = None) -> Side:
-        """The heading is the name where there is no shorter one."""
+        """Return a side; its name is also its heading if no shorter one is given."""
         return cls(name, name if heading is None else heading, calibrated, gaps_of(calibrated))
 
     @property
     def work_ns(self) -> list[float]:
-        """The times of the pieces of interpreted work, or of the user's runs, sorted."""
+        """The sorted times (ns) of the pieces of interpreted work, or of the workload's runs."""
         return sorted(work_times(self.calibrated.calibration, frozenset(each.cpu for each in self.calibrated.complete)))
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Both sides and what they come to: a headline, and sentences that follow."""
+    """Both sides and their comparison, with a headline and conclusions."""
 
     first: Side
     second: Side
@@ -70,7 +70,10 @@ class Contrast:
         remarks_on: Callable[[Comparison], Sequence[str]] = lambda found: (),
         doubt: str = "",
     ) -> Contrast:
-        """`remarks_on` says what else follows, or has to be known; `doubt` why the comparison proves nothing."""
+        """Compare two sides.
+
+        `remarks_on` returns further sentences on the comparison; `doubt` is the reason why it proves nothing.
+        """
         found = compare(first.calibrated, second.calibrated)
         said = [doubt and f"{doubt}.", _floors_said(first, second, found), *remarks_on(found), _left_over(first)]
         headlines = (doubt,) if doubt else _headlines(first, second, found)
@@ -79,7 +82,7 @@ class Contrast:
 
 
 def times_text(ratio: float) -> str:
-    """`62`, `4.1`: how many times."""
+    """Format a ratio: `62`, `4.1`."""
     return f"{ratio:,.0f}".replace(",", " ") if ratio >= 9.95 else f"{ratio:.2g}"
 
 
@@ -105,7 +108,7 @@ def _share(gaps: GapsShown) -> str:
 
 
 def _floors_said(first: Side, second: Side, found: Comparison) -> str:
-    """What change each of them shows, and whether that is another one at all."""
+    """Return which change shows on either side, and whether the noise floors differ."""
     one, other = first.calibrated.floor, second.calibrated.floor
     if one is None or other is None:
         missing = " and ".join(side.name for side in (first, second) if side.calibrated.floor is None)
@@ -124,7 +127,7 @@ def _change(floor: NoiseFloor) -> str:
 
 
 def _left_over(side: Side) -> str:
-    """Who made most of what is left on the first side."""
+    """Return the cause of most of the remaining noise of the first side."""
     gaps = side.gaps
     known = [each for each in gaps.totals if each.share]
     most = max(known, key=lambda each: each.share or 0.0, default=None)
@@ -136,7 +139,10 @@ def _left_over(side: Side) -> str:
 
 
 def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """At most `height` rows, none wider than `width`: the sentences first, then the bars, then the table."""
+    """Draw the contrast in at most `height` rows of at most `width` columns; sentences get their room first.
+
+    Bars come next, and the table last.
+    """
     framed = is_framed(width, height + 2)
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
     table = table_rows(contrast, room, glyphs)
@@ -165,13 +171,13 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
 
 
 def _legend(sides: Sequence[GapsShown], glyphs: Glyphs) -> Row:
-    """The causes that occur, each as its part of a bar is drawn; empty where there are no gaps."""
+    """Return the causes that occur, with the signs of their parts of a bar; empty if there are no gaps."""
     seen = {cause for gaps in sides for _, cause in gaps.counts}
     return [(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in CAUSES if cause in seen]
 
 
 def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
-    """A heading and a row for each figure: both sides in one unit, how many times, and that as a bar."""
+    """Return a heading and a row for each figure: both sides in one unit, their ratio, and a bar of it."""
     sides = (contrast.first, contrast.second)
     figures = _figures(sides)
     cells = [["", sides[0].heading, sides[1].heading, "times as much"], *([each.name, *each.texts] for each in figures)]
@@ -187,7 +193,7 @@ def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure of both sides: a share of 1, a rate a second, or ns. None is unknown."""
+    """A figure of both sides: a share (fraction of 1), a rate per second, or ns. None is unknown."""
 
     name: str
     kind: str
@@ -200,7 +206,7 @@ class _Figure:
 
     @property
     def texts(self) -> list[str]:
-        """Both sides, and how many times the first the second is."""
+        """Both sides as texts, and the ratio of the second to the first."""
         if self.kind == "ns":
             unit, figures = in_one_unit(self.values)
             said = [figure if figure == "?" else f"{figure} {unit}" for figure in figures]
@@ -211,7 +217,7 @@ class _Figure:
 
 
 def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
-    """What tells the most comes first: where there are few rows, the rest is cut off."""
+    """Return the figures, the most telling first, as the last ones are cut off if there are few rows."""
     one, other = sides
     figures = [_Figure("noise", "share", (one.gaps.share, other.gaps.share))]
     floors = (one.calibrated.floor, other.calibrated.floor)
@@ -239,7 +245,7 @@ def _ratio_text(ratio: float) -> str:
 
 
 def _scale(room: int) -> str:
-    """`1   10   100`: what the bars' length means; the ends first, where there is room for few."""
+    """Draw the scale of the ratio bars, `1   10   100`; both ends are placed first, as not all labels may fit."""
     line = [" "] * room
     for power in (0, _DECADES, *range(1, _DECADES)):
         label = str(10**power)
@@ -250,7 +256,7 @@ def _scale(room: int) -> str:
 
 
 def _ratio_bar(ratio: float | None, room: int, glyphs: Glyphs) -> str:
-    """From 1 to the ratio, or to its inverse behind a mark that it is less."""
+    """Draw a bar from 1 to the ratio; below 1 to its inverse, with a mark for less."""
     point, line, less = ("●", "━", "◀") if glyphs.has_braille else ("o", "-", "<")
     if not ratio:
         return ""
@@ -261,9 +267,9 @@ def _ratio_bar(ratio: float | None, room: int, glyphs: Glyphs) -> str:
 def mirrored_rows(
     names: tuple[str, str], sides: tuple[GapsShown, GapsShown], width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
-    """The names, a row for each stretch of the axis, and what the bars count: at most `height` rows.
+    """Draw both sides' names, a row for each stretch of the axis, and a title, in at most `height` rows.
 
-    Nothing where there is no room for it.
+    The list is empty if they do not fit.
     """
     steps = next((each for each in _STEPS if DECADES * len(each) + 3 <= height), None)
     room = (width - _AXIS_WIDTH) // 2
@@ -286,7 +292,7 @@ def mirrored_rows(
 
 
 def _around(left: str, middle: str, right: str, room: int, style: Style) -> Row:
-    """Texts at both sides of the axis, cut to their sides."""
+    """Return a row with texts at both sides of the axis, cut to their sides."""
     return [
         (f"{left[:room]:>{room}}", style),
         (f"{middle:^{_AXIS_WIDTH}}", "faint"),
@@ -295,7 +301,7 @@ def _around(left: str, middle: str, right: str, room: int, style: Style) -> Row:
 
 
 def _counts(gaps: GapsShown, edges: Sequence[float]) -> list[Counter[GapClass]]:
-    """How many gaps begin a stretch, or lie in it; what is shorter than the first edge counts there."""
+    """Count the gaps of each stretch by cause; gaps shorter than the first edge count in the first stretch."""
     counts: list[Counter[GapClass]] = [Counter() for _ in edges]
     for (length_ns, cause), count in gaps.counts.items():
         number = max(sum(edge <= length_ns for edge in edges) - 1, 0)
@@ -304,14 +310,14 @@ def _counts(gaps: GapsShown, edges: Sequence[float]) -> list[Counter[GapClass]]:
 
 
 def _label(edge_ns: float, is_whole: bool, glyphs: Glyphs) -> str:
-    """With its unit at a power of ten, and the figure alone between them."""
+    """Return a length with its unit at powers of ten, and without it in between."""
     figure, unit = describe_ns(edge_ns).split()
     label = f"{figure:>3} {unit}" if is_whole else f"{figure:>3}   "
     return label if glyphs.has_braille else in_ascii(label)
 
 
 def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Row:
-    """From the axis outwards: the bar, split by the shares of its causes, and how many there are."""
+    """Draw a bar from the axis outwards, split by the shares of its causes, with the number of gaps behind it."""
     total = counts.total()
     if not total:
         return []

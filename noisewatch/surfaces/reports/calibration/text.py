@@ -1,4 +1,4 @@
-"""A calibration in lines of text: what was measured and how, the noise floor, and who made the gaps."""
+"""A calibration in lines of text: what was measured and how, the noise floor, and the culprits of the gaps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from noisewatch.units import describe_chance, describe_ghz, describe_ns, describ
 _EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
 _ABBREVIATIONS = "CV: relative standard deviation; chance: of a CV within the budget; MDE: minimum detectable effect"
 _MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
-_SPARE = ("p99.9 ", "modes", "±", "p50 ", "drift", "p99 ", "GHz")  # columns, the first first
+_SPARE = ("p99.9 ", "modes", "±", "p50 ", "drift", "p99 ", "GHz")  # columns in the order in which they are dropped
 REALTIME_REMARK = (
     "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second unless it is "
     "switched off: such gaps are not noise of the machine."
@@ -28,7 +28,7 @@ REALTIME_REMARK = (
 
 
 def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
-    """Who made the gaps of each CPU, and how that is known."""
+    """Return the culprits of the gaps on each CPU, and how they were determined."""
     attribution = calibrated.attribution
     reason = attribution.reason
     lines = [] if reason is None else textwrap.wrap(f"Inferred from the gaps, without a trace: {reason}.", width)
@@ -48,7 +48,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 
 def note_lines(calibrated: Calibrated) -> list[str]:
-    """What has to be known to read the noise floor, and which CPUs are not in it."""
+    """Return notes that are needed to read the noise floor, and the CPUs that are left out of it."""
     missing = [f"{name_cpus(calibrated.unpredicted)}: too little was measured"] if calibrated.unpredicted else []
     missing += [f"CPU {cpu} left out: {trouble}" for cpu, trouble in calibrated.troubles.items()]
     if not calibrated.floors:
@@ -67,7 +67,7 @@ def note_lines(calibrated: Calibrated) -> list[str]:
 
 
 def _drift_line(drift: Drift, at_ns: int) -> str:
-    """By how much the intervals are wider than what was measured, and how that is known."""
+    """Return by how much drift widens the intervals, and how that was determined."""
     changes = drift.changes_at(at_ns)
     known = f"learned from {changes} change{'' if changes == 1 else 's'} between calibrations here"
     usual = "default; --history learns it here"
@@ -81,7 +81,7 @@ def headline(calibration: Calibration, target: CpuSet) -> str:
 
 
 def how_measured(calibration: Calibration) -> list[str]:
-    """What bounds the measurement itself."""
+    """Return what limits the measurement: shortest gap, scheduling, memory locking, the compiled core."""
     samples = calibration.samples
     scheduler = "real-time (SCHED_FIFO)" if samples.is_realtime else "normal (SCHED_OTHER)"
     turns = [figures.clock_ns for figures in calibration.cpus if figures.clock_ns is not None]
@@ -95,7 +95,7 @@ def how_measured(calibration: Calibration) -> list[str]:
 
 
 def _memory(calibration: Calibration) -> str:
-    """How far the memory could be kept from being paged out: what the kernel counted, on the CPU with the least."""
+    """Return how much memory was locked, as the kernel reported it, on the CPU with the least locked memory."""
     known = [
         (said.locked_kb, said.resident_kb)
         for said in calibration.samples.cpus
@@ -110,7 +110,7 @@ def _memory(calibration: Calibration) -> str:
 
 
 def cpu_lines(calibration: Calibration, width: int) -> list[str]:
-    """A row for each CPU, and what the table cannot say."""
+    """Return the table of CPUs, and what it cannot show: trouble, lost gaps, and the spread of each kind of work."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
     lines = cpu_table(whole, width) if whole else []
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
@@ -129,7 +129,7 @@ def cpu_lines(calibration: Calibration, width: int) -> list[str]:
 
 
 def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
-    """A heading and a row for each CPU; figures to the right, one unit a column; as many as there is room for."""
+    """Return a heading and a row for each CPU, with one unit a column; columns that do not fit are left out."""
     columns = [
         ["CPU", *(str(each.cpu) for each in cpus)],
         ["gaps/s", *("?" if each.gaps_per_s is None else f"{each.gaps_per_s:.0f}" for each in cpus)],
@@ -157,7 +157,7 @@ def _durations(name: str, values_ns: Sequence[float | None]) -> list[str]:
 
 
 def _spread_line(calibration: Calibration, name: str, said: str) -> list[str]:
-    """The worst CPU's spread of one kind of work."""
+    """Return the spread of one kind of work on its worst CPU."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
     known = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]
     if not known:
@@ -170,12 +170,12 @@ def _spread_line(calibration: Calibration, name: str, said: str) -> list[str]:
 
 
 def _times(more: float) -> str:
-    """A share above the median as a factor of it: `1.02×`, `23×`."""
+    """Format a share above the median as a factor: `1.02×`, `23×`."""
     return f"{1 + more:.2f}×" if more < 9 else f"{1 + more:.0f}×"
 
 
 def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
-    """The noise floor: of each kind of work where nobody said what the benchmark's is, else of that one."""
+    """Return the noise floor of the given kind of work, or of every kind if none was given."""
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is None:
         lines, shown = _lines_by_length(calibrated), calibrated.floors
@@ -186,7 +186,10 @@ def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 
 def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) -> list[str]:
-    """A row for each kind; a column for each length of samples, and what finds room of the length that is wanted."""
+    """Return a row for each kind of work, with a column for each length of samples.
+
+    Further columns are on the requested length, as far as they fit.
+    """
     budget, names = by_work.budget, (ALONE, *KINDS)
     known = {name: {floor.sample_ns: floor for floor in calibrated.floors_by_work[name].floors} for name in names}
     lengths = sorted({length for floors in known.values() for length in floors})
@@ -237,7 +240,7 @@ _OF_WANTED = (
 
 
 def _lines_by_length(calibrated: Calibrated) -> list[str]:
-    """A row for each length of samples."""
+    """Return a row for each length of samples."""
     floors = calibrated.floors
     header = ["samples of", "CV", "90 % interval", "chance", "worst sample", "MDE", "CPU"]
     rows = [

@@ -1,1 +1,1 @@
-"""What `noisewatch compare` found: text, JSON and Markdown."""
+"""The result of `noisewatch compare` as text, JSON and Markdown."""

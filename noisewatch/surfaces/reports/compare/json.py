@@ -1,4 +1,4 @@
-"""A comparison as JSON. Keys are only ever added; null is not bounded, or not known."""
+"""A comparison as JSON. Later versions only add keys; null means unbounded or unknown."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from noisewatch.surfaces.reports.machine.json import SCHEMA, listed
 
 
 def json_of_comparison(found: SideComparison) -> str:
-    """All of `compare --format json`."""
+    """Return the document of `compare --format json`."""
     return json.dumps(_comparison(found), indent=1, allow_nan=False) + "\n"
 
 
 def schema_of_comparison() -> str:
-    """The schema's text (draft 2020-12)."""
+    """Return the text of the JSON schema (draft 2020-12)."""
     return files(__package__).joinpath("compare.schema.json").read_text("utf-8")
 
 

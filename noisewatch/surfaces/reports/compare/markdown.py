@@ -20,7 +20,7 @@ from noisewatch.units import describe_figure
 
 
 def markdown_of_comparison(found: SideComparison) -> str:
-    """As much of it as an issue takes, from the top."""
+    """Return the comparison, cut at the end to what fits in an issue."""
     return fitting([*_parts(found)], MOST_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""A comparison as text: the answer, then what differs, what blocks first."""
+"""A comparison as text: the answer, then the differences, blocking ones first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"
 
 
 def text_of_comparison(found: SideComparison, width: int, is_unicode: bool = True) -> str:
-    """In lines of that many columns at most."""
+    """Return the comparison in lines of at most `width` columns."""
     lines = [line for text in _lines(found) for line in _wrapped(text, width)]
     text = "\n".join(lines) + "\n"
     return text if is_unicode else "".join(_ASCII.get(character, character) for character in text)
@@ -49,7 +49,7 @@ def _lines(found: SideComparison) -> Iterator[str]:
 
 
 def _mark(found: FindingDifference) -> str:
-    """What the check does to the answer."""
+    """Return a mark for a check whose difference blocks, or leaves the answer unknown."""
     return "BLOCKS " if found.blocks else "UNKNOWN " if found.is_undecided else ""
 
 

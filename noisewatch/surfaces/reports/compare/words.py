@@ -1,4 +1,4 @@
-"""What a comparison says, in sentences that text, Markdown and JSON share."""
+"""The sentences on a comparison that text, Markdown and JSON share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
 
 
 def answer_of(found: SideComparison) -> str:
-    """What differs, whether in what blocks, and how much of it nobody can tell, in one line."""
+    """Return one line: what differs, whether that blocks, and how much is too noisy to tell."""
     counts = (
         (len(found.facts), "fact"),
         (len(found.findings), "check"),
@@ -44,7 +44,7 @@ def _blocking_words(found: SideComparison) -> str:
 
 
 def _blind_words(found: SideComparison) -> Iterator[str]:
-    """`5 of 15 figures are too noisy to tell`, of means of all CPUs, where no other figure decides."""
+    """Yield `5 of 15 figures are too noisy to tell`, of the figures of all CPUs together, unless the sides differ."""
     blind = sum(figure.cpu is None for figure in found.blind_figures)
     if blind and found.outcome != Outcome.DIFFERENT:
         yield f"{blind} of {_compared_figures(found)} {'are' if blind != 1 else 'is'} too noisy to tell"
@@ -55,13 +55,13 @@ def _compared_figures(found: SideComparison) -> str:
 
 
 def change_of(figure: ComparedFigure) -> str:
-    """`latency work is 4.1% slower`, `gaps below 10 µs: 2.3 times as noisy`."""
+    """Return `latency work is 4.1% slower` or `gaps below 10 µs: 2.3 times as noisy`."""
     words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
     return f"{figure.name} {words}"
 
 
 def other_machine_sentences(found: SideComparison) -> Iterator[str]:
-    """That the sides are not one machine, or not the same CPUs of it, which comes before all else."""
+    """Yield that the sides are different machines, or different CPUs of one; this comes before all else."""
     if found.are_other_machines:
         told = [str(each) for each in found.facts if each.of_class == FactClass.IDENTITY]
         yield f"two different machines: {'; '.join(told)}"
@@ -74,21 +74,21 @@ def other_machine_sentences(found: SideComparison) -> Iterator[str]:
 
 
 def side_words(side: ComparedSide) -> str:
-    """`before.json (verdict, CPUs 2-7)`, `before.json (calibration, CPU 3 against CPU 0)`."""
+    """Return `before.json (verdict, CPUs 2-7)` or `before.json (calibration, CPU 3 against CPU 0)`."""
     cpus = f", {name_cpus(side.target)}" if side.target else ""
     against = f" against {name_cpus(side.against)}" if side.against else ""
     return f"{side.name} ({side.kind}{cpus}{against})"
 
 
 def finding_words(found: FindingDifference) -> str:
-    """`target-cpu-busy: pass → fail (CPU 3 is busy)`: what is told is of the side that is worse off, if any."""
+    """Return `target-cpu-busy: pass → fail (CPU 3 is busy)`; the detail is from the later side, if it has one."""
     told = _told(found.after) or _told(found.before)
     before, after = (_state(state, found) for state in (found.before, found.after))
     return f"{found.check_id}: {before} → {after}{f' ({told})' if told else ''}"
 
 
 def _state(state: FindingState, found: FindingDifference) -> str:
-    """The status, and where both sides have the same one, what else differs: `fail, blocking`."""
+    """Return the status; if both sides have the same one, also what else differs: `fail, blocking`."""
     is_same = found.before.status == found.after.status
     severity = [state.severity] if is_same and found.before.severity != found.after.severity else []
     return ", ".join([state.status, *severity, *_who_answered(state, is_same)])
@@ -108,25 +108,25 @@ def _told(state: FindingState) -> str:
 
 
 def figure_words(figure: ComparedFigure) -> str:
-    """`203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
+    """Return `203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
     values = [describe_figure(each.value, figure.traits.unit) for each in (figure.before, figure.after)]
     words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
     return f"{' → '.join(values)}, {words}, ratio {ratio_words(figure)}"
 
 
 def ratio_words(figure: ComparedFigure) -> str:
-    """The ratio, and its interval."""
+    """Return the ratio and its interval."""
     low, high = figure.ratio.interval
     return f"{_ratio(figure.ratio.value)} ({_ratio(low)} to {_ratio(high)})"
 
 
 def _ratio(value: float) -> str:
-    """`1.053`, `6.9`, `18,670`."""
+    """Format a ratio: `1.053`, `6.9`, `18,670`."""
     return f"{value:.3f}" if 0.1 <= value < 9.95 else f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
 
 
 def test_sentences(found: SideComparison) -> Iterator[str]:
-    """By what tests, at which level, and what they would have shown."""
+    """Yield the tests, their significance level, and the smallest changes that they would have shown."""
     if not found.figures:
         return
     by_cpu = f", {found.by_cpu} of them also CPU by CPU" if found.by_cpu else ""
@@ -143,7 +143,7 @@ def test_sentences(found: SideComparison) -> Iterator[str]:
 
 
 def _least_shown(figures: Sequence[ComparedFigure]) -> str:
-    """The smallest change of each sort: by the figure that shows the least, and by the one that needs the most."""
+    """Return the smallest change that would have shown, by kind of change: of the most and the least sensitive figure."""
     told = []
     for word in dict.fromkeys(_NATURES.values()):
         of_word = [each for each in figures if _NATURES[each.traits.nature] == word and not each.is_blind]
@@ -155,12 +155,12 @@ def _least_shown(figures: Sequence[ComparedFigure]) -> str:
 
 
 def _least(ratio: float) -> str:
-    """`1.8%`, `6.1 times`."""
+    """Format a smallest change: `1.8%`, `6.1 times`."""
     return describe_share(ratio - 1, 1) if ratio < 2 else f"{ratio:.2g} times"
 
 
 def alone_sentences(found: SideComparison) -> Iterator[str]:
-    """What only one side knows, a line for each side; and what neither does."""
+    """Yield a line for each side on what only it contains, and a line on what neither contains."""
     for when, alone in (("before", found.only_before), ("after", found.only_after)):
         parts = list(_alone(alone))
         if parts:

@@ -1,1 +1,1 @@
-"""One table of many verdicts."""
+"""A fleet's verdicts as one table, in each format."""

@@ -1,4 +1,4 @@
-"""The fleet as JSON: null is not known; shares are of 1, times seconds since 1970."""
+"""A fleet as JSON: null is unknown, shares are fractions of 1, times are seconds since 1970."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMA = 1
 
 
 def render(fleet: Fleet, _: FleetRendering) -> str:
-    """All hosts, the worst first, a line each."""
+    """Return the document with one line for each host, the worst first."""
     head = {
         "schema": SCHEMA,
         "exit_status": fleet.exit_status,

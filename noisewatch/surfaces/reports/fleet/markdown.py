@@ -1,4 +1,4 @@
-"""The fleet as Markdown, for an issue or a page."""
+"""A fleet as Markdown, for an issue or a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from noisewatch.surfaces.reports.parts.tables import cell, prose, table
 
 
 def render(fleet: Fleet, rendering: FleetRendering) -> str:
-    """No longer than an issue may be, unless all hosts are wanted."""
+    """Return the report, cut to what fits in an issue unless `is_verbose`."""
     parts = list(_parts(fleet, rendering))
     return "\n".join(parts) if rendering.is_verbose else fitting(parts, MOST_BYTES)
 

@@ -1,6 +1,6 @@
-"""The fleet as gauges in Prometheus' text format, by host.
+"""A fleet as gauges by host, in Prometheus' text format.
 
-What is not known has no sample. Times are seconds, shares ratios from 0 to 1.
+Unknown values have no sample. Times are in seconds, shares are ratios from 0 to 1.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from noisewatch.text import printable
 
 
 def render(fleet: Fleet, _: FleetRendering) -> str:
-    """All hosts."""
+    """Return the gauges of all hosts."""
     registry = CollectorRegistry()
     registry.register(_Gauges(fleet))
     return generate_latest(registry).decode()
 
 
 class _Gauges(Collector):
-    """Made on demand: a client's own gauges take a kilobyte for each sample."""
+    """A collector that builds the gauges on demand: gauges of the client library take a kilobyte for each sample."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
@@ -86,7 +86,7 @@ class _Gauges(Collector):
         )
 
     def _reported(self, name: str, about: str, value_of: Callable[[Report], float | None]) -> Metric:
-        """Return a gauge of what the hosts' reports have, of those that have it."""
+        """Return a gauge of a value in the hosts' reports; hosts without the value have no sample."""
         gauge = GaugeMetricFamily(name, about, labels=["host"])
         for host in self.fleet.hosts:
             value = None if host.report is None else value_of(host.report)

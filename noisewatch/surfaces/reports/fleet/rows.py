@@ -1,4 +1,4 @@
-"""What all formats of a fleet say in the same words: the answer, the rows, what changed, and who is out of line."""
+"""The words that all formats of a fleet share: the answer, the rows, changes, and outliers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_REASONS = 3
 
 @dataclass(frozen=True, slots=True)
 class FleetRendering:
-    """What the report has to fit."""
+    """The limits that the report has to fit."""
 
     width: int = 100
     in_colour: bool = False
@@ -36,7 +36,7 @@ class FleetRendering:
 
 
 def answer_of(fleet: Fleet) -> str:
-    """`3 of 40 hosts not stable: 2 unstable (db3, web7), 1 unknown (web9)`."""
+    """Return `3 of 40 hosts not stable: 2 unstable (db3, web7), 1 unknown (web9)`."""
     count, stable = len(fleet.hosts), fleet.counts[Outcome.STABLE]
     if stable == count:
         return f"all {count} hosts stable" if count > 1 else "the only host is stable"
@@ -53,13 +53,13 @@ def _names(fleet: Fleet, outcome: Outcome) -> str:
 
 
 def listed_names(names: Sequence[str]) -> str:
-    """The first of them, and how many more."""
+    """Return the first names, and how many more there are."""
     named = ", ".join(clean(name) for name in names[:_MOST_NAMED])
     return named if len(names) <= _MOST_NAMED else f"{named} and {len(names) - _MOST_NAMED} more"
 
 
 def remarks_on(fleet: Fleet) -> Iterator[str]:
-    """What else there is to know before the rows."""
+    """Yield remarks that precede the rows."""
     reasons = [(reason, count) for reason, count in named_reasons(fleet) if count > 1][:_MOST_REASONS]
     if reasons:
         yield "most often: " + ", ".join(f"{reason} ({count} hosts)" for reason, count in reasons)
@@ -74,12 +74,12 @@ def remarks_on(fleet: Fleet) -> Iterator[str]:
 
 
 def shown_hosts(fleet: Fleet, rendering: FleetRendering) -> Sequence[FleetHost]:
-    """The worst, or all of them."""
+    """Return the worst hosts, or all hosts if `is_verbose`."""
     return fleet.hosts if rendering.is_verbose else fleet.hosts[:MOST_ROWS]
 
 
 def left_out(fleet: Fleet, rendering: FleetRendering) -> str | None:
-    """What stands below rows that are not all."""
+    """Return a line on the hosts that are left out, or None if all are shown."""
     rest = fleet.hosts[len(shown_hosts(fleet, rendering)) :]
     if not rest:
         return None
@@ -89,7 +89,7 @@ def left_out(fleet: Fleet, rendering: FleetRendering) -> str | None:
 
 
 def row_of(host: FleetHost) -> list[str]:
-    """The cells below HEADING."""
+    """Return the cells of the host's row, in the columns of HEADING."""
     report = host.report
     floor = report.floor if report is not None else None
     return [
@@ -110,7 +110,7 @@ def _reported(latest: Report | None) -> str:
 
 
 def why(host: FleetHost) -> str:
-    """The worst reason; of a stable host which figures are out of line, and else its gravest warning."""
+    """Return the worst reason; for a stable host its outliers, or else its gravest warning."""
     if host.outcome is not Outcome.STABLE:
         return host.why or ""
     if host.outliers:
@@ -119,7 +119,7 @@ def why(host: FleetHost) -> str:
 
 
 def changed_in_a_word(host: FleetHost) -> str:
-    """`was stable`, `yes`, `no`; `-` where there is nothing to compare with."""
+    """Return `was stable`, `yes` or `no`; `-` if there is nothing to compare with."""
     if host.changes is None or host.earlier is None:
         return "-"
     if not host.changes:
@@ -128,7 +128,7 @@ def changed_in_a_word(host: FleetHost) -> str:
 
 
 def changes_told(fleet: Fleet) -> list[str]:
-    """`web7 since 2026-11-24 10:00: was stable; new: tasks-on-target`, of each host that changed."""
+    """Return `web7 since 2026-11-24 10:00: was stable; new: tasks-on-target` for each host that changed."""
     return [
         f"{clean(host.name)} since {describe_minute(host.earlier.latest_s)}: {'; '.join(host.changes)}"
         for host in fleet.hosts
@@ -137,7 +137,7 @@ def changes_told(fleet: Fleet) -> list[str]:
 
 
 def outliers_told(fleet: Fleet) -> list[str]:
-    """`web7: clock 2.1 GHz, median 3.4 GHz of 40`, of each host that is out of line."""
+    """Return `web7: clock 2.1 GHz, median 3.4 GHz of 40` for each host that has outliers."""
     return [f"{clean(host.name)}: {', '.join(map(_outlier, host.outliers))}" for host in fleet.hosts if host.outliers]
 
 
@@ -150,7 +150,10 @@ def _outlier(outlier: OutOfLine) -> str:
 
 
 def nothing_out_of_line(fleet: Fleet) -> str | None:
-    """What stands where no host is out of line, as that does not mean that all were compared."""
+    """Return how many hosts were compared if no host is an outlier, otherwise None.
+
+    Without outliers, a reader could take hosts that were not compared for inconspicuous ones.
+    """
     if any(host.outliers for host in fleet.hosts):
         return None
     if not fleet.compared:

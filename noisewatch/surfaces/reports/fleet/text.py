@@ -1,4 +1,4 @@
-"""The fleet as text: the answer, two small charts, the hosts with the worst first, and what changed."""
+"""A fleet as text: the answer, two small charts, the hosts (worst first), and what changed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
 _BARS = {True: "█", False: "#"}
 _STYLES = {0: "good", 1: "bad", 3: "doubt"}
 _LONGEST_BAR, _MOST_BINS = 40, 32
-_WIDE = 110  # from here on, reasons have room beside the rest
+_WIDE = 110  # columns from which reasons fit beside the other cells
 _LONGEST_NAME = 32
 _LEAST_WIDTH = 20
 _MOST_REASON_LINES = 2
 
 
 def render(fleet: Fleet, rendering: FleetRendering) -> str:
-    """All of it."""
+    """Return the whole report."""
     width = max(rendering.width, _LEAST_WIDTH)
     return "\n".join(_lines(fleet, rendering, width)) + "\n"
 
@@ -65,7 +65,7 @@ def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]
 
 
 def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
-    """A bar for each outcome, how many hosts have which noise floor, and the least and the highest chance."""
+    """Yield a bar for each outcome, the distribution of noise floors, and the range of chances."""
     most = max(fleet.counts.values())
     rows = [
         (outcome, f"{count}", _BARS[in_unicode] * math.ceil(count / most * _LONGEST_BAR))
@@ -87,7 +87,7 @@ def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
 
 
 def _strip(values: Sequence[float], ramp: str, bins: int) -> str:
-    """How many are how large, on a logarithmic axis; a single one is seen."""
+    """Draw a histogram of the values on a logarithmic axis in `bins` characters; even a single value is visible."""
     logs = [math.log(max(value, 1e-6)) for value in values]
     low, span = min(logs), max(max(logs) - min(logs), 1e-9)
     counts = [0] * bins
@@ -102,7 +102,7 @@ def _wide_table(hosts: Sequence[FleetHost], width: int) -> Iterator[str]:
 
 
 def _narrow_table(hosts: Sequence[FleetHost], width: int) -> Iterator[str]:
-    """Each host's reason stands below it."""
+    """Yield the table for a narrow terminal: each host's reason is below its row."""
     rows = [list(HEADING), *map(_row, hosts)]
     lines = [line[:width] for line in align(row[:-1] for row in rows).splitlines()]
     yield lines[0]

@@ -1,1 +1,1 @@
-"""What a machine's history shows: text and JSON."""
+"""A machine's history as text and JSON."""

@@ -1,4 +1,4 @@
-"""The history as JSON: shares, ns, kHz and gaps per second; times are seconds since 1970."""
+"""A history as JSON: shares, ns, kHz and gaps per second; times are seconds since 1970."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 def json_of_history(view: HistoryView) -> str:
-    """All entries that can be compared with the newest of these CPUs, and where they moved."""
+    """Return all entries that are comparable with the newest one of these CPUs, and the moves between them."""
     development = view.development or Development()
     is_known = view.past.doubt is None and len(development.entries) > LEAST_BEFORE
     described = {
@@ -45,7 +45,7 @@ def json_of_history(view: HistoryView) -> str:
 
 
 def schema_of_history() -> str:
-    """The schema's text (draft 2020-12)."""
+    """Return the text of the JSON schema (draft 2020-12)."""
     return files(__package__).joinpath("history.schema.json").read_text("utf-8")
 
 

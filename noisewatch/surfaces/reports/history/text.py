@@ -1,4 +1,4 @@
-"""The history as text: where it moved and what changed just then, two small charts, and an entry a line."""
+"""A history as text: moves with the facts that changed then, two small charts, and a line for each entry."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from noisewatch.operations.history.view import HistoryView
 from noisewatch.surfaces.reports.parts.tables import align_within, fenced
 from noisewatch.units import describe_minute
 
-WIDTH = 120  # columns of what is not shown in a terminal
+WIDTH = 120  # columns of reports that are not shown in a terminal
 _NEWEST = 20
 _MOST_OTHERS = 4  # sets of CPUs
 _MAKES_ONE = "noisewatch preflight --history makes one"
@@ -46,24 +46,24 @@ _DAY, _LEAST_BETWEEN = len("2026-11-14"), 2  # characters
 
 
 def text_of_history(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> str:
-    """All of it, or with the newest entries alone."""
+    """Return the history with all entries if `is_verbose`, else with the newest ones."""
     return "\n".join(history_lines(view, width, is_unicode, is_verbose)) + "\n"
 
 
 def markdown_of_history(view: HistoryView, is_verbose: bool) -> str:
-    """The same as a block of code, in which columns stay columns."""
+    """Return the history as a block of code, which keeps its columns."""
     title, *lines = history_lines(view, WIDTH, True, is_verbose)
     return f"## {title}\n\n" + fenced("text", lines)
 
 
 def history_rows(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> list[list[tuple[str, str]]]:
-    """The same with styles, for a picture."""
+    """Return the history as styled rows, for a picture."""
     title, *lines = history_lines(view, width, is_unicode, is_verbose)
     return [[(title, "title")], *([(line, "plain")] for line in lines)]
 
 
 def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> Iterator[str]:
-    """What it tells, and its charts and table."""
+    """Yield the findings of the history, its charts and its table."""
     development = view.development
     if development is None or not development.entries:
         yield from _wrapped(_nothing(view), width)
@@ -106,13 +106,13 @@ def _nothing(view: HistoryView) -> str:
 
 
 def _acceptance(acceptance: Acceptance) -> str:
-    """`accepted 2026-11-20 10:00: new BIOS`."""
+    """Return `accepted 2026-11-20 10:00: new BIOS`."""
     when = f" {describe_minute(acceptance.at_s)}" if acceptance.at_s is not None else ""
     return f"accepted{when}: {acceptance.why}" if acceptance.why else f"accepted{when}"
 
 
 def _left_out(view: HistoryView, development: Development) -> str:
-    """What else the file holds."""
+    """Return which entries of the file are not compared."""
     past = view.past
     parts = [
         f"{_entries(past.thinned_out, 'older ')}, thinned out evenly over time" if past.thinned_out else "",
@@ -214,10 +214,10 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def chart_lines(development: Development, width: int, is_unicode: bool) -> list[str]:
-    """Return charts of speed and of noise, a column an entry, the newest on the right, with marks where a figure moved.
+    """Return charts of speed and noise with a column for each entry, the newest on the right, and marks below moves.
 
-    A figure without values has no chart; where there is no room there is none. The monitor shows them too, whose fonts
-    and narrow windows do not fit plotext.
+    A figure without values has no chart, and neither has a terminal that is too narrow. The monitor also shows these
+    charts; its fonts and narrow windows do not suit plotext.
     """
     return [line for figure in CHARTED for line in _chart(figure, development, width, is_unicode)]
 
@@ -253,7 +253,7 @@ def _head(figure: Figure, shown: int, count: int, width: int) -> str:
 
 
 def _ends(figure: Figure, known: Sequence[float]) -> tuple[float, float]:
-    """The logarithms of the lowest and the highest value, at least so far apart that noise does not fill the chart."""
+    """Return the logarithms of the lowest and highest value, far enough apart that noise does not fill the chart."""
     values = [logarithm(figure, value) for value in known]
     low, high = min(values), max(values)
     lacking = max(4 * TRAITS[figure].least_change - (high - low), 0.0) / 2
@@ -261,7 +261,7 @@ def _ends(figure: Figure, known: Sequence[float]) -> tuple[float, float]:
 
 
 def _heights(figure: Figure, entries: Sequence[Entry], known: Sequence[float], steps: int) -> list[int | None]:
-    """Of each entry from 1 on, in so many steps a row; None where it does not know the figure."""
+    """Return each entry's height, from 1 on, with `steps` heights a row; None where the entry lacks the figure."""
     low, high = _ends(figure, known)
     values = [entry.figures.get(figure) for entry in entries]
     return [
@@ -279,13 +279,13 @@ def _row(heights: Sequence[int | None], from_below: int, ramp: str) -> str:
 
 
 def _marks(entries: Sequence[Entry], first_new: Collection[int], wide: int, is_unicode: bool) -> list[str]:
-    """Below the entries with which a move began."""
+    """Return a line of marks below the entries at which a move began; no line if there is none."""
     marks = "".join(_MARK[is_unicode] if id(entry) in first_new else " " for entry in entries)
     return [f"{'moved':>{wide}}  {marks}".rstrip()] if marks.strip() else []
 
 
 def _dates(entries: Sequence[Entry], wide: int, columns: int) -> list[str]:
-    """Below the first and the last entry the day of each, or one after the other where these are too near."""
+    """Return the days of the first and the last entry below them, or side by side if they are too near."""
     first, last = (describe_minute(entry.at_s)[:_DAY] for entry in (entries[0], entries[-1]))
     between = len(entries) - len(first) - len(last)
     days = f"{first}{' ' * between}{last}" if between >= _LEAST_BETWEEN else f"{first} to {last}"

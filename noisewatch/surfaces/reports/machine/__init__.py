@@ -1,1 +1,1 @@
-"""The machine as read, in each format."""
+"""The machine's state as read, in each format."""

@@ -1,7 +1,7 @@
-"""The machine as a description to edit (`show --format machine`), which `preflight --machine` takes.
+"""A description of this machine to edit (`show --format machine`), which `preflight --machine` takes.
 
-It asks for what the results of a benchmark depend on, and what machines of one pool have in common. All else stands
-there as comments: the name and the value to ask for, where somebody wants that.
+It requires what the results of a benchmark depend on and machines of one pool have in common. Other facts are comments:
+name and value, to be uncommented if required.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _KNOBS = {knob_name(knob) for knob in Knob}
 
 
 def description_of(snapshot: Snapshot) -> str:
-    """TOML with a table for each class of facts."""
+    """Return TOML with a table for each class of facts."""
     case = Case(snapshot)
     tables = ("\n".join(_table(of_class, facts, case)) for of_class, facts in facts_of(snapshot).items())
     return "\n\n".join([_HEAD.rstrip(), *tables]) + "\n"
 
 
 def _table(of_class: FactClass, facts: Mapping[str, str | None], case: Case) -> Iterator[str]:
-    """What is asked, what might be, and what is not known."""
+    """Yield the required facts, the optional ones as comments, and the unknown ones with the reason."""
     asked = {name: _ASKED[name](name, value) for name, value in facts.items() if name in _ASKED and value is not None}
     lines = {name: line for name, line in asked.items() if line is not None}
     others = {name: value for name, value in facts.items() if name not in lines and value is not None}
@@ -79,7 +79,7 @@ def _key(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML, which takes all escapes that JSON makes: https://toml.io/en/v1.0.0#string"""
+    """Return a basic string of TOML, which allows all escapes of JSON: https://toml.io/en/v1.0.0#string"""
     said = json.dumps(text, ensure_ascii=False)
     return said if said.isprintable() else "".join(map(_escaped, said))
 
@@ -89,13 +89,16 @@ def _escaped(character: str) -> str:
 
 
 def _exactly(name: str, value: str) -> str:
-    """Small numbers as such."""
+    """Return a line that requires this value; decimal numbers are not quoted."""
     is_number = value.isascii() and value.isdecimal() and str(int(value)) == value
     return f"{_key(name)} = {value if is_number else _quoted(value)}"
 
 
 def _unless_none(name: str, value: str) -> str | None:
-    """What may only not be told here, such as memory modules without their driver, is nothing to ask of others."""
+    """Return a line that requires the value, or None if it is "none".
+
+    Facts such as memory modules without their driver may only be unreported here, so other machines need not match.
+    """
     return None if value == NONE else _exactly(name, value)
 
 
@@ -105,7 +108,10 @@ def _at_least(name: str, value: str) -> str:
 
 
 def _series(name: str, value: str) -> str | None:
-    """A kernel of this series, or a later one; of a candidate for the first of them that candidate."""
+    """Return a line that requires this kernel series or a later one, or None for an unknown release.
+
+    For a release candidate of the first release of a series, it requires that candidate.
+    """
     number = release_number(value)
     if number is None:
         return None
@@ -115,7 +121,10 @@ def _series(name: str, value: str) -> str | None:
 
 
 def _clock(name: str, value: str) -> str | None:
-    """Rounded down, as machines of one kind differ by some kHz; None where CPUs differ."""
+    """Return a line that requires this clock or a faster one; None if CPUs differ.
+
+    The clock is rounded down, as machines of one kind differ by some kHz.
+    """
     khz = parse_frequency(value)
     return None if khz is None or khz < 1e4 else _at_least(name, f"{math.floor(khz / 1e4) / 100:g} GHz")
 

@@ -1,4 +1,4 @@
-"""The machine as read, as JSON: null is unknown, `none` and empty lists are known not to be there."""
+"""The machine's state as JSON: null is unknown; `none` and empty lists are known to be absent."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SCHEMA = 1
 
 
 def listed(cpus: Iterable[int] | None) -> list[int] | None:
-    """The CPUs in order."""
+    """Return the CPUs in order."""
     return None if cpus is None else sorted(cpus)
 
 
 def describe_machine(snapshot: Snapshot) -> dict[str, Any]:
-    """The key `machine`, which all reports share."""
+    """Return the key `machine`, which all reports share."""
     return {
         "is_live": snapshot.is_live,
         "kernel": snapshot.platform.kernel,
@@ -38,8 +38,10 @@ def describe_machine(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def describe_facts(snapshot: Snapshot, identifies: bool = False) -> dict[str, Any]:
-    """The key `facts`, by class and name: what machines are compared by. As in a recording, the host's name is left out
-    where nobody asked to be identified; of the kernel's command line a snapshot keeps only what matters to noise.
+    """Return the key `facts`, by class and name: what machines are compared by.
+
+    As in a recording, the host's name is left out unless `identifies`. A snapshot keeps only the options of the
+    kernel's command line that matter to noise.
     """
     scrub = Scrubber("" if identifies else snapshot.platform.host or "")
     return {
@@ -49,7 +51,7 @@ def describe_facts(snapshot: Snapshot, identifies: bool = False) -> dict[str, An
 
 
 def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    """All of `show --format json`."""
+    """Return the document of `show --format json`."""
     irqs = snapshot.irqs
     frequency = snapshot.frequency
     return {
@@ -192,7 +194,7 @@ def _stall(stall: Stall | None) -> dict[str, Any] | None:
 
 
 def describe_cgroup(cgroup: Cgroup) -> dict[str, Any]:
-    """The limits of the control group that noisewatch runs in, and what it starts."""
+    """Return the limits of the control group that noisewatch and its children run in."""
     quota = cgroup.cpu_quota_share
     return {
         "version": cgroup.version,

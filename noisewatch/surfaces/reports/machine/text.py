@@ -1,4 +1,4 @@
-"""The machine as read, for people: CPUs that are alike share a row, and so do the IRQs of a device."""
+"""The machine's state as text: equal CPUs share a row, and so do the IRQs of a device."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LEAST_STEPS = 4
 
 
 class Topic(StrEnum):
-    """What of the machine is shown."""
+    """The part of the machine that is shown."""
 
     ALL = "all"
     CPUS = "cpus"
@@ -52,7 +52,10 @@ class Topic(StrEnum):
 
 
 def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, is_whole: bool = False) -> str:
-    """All of `show`. `is_whole` gives each CPU and each IRQ its row, and each file that could not be read."""
+    """Return the text of `show`.
+
+    With `is_whole`, each CPU and each IRQ has its own row, and each file that could not be read is listed.
+    """
     sections = [describe_platform(snapshot)]
     if topic in (Topic.ALL, Topic.CPUS):
         sections += [_targets(snapshot), each_cpu(snapshot) if is_whole else cpu_table(snapshot)]
@@ -69,7 +72,7 @@ def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, i
 
 
 def describe_platform(snapshot: Snapshot) -> str:
-    """The machine in one line."""
+    """Return the machine in one line."""
     return " · ".join(word for word in (snapshot.machine_name, *describe_machine(snapshot.platform)) if word)
 
 
@@ -113,7 +116,7 @@ def _clock(snapshot: Snapshot) -> str:
 
 
 def _each_unreadable(reasons: Mapping[str, str], width: int) -> str:
-    """The failures, with paths that differ only in numbers as one."""
+    """Return all files that could not be read; paths that differ only in numbers are merged."""
     if not reasons:
         return ""
     grouped: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -127,7 +130,7 @@ def _each_unreadable(reasons: Mapping[str, str], width: int) -> str:
 
 
 def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
-    """Files that this kernel, or this machine, does not have, with paths that differ only in numbers as one."""
+    """Return the files that this kernel or machine does not have; paths that differ only in numbers are merged."""
     first_by_pattern = {re.sub(r"\d+", "N", path): path for path in reversed(paths)}
     shown = [printable(path) for path in reversed(first_by_pattern.values())]
     if not shown:
@@ -140,7 +143,7 @@ def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
 
 
 def _unreadable(reasons: Mapping[str, str], width: int) -> str:
-    """The failures by their reason: what is most is read first, and named first."""
+    """Return the files that could not be read, grouped by reason, in the order in which they were read."""
     paths_by_reason: dict[str, list[str]] = defaultdict(list)
     for path, reason in reasons.items():
         paths = paths_by_reason[reason]
@@ -164,7 +167,7 @@ def _unreadable(reasons: Mapping[str, str], width: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShownIrq:
-    """One IRQ, and how often it came since boot; None is unknown."""
+    """An IRQ and its number of interrupts since boot; None is unknown."""
 
     number: int
     count: int | None
@@ -177,17 +180,17 @@ class ShownIrq:
 
     @property
     def queue(self) -> tuple[str | None, str]:
-        """What the queues of a device have in common: its name, and the driver's without the last number."""
+        """The key that the queues of a device share: its name, and the driver's name without its last number."""
         return self.device, _LAST_NUMBER.sub("*", self.driver) or self._alone
 
     @property
     def make(self) -> tuple[str | None, str]:
-        """What devices of one driver have in common."""
+        """The key that devices of one driver share."""
         return self.device, _NUMBER.sub("*", self.driver) or self._alone
 
     @property
     def _alone(self) -> str:
-        """Return the number of an IRQ whose device is unknown: it has nothing in common with others."""
+        """The IRQ's number if its device is unknown, so that it shares a row with no other IRQ; otherwise empty."""
         return "" if self.device is not None else str(self.number)
 
     @property
@@ -196,7 +199,7 @@ class ShownIrq:
 
 
 def irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
-    """The IRQs that came since boot, the busiest first, and in a line those that did not."""
+    """Return a table of the IRQs that occurred since boot, the busiest first, and a line on the silent ones."""
     lines = _lines(snapshot)
     if lines is None:
         return "IRQs ?"
@@ -217,7 +220,7 @@ def irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
 
 
 def _folded(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
-    """Each IRQ by itself, or a device's together, or all devices' of a driver: as few rows as fit a page."""
+    """Group the IRQs by number, by device or by driver, whichever first fits on a page."""
     keys: tuple[Callable[[ShownIrq], object], ...] = (lambda line: line.number, lambda line: line.queue)
     for key in keys:
         if len(groups := grouped(busy, key)) <= _MOST_ROWS:
@@ -226,18 +229,18 @@ def _folded(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
 
 
 def _lines(snapshot: Snapshot) -> list[ShownIrq] | None:
-    """All IRQs that are known of, by number; None where neither their counts nor their settings are."""
+    """Return all IRQs that have a count or settings, by number; None if neither could be read."""
     if snapshot.interrupts is None and snapshot.irqs is None:
         return None
     counted: dict[int, tuple[int | None, tuple[str, ...]]] = {}
     for row in snapshot.interrupts.rows if snapshot.interrupts is not None else ():
-        if row.irq is not None:  # two rows may have one number
+        if row.irq is not None:  # two rows may have the same number
             before, _ = counted.get(row.irq, (0, ()))
             times = None if before is None or row.counts is None else before + sum(row.counts)
             counted[row.irq] = times, parse_actions(row.description)
     known = snapshot.irqs.by_number if snapshot.irqs is not None else {}
     is_whole = snapshot.interrupts is not None and not snapshot.interrupts.is_cut_off
-    absent = 0 if is_whole else None  # the kernel leaves out the rows of those that never came
+    absent = 0 if is_whole else None  # the kernel omits the rows of IRQs that never occurred
     lines = []
     for irq_number in sorted({*counted, *known}):
         irq = known.get(irq_number)
@@ -260,7 +263,7 @@ def _row(line: ShownIrq) -> tuple[str, ...]:
 
 
 def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
-    """Several IRQs: where any of them goes, and may go."""
+    """Return the row of several IRQs: the CPUs that any of them uses, and the CPUs that any may use."""
     irqs = [line.irq for line in group]
     movable = {yes(irq.movable if irq is not None else None) for irq in irqs}
     numbers = [line.number for line in group]
@@ -276,7 +279,7 @@ def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
 
 
 def cpus_of(sets: Sequence[CpuSet | None]) -> str:
-    """The CPUs of all of the sets; unknown where one is."""
+    """Return the union of the CPU sets; unknown if any set is."""
     known = [each for each in sets if each is not None]
     return brief(frozenset().union(*known)) if len(known) == len(sets) else UNKNOWN
 
@@ -286,14 +289,14 @@ def _whole(times: int | None) -> str:
 
 
 def _in_common(names: Sequence[str]) -> str:
-    """`iavf-ens*-TxRx-*` of names that differ in numbers alone; a number that all have stays."""
+    """Return `iavf-ens*-TxRx-*` for names that differ only in numbers; a number that all share stays."""
     by_place = zip(*(_NUMBER.findall(name) for name in names), strict=False)
     numbers = iter([found[0] if len(set(found)) == 1 else "*" for found in by_place])
     return _NUMBER.sub(lambda match: next(numbers, match[0]), names[0])
 
 
 def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
-    """`silent since boot: 32 of nvme0q*, i801_smbus, 12 that nothing uses`."""
+    """Return `silent since boot: 32 IRQs: 19 of nvme0q*, i801_smbus, 12 that nothing uses`."""
     used = [line for line in silent if line.actions]
     groups = sorted(grouped(used, lambda line: line.device or line.make), key=len, reverse=True)
     parts = [_owner(group) for group in groups[:_MOST_SILENT]]
@@ -304,14 +307,14 @@ def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
 
 
 def _owner(group: Sequence[ShownIrq]) -> str:
-    """`12 of eth0`: the device, or else the driver."""
+    """Return `12 of eth0`: the device, or else the driver."""
     known = group[0].device
     name = known if known not in (None, "none") else _in_common([line.driver for line in group])
     return f"{len(group)} of {name}" if len(group) > 1 else name
 
 
 def all_cpus(snapshot: Snapshot) -> list[int]:
-    """Those that are online, present, or wanted; where nobody tells, those that interrupts are counted of."""
+    """Return online, present and target CPUs; if none are known, the CPUs that /proc/interrupts counts."""
     told = (snapshot.online.online or frozenset()) | (snapshot.online.present or frozenset())
     known = told | snapshot.topology.keys() | snapshot.target.cpus
     counted = snapshot.interrupts.cpus if snapshot.interrupts is not None and not known else ()
@@ -319,7 +322,7 @@ def all_cpus(snapshot: Snapshot) -> list[int]:
 
 
 def each_cpu(snapshot: Snapshot) -> str:
-    """All of each CPU, a row for each."""
+    """Return a table with a row for each CPU and all of its properties."""
     names = cache_names(snapshot.topology)
     totals = _totals(snapshot)
     rows = []
@@ -343,7 +346,7 @@ def each_cpu(snapshot: Snapshot) -> str:
 
 
 def cpu_table(snapshot: Snapshot) -> str:
-    """What the CPUs are there for, and how often they were interrupted since boot."""
+    """Return a table of the CPUs' purposes and their interrupts since boot."""
     totals = _totals(snapshot)
     rows = [
         (
@@ -359,9 +362,9 @@ def cpu_table(snapshot: Snapshot) -> str:
 
 
 def topology_table(snapshot: Snapshot, is_whole: bool) -> str:
-    """Which CPUs share a last-level cache, a package and a node; on large machines only the latter.
+    """Return which CPUs share a last-level cache, a package and a node; on large machines only package and node.
 
-    Where all of it is wanted, each core has its row.
+    With `is_whole`, each core has its own row.
     """
     names = cache_names(snapshot.topology)
     is_by_cache = is_whole or len(set(names.values())) <= _MOST_CACHES
@@ -393,7 +396,7 @@ def topology_table(snapshot: Snapshot, is_whole: bool) -> str:
 
 
 def _caches(names: Sequence[str]) -> str:
-    """`L3#0`, `L3#0-7`, or the first of those that are not numbered one after the other."""
+    """Return `L3#0`, `L3#0-7`, or the first cache and a count if the numbers are not consecutive."""
     level, _, first = names[0].partition("#")
     if len(names) == 1 or not first:
         return names[0]
@@ -402,14 +405,14 @@ def _caches(names: Sequence[str]) -> str:
 
 
 def _siblings(cores: Sequence[Sequence[int]]) -> str:
-    """`0,48 1,49 …`; a core that has one CPU only has no sibling."""
+    """Return the CPUs of the first cores, `0,48 1,49 …`, or `-` if no core has more than one CPU."""
     if all(len(core) == 1 for core in cores):
         return "-"
     return " ".join(map(brief, cores[:_NAMED_CORES])) + (" …" if len(cores) > _NAMED_CORES else "")
 
 
 def clock_table(snapshot: Snapshot, is_whole: bool) -> str:
-    """Who sets the clocks, and between which limits. The clock now is a range where CPUs share a row."""
+    """Return drivers, governors and limits of the clocks; the current clock is a range if CPUs share a row."""
     rows = [
         (
             brief(group),
@@ -434,7 +437,7 @@ def _clock_words(snapshot: Snapshot, cpu: int) -> tuple[str, ...]:
 
 
 def _ghz(khz: Iterable[int | None]) -> str:
-    """`2.893-2.894 GHz`."""
+    """Format a range of clocks: `2.893-2.894 GHz`."""
     words = between(khz, ghz)
     return words if words == UNKNOWN else f"{words} GHz"
 
@@ -466,12 +469,15 @@ def _totals(snapshot: Snapshot) -> dict[int, int]:
 
 
 def cpus(listed: Iterable[int] | None) -> str:
-    """A CPU list for people: `none` and `?` instead of nothing."""
+    """Format a CPU list for people: `none` if it is empty, `?` if it is unknown."""
     return UNKNOWN if listed is None else format_cpu_list(listed) or "none"
 
 
 def brief(listed: Collection[int] | None) -> str:
-    """The same for a column, as interleaved numbers make long lists: `0,2…102` has equal steps, `0…95 (40)` has not."""
+    """Format a CPU list for a column, abbreviated if it is long.
+
+    `0,2…102` has equal steps, `0…95 (40)` does not.
+    """
     text = cpus(listed)
     if not listed or len(text) <= _WIDEST_LIST:
         return text
@@ -487,7 +493,7 @@ def number(value: int | None) -> str:
 
 
 def count(value: int | None) -> str:
-    """How many, in at most six columns: `99 999`, `482M`, `1.04G`."""
+    """Format a count in at most six columns: `99 999`, `482M`, `1.04G`."""
     if value is None:
         return UNKNOWN
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -497,7 +503,7 @@ def count(value: int | None) -> str:
 
 
 def between(values: Iterable[int | None], word: Callable[[int | None], str]) -> str:
-    """The least and the most of them: `2.893-2.894`; unknown where one is."""
+    """Format the least and the largest value: `2.893-2.894`; unknown if any value is."""
     known = list(values)
     if not known or None in known:
         return UNKNOWN
@@ -515,5 +521,5 @@ def yes(value: bool | None) -> str:
 
 
 def ghz(khz: int | None) -> str:
-    """`2.3`, without the unit, which the heading has."""
+    """Format a clock in GHz without the unit, which is in the heading: `2.3`."""
     return UNKNOWN if khz is None else f"{khz / 1e6:.4g}"

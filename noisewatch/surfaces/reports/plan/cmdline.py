@@ -1,6 +1,6 @@
-"""What a plan adds to the kernel's command line: one line, for a boot loader's configuration.
+"""The options that a plan adds to the kernel's command line: one line, for a boot loader's configuration.
 
-It has no comments: what to know of it is for standard error.
+The line has no comments; remarks are printed on standard error.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from noisewatch.text import printable
 
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:
-    """The options; nothing where there is none to add."""
+    """Return the line of options, or an empty text if there is none to add."""
     arguments = printable(plan.steps.kernel_arguments)
     return f"{arguments}\n" if arguments else ""
 
 
 def remarks(plan: Plan) -> Iterator[str]:
-    """What the line replaces, and what it lacks."""
+    """Yield the options that the line replaces, and what it lacks."""
     yield from replaced_options(plan)
     if plan.why_no_partition is not None:
         yield one_line(plan.why_no_partition)

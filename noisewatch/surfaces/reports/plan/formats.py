@@ -17,7 +17,7 @@ PLAN_FORMATS = ("text", "script", "cmdline", "systemd", "json")
 
 @dataclass(frozen=True, slots=True)
 class PlanRenderOptions:
-    """What a plan has to fit."""
+    """The limits that a rendered plan has to fit."""
 
     width: int = 100
     in_colour: bool = False
@@ -25,13 +25,13 @@ class PlanRenderOptions:
 
 
 def render_plan(plan: Plan, form: str, options: PlanRenderOptions, is_undo: bool = False) -> str:
-    """The whole answer; `is_undo` asks for what takes it back, of a format that has that."""
+    """Return the plan in the format `form`; with `is_undo` the undo of the plan, which only some formats have."""
     function: Callable[[Plan, PlanRenderOptions], str] = getattr(_module(form), "render_undo" if is_undo else "render")
     return function(plan, options)
 
 
 def plan_remarks(plan: Plan, form: str) -> Iterable[str]:
-    """What to know of a plan in a format that has no place for it."""
+    """Return remarks on the plan for standard error, if the format has no place for them."""
     function: Callable[[Plan], Iterable[str]] | None = getattr(_module(form), "remarks", None)
     return () if function is None else function(plan)
 

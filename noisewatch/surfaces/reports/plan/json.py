@@ -1,4 +1,4 @@
-"""A plan as JSON, and the schema of it."""
+"""A plan as JSON, and its schema."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SCHEMA_VERSION = 1
 
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:
-    """All of `plan --format json`."""
+    """Return the document of `plan --format json`."""
     return json.dumps(describe_plan(plan), indent=1, allow_nan=False) + "\n"
 
 
 def describe_plan(plan: Plan) -> dict[str, Any]:
-    """The plan as one object. Keys are only ever added."""
+    """Return the plan as one object. Later versions only add keys."""
     proposal, steps = plan.proposal, plan.steps
     return {
         "schema_version": SCHEMA_VERSION,
@@ -50,7 +50,7 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
 
 
 def schema_of_plan() -> str:
-    """The schema's text (draft 2020-12)."""
+    """Return the text of the JSON schema (draft 2020-12)."""
     return files(__package__).joinpath("plan.schema.json").read_text("utf-8")
 
 

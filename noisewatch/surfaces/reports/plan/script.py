@@ -1,4 +1,4 @@
-"""A plan as a shell script, and the script that brings back what was read."""
+"""A plan as a shell script, and the script that restores the values that were read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from noisewatch.surfaces.reports.verdict.fix_script import (
 
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:
-    """What to run now; in its comments what would make it last, what is not known, and how the benchmark is started."""
+    """Return the script; comments have permanent settings, what is unknown, and the lines that start the benchmark."""
     steps = plan.steps
     comments = [
         *script_comments("Not isolated by this script:", [one_line(plan.why_no_partition or "")]),
@@ -35,7 +35,7 @@ def render(plan: Plan, options: PlanRenderOptions) -> str:
 
 
 def render_undo(plan: Plan, options: PlanRenderOptions) -> str:
-    """Brings back the values that were read, in the reverse order."""
+    """Return the script that restores the values that were read, in reverse order."""
     undone = [(step, step.fix.undo) for step in reversed(plan.steps.now)]
     files = [(step, step.fix.undo_files) for step in plan.steps.lasting if step.fix.undo_files]
     comments = [

@@ -1,7 +1,8 @@
-"""A plan as a systemd service that runs the benchmark: it takes the CPUs when it starts, and gives them back.
+"""A plan as a systemd service that runs the benchmark: it isolates the CPUs at its start and releases them at its end.
 
-It lies directly below the root of the cgroups, where an isolated partition needs no other; that is gone with it. The
-kernel takes `isolated` for a partition that it then calls invalid, so that it is read back before the benchmark starts.
+The service's cgroup is directly below the root, where an isolated partition needs no other partition; the partition
+disappears with the cgroup. The kernel accepts `isolated` even for a partition that it then reports as invalid, so the
+unit reads the file back before the benchmark starts.
 https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html
 """
 
@@ -21,7 +22,7 @@ _REST = "Interrupts and the kernel's own work are moved by the script (noisewatc
 
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:
-    """The unit, whose command is to be replaced."""
+    """Return the unit, whose command is a placeholder."""
     return "\n".join([*_head(plan), *_unit(plan), ""])
 
 

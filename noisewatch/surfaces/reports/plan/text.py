@@ -1,4 +1,4 @@
-"""A plan for people: the CPUs, why these, and what to do: now, for good, and to run the benchmark."""
+"""A plan as text: the CPUs, why these, and what to do: now, permanently, and to run the benchmark."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _GRAVITIES: Mapping[Status, Gravity] = {
 }
 _NARROWEST = 40
 _INDENT = "  "
-_COLUMN = 11  # of what a line is for
+_COLUMN = 11  # columns of the label before a line
 
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:
-    """All of it, wrapped at the width but for commands, which are there to be copied."""
+    """Return the plan wrapped at the width, except for commands, which are there to be copied."""
     lines = [*_head(plan, options), "", *_why(plan, options), "", *_now(plan, options), "", *_for_good(plan, options)]
     return "\n".join([*lines, "", *_to_run(plan, options)]) + "\n"
 

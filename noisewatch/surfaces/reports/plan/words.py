@@ -1,4 +1,4 @@
-"""What several formats of a plan say in the same words."""
+"""The words that several formats of a plan share."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ NOT_HERE = "Run these on the machine that was read, not here."
 
 
 def about(plan: Plan) -> str:
-    """The machine and the CPUs, in a line."""
+    """Return the machine and the CPUs in one line."""
     return f"{describe_host(plan.proposal.case.snapshot)}; {plan.headline}"
 
 
 def placement(plan: Plan) -> str:
-    """`run on 2-3, leave 10-11 idle`."""
+    """Return `run on 2-3, leave 10-11 idle`."""
     proposal = plan.proposal
     idle = f", leave {format_cpu_list(proposal.idle)} idle" if proposal.idle else ""
     return f"run on {cpu_list_argument(proposal.run)}{idle}"
 
 
 def boot_notes(plan: Plan) -> Iterator[str]:
-    """What to know of the kernel's options."""
+    """Yield notes on the kernel options."""
     arguments = plan.steps.kernel_arguments
     yield from replaced_options(plan)
     if "nohz_full=" in arguments:
@@ -52,17 +52,17 @@ def replaced_options(plan: Plan) -> Iterator[str]:
 
 
 def left_out(plan: Plan) -> Iterator[str]:
-    """What this kernel cannot do, or has no command, by the check that asks for it."""
+    """Yield the steps that this kernel does not support, or that have no command, by the id of their check."""
     for check, why in plan.steps.left_out.items():
         yield one_line(f"{check}: {why}")
 
 
 def one_line(text: str) -> str:
-    """For a comment, or a line of standard error."""
+    """Return the text in one line, for a comment or standard error."""
     return " ".join(printable(text).split())
 
 
 def not_known(plan: Plan) -> Iterator[str]:
-    """Which checks could not say whether there is anything to do."""
+    """Yield the checks that could not determine whether there is anything to do, with the reasons."""
     for check, reason in plan.steps.unknown.items():
         yield f"{check}: {reason}"

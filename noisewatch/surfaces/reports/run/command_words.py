@@ -1,4 +1,4 @@
-"""What is told of a command: the whole line only where that is asked for, as its arguments may be secret."""
+"""How reports name a command: without its arguments, which may be secret, unless the user asks for them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _COMMAND = "COMMAND"
 
 
 def program_of(argv: Sequence[str]) -> str:
-    """The program's base name, which says nothing of whose it is, or what it was told."""
+    """Return the program's base name, without its folder, which may name a user, and without its arguments."""
     return clean(os.path.basename(argv[0])) or "?"
 
 
 def command_words(argv: Sequence[str], identifies: bool) -> str:
-    """The program alone, or the whole command line where it `identifies`."""
+    """Return the program's name, or the whole command line if `identifies`."""
     return printable(shlex.join(argv)) if identifies else program_of(argv)
 
 
 def words_to_copy(before: Sequence[str], argv: Sequence[str], identifies: bool) -> str:
-    """A command line for the shell: the words before the command, and it; else what the reader puts in its place."""
+    """Return a shell command line: the words `before`, then the command if `identifies`, else a placeholder for it."""
     return printable(shlex.join([*before, *argv])) if identifies else f"{printable(shlex.join(before))} {_COMMAND}"

@@ -1,4 +1,4 @@
-"""Who disturbed a series and what helps against it, which text and Markdown share."""
+"""The culprits of a series and the remedies against them, in words that text and Markdown share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIST_WIDTH = 24  # columns for a list of CPUs
 
 
 def name_of_culprit(culprit: RunCulprit) -> str:
-    """`stress-ng (pid 812)`, `cc1 (pid 812 and 41 more)`, `irq eth0-rx-3`."""
+    """Return the culprit's name for people: `stress-ng (pid 812)`, `cc1 (pid 812 and 41 more)`, `irq eth0-rx-3`."""
     name = printable(culprit.name)
     if culprit.pids:
         rest = len(culprit.pids) - 1
@@ -32,12 +32,12 @@ def name_of_culprit(culprit: RunCulprit) -> str:
 
 
 def time_of_culprit(culprit: RunCulprit) -> str:
-    """What it took from all repetitions; `?` is not known."""
+    """Return the time that the culprit took from all repetitions; `?` if it is unknown."""
     return ("~" if culprit.is_estimate and culprit.ns is not None else "") + describe_ns(culprit.ns)
 
 
 def culprit_rows_of(culprits: Sequence[RunCulprit]) -> list[tuple[str, str, str, str]]:
-    """Below CULPRIT_HEAD, for the first of them."""
+    """Return the table rows of the first culprits, in the columns of CULPRIT_HEAD."""
     return [
         (name_of_culprit(each), time_of_culprit(each), str(len(each.numbers)), _where(each))
         for each in culprits[:_MOST_CULPRITS]
@@ -45,13 +45,13 @@ def culprit_rows_of(culprits: Sequence[RunCulprit]) -> list[tuple[str, str, str,
 
 
 def more_culprits(culprits: Sequence[RunCulprit]) -> str | None:
-    """`and 3 more`, for the others."""
+    """Return `and 3 more` for the culprits that the table leaves out, or None."""
     rest = len(culprits) - _MOST_CULPRITS
     return f"and {rest} more" if rest > 0 else None
 
 
 def culprit_table(culprits: Sequence[RunCulprit], width: int) -> list[str]:
-    """In lines; nothing where nobody disturbed anything."""
+    """Return the lines of the culprit table; an empty list if there is no culprit."""
     if not culprits:
         return []
     table = align_within(width, [CULPRIT_HEAD, *culprit_rows_of(culprits)], CULPRIT_HEAD[0], ("where", "runs"))
@@ -60,7 +60,10 @@ def culprit_table(culprits: Sequence[RunCulprit], width: int) -> list[str]:
 
 
 def remedies_in(series: RunSeries, culprits: Sequence[RunCulprit]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """A sentence on each of the first, and its commands by what they are for; each remedy once."""
+    """Return the remedies of the first culprits: a sentence, and its commands as (purpose, command) pairs.
+
+    No remedy is listed twice.
+    """
     known = ((each, remedy_in(series, each)) for each in culprits)
     first: dict[Remedy, RunCulprit] = {}
     for culprit, remedy in islice(known, _MOST_CULPRITS):

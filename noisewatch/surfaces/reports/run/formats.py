@@ -17,10 +17,10 @@ TEXT, LINES, GITHUB = "text", "jsonl", "github"
 
 @dataclass(frozen=True, slots=True)
 class SeriesOptions:
-    """What a report has to fit, and whether it may tell the commands' arguments and folders of this host.
+    """What a report has to fit, and whether it may contain the commands' arguments and folders of this host.
 
-    `results` are the runs of a file that the command wrote, where one was read. `is_gated`: the exit status is the
-    verdict's. Colours and characters beyond ASCII are for a terminal that shows them.
+    `results` are the runs of a results file that the command wrote, if one was read. `is_gated` means that the exit
+    status depends on the verdict. `in_colour` and `in_unicode` say what the terminal can show.
     """
 
     width: int = 100
@@ -44,7 +44,10 @@ RUN_FORMATS = tuple(_MODULES)
 
 
 def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
-    """The whole report. Raises NothingUndisturbed where a format has no way to say what was measured."""
+    """Return the whole report in the format `form`.
+
+    Raise NothingUndisturbed if the format cannot express that no run was undisturbed.
+    """
     module = import_module(f"noisewatch.surfaces.reports.run.{_MODULES[form]}")
     render: Callable[[RunSeries, SeriesOptions], str] = module.render
     return render(series, options)

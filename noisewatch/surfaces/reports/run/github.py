@@ -26,9 +26,10 @@ from noisewatch.text import printable
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
-    """All of `run --format github`: what it comes to, as a notice; why no result stands; then the runs.
+    """Return the report of `run --format github`.
 
-    Nothing is an error where the step does not fail, nor where the gate is only unknown.
+    A notice has the result, then come the reasons for a missing result, then the runs that were not undisturbed.
+    Nothing is an error unless the step fails; a gate that is only unknown does not fail it.
     """
     conclusion = conclude(series)
     told = [_told(series, options, each) for each in conclusion.commands]

@@ -1,8 +1,8 @@
 """A series as a JUnit report: a suite for each command, a case for each repetition.
 
-A disturbed repetition is a failure; an error is one of which nobody knows, and one that itself failed. What holds of
-the whole series (the machine changed, fewer runs than were wanted) is a case of its own, and an error: a report of
-passed cases would look like success.
+A disturbed repetition is a failure; a repetition with an unknown verdict, and one whose command failed, is an error.
+What concerns the whole series (the machine changed, fewer runs than requested) is a case of its own and an error,
+because a report of passed cases alone would look like success.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RESULTS = {RunOutcome.DISTURBED: "failure", RunOutcome.UNKNOWN: "error"}
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
-    """All of `run --format junit`."""
+    """Return the report of `run --format junit`."""
     root = Element("testsuites", name="noisewatch run")
     began = timestamp(series.repetitions[0].repetition.began_wall_ns / 1e9)
     for number, argv in enumerate(series.options.commands):

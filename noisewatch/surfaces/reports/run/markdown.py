@@ -1,4 +1,4 @@
-"""A series in Markdown, to paste into an issue or a pull request: what it comes to, and which runs were disturbed."""
+"""A series in Markdown, to paste into an issue or a pull request: its result, and which runs were disturbed."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _WIDTH = 100  # columns of the picture
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
-    """All of `run --format markdown`."""
+    """Return the report of `run --format markdown`."""
     return markdown_of_series(series, options, MOST_BYTES)
 
 
 def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:
-    """As much of it as fits, from the top."""
+    """Return the Markdown report, cut at the end to at most `most_bytes`."""
     conclusion = conclude(series)
     parts = [f"### noisewatch run: {counts_of(series)}\n", _particulars(series)]
     parts += [_of_command(series, options, each) for each in conclusion.commands]
@@ -83,7 +83,7 @@ def _of_command(series: RunSeries, options: SeriesOptions, command: CommandConcl
 
 
 def _culprits(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
-    """Who it was, the costliest first, then what helps."""
+    """Yield the table of culprits, the costliest first, then the remedies."""
     if conclusion.culprits:
         rows = [(cell(who), *rest) for who, *rest in culprit_rows_of(conclusion.culprits)]
         yield table(CULPRIT_HEAD, rows)

@@ -1,4 +1,4 @@
-"""How far a series is, in one row: the last runs as they come, who disturbed the last of them, and the time left."""
+"""The progress of a series in one row: signs of the last runs, who disturbed the last disturbed one, the time left."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _MOST_MARKS = 20
 _SHAPES = ((_MOST_MARKS, 3), (10, 3), (10, 2), (5, 1))  # how many signs, and how many of them with their times
-_LEAST_WHO = 24  # columns, to name somebody
+_LEAST_WHO = 24  # columns, to name a culprit
 _MINUTE_S = 60
 _BETWEEN = "  "
 
 
 class SeriesProgress:
-    """What is known of a series so far; `wanted` is how many runs it has, unless some are repeated."""
+    """The progress of a series so far; `wanted` is its number of runs without repeated ones."""
 
     def __init__(self, wanted: int) -> None:
         self._wanted = wanted
@@ -35,7 +35,7 @@ class SeriesProgress:
         self._ended_ns = 0
 
     def add(self, judged: JudgedRepetition) -> None:
-        """One more run."""
+        """Add a run that has ended."""
         repetition, standing = judged.repetition, judged.standing
         self._began_ns = repetition.began_ns if self._began_ns is None else self._began_ns
         self._ended_ns = repetition.ended_ns
@@ -46,14 +46,17 @@ class SeriesProgress:
 
     @property
     def left_ns(self) -> int | None:
-        """How much longer it will take, at the pace so far; None where nobody knows."""
+        """The estimated time left (ns) at the pace so far; None before the first run or while runs are repeated."""
         done = self._counts.total()
         if self._began_ns is None or done > self._wanted:
             return None
         return (self._ended_ns - self._began_ns) * (self._wanted - done) // done
 
     def row(self, width: int, in_unicode: bool = True, waits_for: str = "") -> Row:
-        """No wider than that: where there is little room, what matters least is left out. It waits, or tells who."""
+        """Return the row, at most `width` columns wide; what matters least is left out first.
+
+        It shows what the series `waits_for`, or else who disturbed the last disturbed run.
+        """
         count: Row = [(f"{self._counts.total()}/{self._wanted}", "strong")]
         left = self.left_ns
         rest: Row = [] if left is None else [(f"{_left_words(left)} left", "plain")]
@@ -73,7 +76,7 @@ class SeriesProgress:
         return row if in_unicode else [(in_ascii(text), style) for text, style in row]
 
     def _marks(self, most: int, times: int, in_unicode: bool) -> Row:
-        """The last of them: a sign each, the newest with their times."""
+        """Return the signs of the last `most` runs, with the times of the newest `times`."""
         last = list(self._last)[-most:]
         timed = last[len(last) - min(times, len(last)) :]
         row: Row = [(mark_of(standing, in_unicode), STYLES[standing]) for standing, _ in last[: len(last) - len(timed)]]
@@ -98,7 +101,7 @@ def _joined(parts: Sequence[Row]) -> Row:
 
 
 def _left_words(ns: int) -> str:
-    """`~12 s`, `~3 min`, `~2 h`."""
+    """Return the time left as `~12 s`, `~3 min` or `~2 h`."""
     seconds = ns / NS_PER_S
     if seconds < _MINUTE_S:
         return f"~{seconds:.0f} s"

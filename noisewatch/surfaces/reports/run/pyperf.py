@@ -1,6 +1,6 @@
-"""The wall times of undisturbed runs, as pyperf reads them; every run, disturbed or not, with its verdict.
+"""A series as a pyperf file: the wall times of undisturbed runs, and all runs with their verdicts.
 
-A run of pyperf that has no values but only warm-ups counts in no statistics: that is what the others are written as.
+Other runs are written with warm-ups only: pyperf counts no run without values in its statistics.
 https://pyperf.readthedocs.io/en/latest/api.html#run-class
 """
 
@@ -26,8 +26,9 @@ from noisewatch.text import printable
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
-    """All of `run --format pyperf`. Raises NothingUndisturbed without an undisturbed run: pyperf reads
-    no empty file.
+    """Return the report of `run --format pyperf`.
+
+    Raise NothingUndisturbed if no run was undisturbed, because pyperf cannot read a file without values.
     """
     benchmarks = []
     for number, argv in enumerate(series.options.commands):
@@ -50,7 +51,9 @@ def _run(judged: JudgedRepetition) -> dict[str, Any]:
     repetition, verdict = judged.repetition, judged.verdict
     reasons = printable(describe_run(verdict, repetition))
     metadata = {
-        "date": datetime.fromtimestamp(repetition.began_wall_ns // 1000 / 1e6).isoformat(" "),  # local, as pyperf's
+        "date": datetime.fromtimestamp(repetition.began_wall_ns // 1000 / 1e6).isoformat(
+            " "
+        ),  # local time, as pyperf writes it
         "duration": repetition.seconds,
         VERDICT: verdict.outcome,
         BEGAN: repetition.began_ns,

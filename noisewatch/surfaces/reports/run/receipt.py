@@ -1,6 +1,6 @@
-"""The receipt of a series as JSON: what was run on which machine, what each repetition met, and what it comes to.
+"""The receipt of a series as JSON: the commands, the machine, what disturbed each repetition, and the result.
 
-Durations are ns. null could not be known; what is known not to be there is "none" or an empty list.
+Durations are in ns. null means unknown; "none" or an empty list means known to be absent.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 COMMANDS = ("a", "b")
 _MOST_CULPRITS, _MOST_PIDS = 20, 8
 MOST_THREADS = 8
-_DIGITS = 4  # of a share: it is an estimate
+_DIGITS = 4  # of a share, which is an estimate
 _NO_LOOK = "no look at its threads: it was too short"
 _NOT_SEEN = "the looks at its threads saw none of their run time"
 _Key = TypeVar("_Key", bound=int | str | None)
@@ -64,7 +64,10 @@ _PRINTED = (None, "-")
 
 
 def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, Any]:
-    """What is known before the first repetition. Arguments of the commands, and folders, where it `identifies`."""
+    """Return the receipt's header: all that is known before the first repetition.
+
+    It has the commands' arguments and the folders only if `identifies`.
+    """
     machine, options = begun.machine, begun.options
     plan = command_plan(options, options.argv, machine)
     return {
@@ -103,7 +106,7 @@ def _command(name: str, argv: Sequence[str], identifies: bool) -> dict[str, Any]
 
 
 def _counters(machine: Snapshot) -> str:
-    """By which counters of the target CPUs the books are kept."""
+    """Return the kind of counters on which the books of the target CPUs rest: ticks, cpuacct or schedstat."""
     times = [(machine.run_time or {}).get(cpu) for cpu in machine.target.cpus]
     if not times or None in times:
         return "ticks"
@@ -129,7 +132,7 @@ def _options(options: RunOptions) -> dict[str, Any]:
 
 
 def _calibration(calibrated: Calibrated) -> dict[str, Any]:
-    """The figures that verdicts rest on: speed, and the noise floors of the work and of interruptions alone."""
+    """Return the figures that verdicts rest on: speed, and the noise floors of the work and of interruptions alone."""
     alone, samples = calibrated.floors_by_work.get(ALONE), calibrated.calibration.samples
     return {
         "seconds": calibrated.calibration.seconds,
@@ -154,7 +157,7 @@ def _figures(figures: CpuFigures) -> dict[str, Any]:
 
 
 def repetition_of(judged: JudgedRepetition) -> dict[str, Any]:
-    """One repetition, with all that decided its verdict."""
+    """Return one repetition, with all that decided its verdict."""
     repetition, verdict = judged.repetition, judged.verdict
     use = repetition.use
     return {
@@ -202,7 +205,7 @@ def _frozen_ns(freezing: Freezing) -> int | None:
 
 
 def utc(wall_ns: int) -> str:
-    """`2026-11-23T19:20:00.123456Z`, of ns since 1970."""
+    """Format ns since 1970 as `2026-11-23T19:20:00.123456Z`."""
     return datetime.fromtimestamp(wall_ns // 1000 / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -217,7 +220,10 @@ def _signal(number: int) -> dict[str, Any]:
 
 
 def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
-    """What the repetitions come to. A receipt without it was cut short: the series was killed, or the disk was full."""
+    """Return the receipt's footer: the results of the series.
+
+    A receipt without a footer is incomplete: the series was killed, or the disk was full.
+    """
     conclusion = conclude(series)
     change = conclusion.speed_change
     return {
@@ -257,7 +263,10 @@ def _conclusion(command: CommandConclusion) -> dict[str, Any]:
 
 
 def _counts(selected: Sequence[SelectedByCause]) -> dict[str, int]:
-    """Each repetition counts once: one that failed or was cut short is no measurement, whatever it met."""
+    """Return the number of repetitions by outcome, with no repetition counted twice.
+
+    A repetition that failed or was cut short is not a measurement, and counts as nothing else.
+    """
     return {
         "undisturbed": sum(each.undisturbed for each in selected),
         "disturbed": sum(each.disturbed for each in selected),
@@ -272,7 +281,7 @@ def _difference(found: MeanDifference | None) -> dict[str, Any] | None:
 
 
 def series_of(series: RunSeries, options: SeriesOptions) -> dict[str, Any]:
-    """All of `run --format json`: the lines of the receipt in one document."""
+    """Return the document of `run --format json`: the lines of the receipt in one."""
     return {
         **header_of(series, options.identifies),
         "kind": "series",
@@ -282,7 +291,7 @@ def series_of(series: RunSeries, options: SeriesOptions) -> dict[str, Any]:
 
 
 def encoded(document: dict[str, Any], indent: int | None = None) -> str:
-    """As JSON, which has no infinity: what is not bounded is not known."""
+    """Encode the document as a line of JSON; infinity and NaN, which JSON does not have, become null."""
     return json.dumps(_known(document), indent=indent, allow_nan=False) + "\n"
 
 
@@ -295,17 +304,20 @@ def _known(value: Any) -> Any:
 
 
 def schema_of_run() -> str:
-    """The schema's text (draft 2020-12), of each line and of the whole document. Keys are only ever added."""
+    """Return the text of the JSON schema (draft 2020-12) of each line and of the whole document.
+
+    Later versions only ever add keys.
+    """
     return files(__package__).joinpath("run.schema.json").read_text("utf-8")
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
-    """All of `run --format json`."""
+    """Return the report of `run --format json`."""
     return encoded(series_of(series, options), indent=1)
 
 
 def describe_verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
-    """With all that decided it."""
+    """Return the verdict with all that decided it."""
     return {
         "verdict": verdict.outcome,
         "reasons": [_reason(each) for each in verdict.reasons],
@@ -320,7 +332,7 @@ def _reason(reason: RunReason) -> dict[str, Any]:
 
 
 def describe_culprits(culprits: Sequence[RunCulprit]) -> dict[str, Any]:
-    """Those that cost most over the whole series, and how many more there are."""
+    """Return the culprits that cost most over the whole series, and the number of those left out."""
     shown = culprits[:_MOST_CULPRITS]
     return {"culprits": [_culprit(each) for each in shown], "culprits_left_out": len(culprits) - len(shown)}
 
@@ -340,7 +352,10 @@ def _culprit(culprit: RunCulprit) -> dict[str, Any]:
 
 
 def describe_results(results: MarkedResults, identifies: bool) -> dict[str, Any]:
-    """The runs that have values, in the order of the file; of its path the name alone, unless it `identifies`."""
+    """Return the runs of the results file that have values, in the file's order.
+
+    The file is given by its path if `identifies`, else by its name alone.
+    """
     path = results.file.path
     outcomes = [each.verdict.outcome for each in results.marked]
     return {
@@ -351,7 +366,10 @@ def describe_results(results: MarkedResults, identifies: bool) -> dict[str, Any]
 
 
 def _marked_run(marked: MarkedRun) -> dict[str, Any]:
-    """Its place in the file is as there: from 0 on. Its times are on CLOCK_MONOTONIC, as those of repetitions."""
+    """Return a run of the results file with its verdict; benchmark and run are counted from 0, as in the file.
+
+    Times are on CLOCK_MONOTONIC, as in repetitions.
+    """
     run = marked.run
     return {
         "benchmark": run.benchmark,
@@ -365,9 +383,9 @@ def _marked_run(marked: MarkedRun) -> dict[str, Any]:
 
 
 def describe_placement(placement: Placement) -> dict[str, Any]:
-    """Return where the threads of the command ran, as a part of a repetition's line; at most MOST_THREADS of them.
+    """Return where the threads of the command ran, as a part of a repetition's line; at most MOST_THREADS threads.
 
-    Shares are of the run time that was seen. What no look saw is null, with `reason`.
+    Shares are of the observed run time. Without any look, all shares are null, with the `reason`.
     """
     if not placement.looks and not placement.is_traced:
         why = placement.reason or _NO_LOOK
@@ -396,7 +414,11 @@ def describe_placement(placement: Placement) -> dict[str, Any]:
 
 
 def _thread(thread: ThreadPlacement, has_kinds: bool) -> dict[str, Any]:
-    """`migrations` is the kernel's count, null where a trace tells; `moves` are those that two looks, or it, saw."""
+    """Return the placement of one thread.
+
+    `migrations` is the kernel's count, or null if the data are from a trace; `moves` are what looks or the trace
+    observed.
+    """
     return {
         "tid": thread.tid,
         "name": printable(thread.name),
@@ -414,7 +436,7 @@ def _thread(thread: ThreadPlacement, has_kinds: bool) -> dict[str, Any]:
 
 
 def _shares(ns_by_place: Mapping[_Key, float]) -> list[tuple[_Key, float]] | None:
-    """Place and share, the largest first; null is a place that is not known. None where no look saw it run."""
+    """Return (place, share) pairs, largest share first; the place null is unknown. None if no run time was observed."""
     total = sum(ns_by_place.values())
     ordered = sorted(ns_by_place.items(), key=lambda item: (-item[1], str(item[0])))
     return [(place, round(ns / total, _DIGITS)) for place, ns in ordered if ns] if total else None
@@ -441,7 +463,7 @@ def _spread(spread: SpreadThreads | None) -> str | dict[str, Any]:
 
 
 def _memory(memory: MemoryElsewhere) -> dict[str, Any]:
-    """Null with the reason where it is not known."""
+    """Return the memory on other nodes; null with the reason if it is unknown."""
     told = {"share": _rounded(memory.share), "bytes": memory.size_bytes}
     if memory.reason is not None:
         return {**told, "reason": printable(memory.reason)}
@@ -449,14 +471,14 @@ def _memory(memory: MemoryElsewhere) -> dict[str, Any]:
 
 
 def describe_advice(advice: PlacementAdvice) -> dict[str, Any]:
-    """The fault, and what to put before the command."""
+    """Return the fault in the placement, and the words to put before the command."""
     return {"fault": advice.fault, "before": list(advice.before)}
 
 
 class _ReceiptFile:
-    """A file that is given whole lines, so that it can be read however the series or noisewatch ends.
+    """A file that receives only whole lines, so that it is readable however the series or noisewatch ends.
 
-    After the first line that cannot be written, no more are.
+    After the first line that cannot be written, no more lines are written.
     """
 
     def __init__(self, descriptor: int, name: str, is_printed: bool = False) -> None:
@@ -465,7 +487,7 @@ class _ReceiptFile:
         self.is_incomplete = False
 
     def write(self, line: str) -> str | None:
-        """Why the line, and all that follow, are missing; said once, None after that, as where all is well."""
+        """Write the line; return an error message if that fails, the first time only, otherwise None."""
         if self.is_incomplete:
             return None
         content = line.encode("utf-8", "replace")
@@ -483,14 +505,14 @@ class _ReceiptFile:
             content = content[os.write(self._descriptor, content) :]
 
     def _cut(self) -> None:
-        """Takes half a line away; what others write to as well, or is no regular file, has what it has."""
+        """Remove a partly written line, if the file is a regular file that no other process writes to."""
         with suppress(OSError):
             if not self._is_printed and stat.S_ISREG(os.fstat(self._descriptor).st_mode):
                 os.ftruncate(self._descriptor, self._length)
 
 
 class ReceiptKeeper(RunListener):
-    """Hands on what it is told, and keeps the receipt meanwhile."""
+    """A listener that forwards all events to another listener, and writes the receipt."""
 
     def __init__(self, shown: RunListener, receipt: _ReceiptFile, identifies: bool) -> None:
         self._shown, self._receipt, self._identifies = shown, receipt, identifies
@@ -508,7 +530,7 @@ class ReceiptKeeper(RunListener):
         self._write(encoded(repetition_of(judged)))
 
     def on_end(self, series: RunSeries, options: SeriesOptions) -> None:
-        """The last line."""
+        """Write the last line."""
         self._write(encoded(footer_of(series, options)))
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
@@ -534,14 +556,17 @@ class ReceiptKeeper(RunListener):
 
 @contextmanager
 def kept_receipt(path: str | None, shown: RunListener, identifies: bool) -> Iterator[ReceiptKeeper]:
-    """The keeper of a receipt in a file that is open. Raises UsageError."""
+    """Open the receipt's file and yield its keeper. Raise UsageError if the file cannot be opened."""
     with _opened(path) as file:
         yield ReceiptKeeper(shown, file, identifies)
 
 
 @contextmanager
 def _opened(path: str | None) -> Iterator[_ReceiptFile]:
-    """The file at `path`, or standard output, to write to before a command runs. Raises UsageError where it is none."""
+    """Yield the open file at `path`, or standard output, before a command runs.
+
+    Raise UsageError if it cannot be opened, or standard output is closed.
+    """
     if path in _PRINTED:
         if sys.stdout is None:
             raise UsageError("standard output is closed")

@@ -1,4 +1,4 @@
-"""What is told of a series: lines as they come, a whole report at the end, a summary for who waits for it."""
+"""The output of a series: lines as runs end, a whole report at the end, and a summary on the terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PRINTED = (None, "-")
 
 @dataclass(frozen=True, slots=True)
 class ReportWish:
-    """What the user asks for. A single run leaves standard output to its command."""
+    """The requested report. A single run leaves standard output to its command."""
 
     form: str | None
     output: str | None
@@ -36,7 +36,7 @@ class ReportWish:
 
     @property
     def wanted_form(self) -> str:
-        """As said, or as the name of the file does."""
+        """The requested format, or else the one that the file's name implies."""
         is_of_lines = self.output is not None and self.output.endswith(_LINES_ENDING)
         return self.form or (LINES if is_of_lines else TEXT)
 
@@ -46,17 +46,17 @@ class ReportWish:
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is nothing to report but what is said on standard error."""
+        """Whether there is no report, only messages on standard error."""
         return self.is_single and self.is_printed
 
     @property
     def wants_summary(self) -> bool:
-        """Whether the terminal gets a text beside what goes to a file."""
+        """Whether the terminal shows a text in addition to the report in a file."""
         return not self.is_single and not self.is_printed and self.wanted_form != TEXT
 
 
 class RunReport:
-    """All that is told of one series; its `listener` is to be given to whoever runs it."""
+    """The output of one series; its `listener` has to be passed to the code that runs the series."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class RunReport:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether lines of the receipt are missing, as was said."""
+        """Whether lines of the receipt are missing; a message has reported that."""
         return self._keeper is not None and self._keeper.is_incomplete
 
     def tell(self, series: RunSeries, width: int, results: MarkedResults | None = None) -> None:
-        """All that is told at the end; the file first, as nobody may read the rest."""
+        """Write all reports at the end; the file comes first, as the reader of standard output may have gone."""
         options = SeriesOptions(width, self._wish.identifies, results, self._wish.is_gated)
         if self._keeper is not None:
             self._keeper.on_end(series, options)
@@ -93,7 +93,7 @@ class RunReport:
 
 
 def _for_terminal(form: str, options: SeriesOptions) -> SeriesOptions:
-    """With what standard output can show; whoever reads the text there has typed the command."""
+    """Render for a terminal: its colours and character set. Text repeats the command, which its reader has typed."""
     from noisewatch.surfaces.tui.draw.glyphs import glyphs_for  # a single run prints nothing
 
     glyphs = glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
@@ -109,7 +109,10 @@ def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str
 
 @contextmanager
 def opened_report(wish: ReportWish, shown: RunListener) -> Iterator[RunReport]:
-    """With all files open. Raises UsageError, before a command runs, where one cannot be written."""
+    """Yield the report with all its files open.
+
+    Raise UsageError, before a command runs, if a file cannot be written.
+    """
     form = wish.wanted_form
     if wish.is_silent and form != TEXT:
         raise UsageError(f"standard output is the command's: where to write the {form}? Add --output FILE")

@@ -1,4 +1,4 @@
-"""The runs of a benchmark tool's file with their marks, for people."""
+"""The runs of a benchmark tool's results file with their marks, as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_WHY = 30  # columns
 
 
 def text_of_results(results: MarkedResults, width: int) -> str:
-    """How many of its runs were undisturbed, and why the others were not."""
+    """Return the number of undisturbed runs, and a table of all runs with the reasons why the others were not."""
     title = f"{printable(results.file.path)} · {undisturbed_words(len(results.undisturbed), len(results.marked))}"
     rows = [
         [

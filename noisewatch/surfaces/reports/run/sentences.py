@@ -1,4 +1,4 @@
-"""What a series comes to in sentences, which text and Markdown share."""
+"""The result of a series in sentences, which text and Markdown share."""
 
 from __future__ import annotations
 
@@ -54,23 +54,26 @@ _WHY = {
 
 
 def counts_of(series: RunSeries) -> str:
-    """`18 of 25 runs undisturbed`."""
+    """Return the counts, such as `18 of 25 runs undisturbed`."""
     undisturbed = sum(each.is_undisturbed for each in series.repetitions)
     return undisturbed_words(undisturbed, len(series.repetitions))
 
 
 def letter_of(series: RunSeries, command: int) -> str:
-    """`A: ` before one of two commands; nothing before the only one."""
+    """Return `A: ` or `B: ` for one of two commands, and an empty string for a single command."""
     return f"{_NAMES[command]}: " if len(series.options.commands) > 1 else ""
 
 
 def run_name(series: RunSeries, repetition: Repetition) -> str:
-    """`7`; of two commands `A: 7`."""
+    """Return the run's number, as `7`, or as `A: 7` if there are two commands."""
     return f"{letter_of(series, repetition.command)}{repetition.number}"
 
 
 def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
-    """How many runs count, and who took most time from the others; of one command also whether there is a result."""
+    """Return how many runs count, and which culprit took most time from the others.
+
+    For a single command it also contains whether there is a result.
+    """
     selected = [command.selected for command in conclusion.commands]
     counts = selection_words(selected[0]) if len(selected) == 1 else count_words(selected)
     if not conclusion.culprits:
@@ -81,9 +84,9 @@ def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
 
 
 def command_sentences(command: CommandConclusion, is_alone: bool = False) -> list[str]:
-    """Why its runs vary, how many of them count (unless it `is_alone`: the headline says it), and what they were.
+    """Return the counts (unless `is_alone`, as the headline has them), the variances, the range, doubts and placement.
 
-    Of what is no result, nothing that is worked out of it.
+    Without a result, what would be derived from it is left out.
     """
     statistics = command.selected.of_undisturbed or command.selected.of_all
     counts = [] if is_alone else [selection_words(command.selected)]
@@ -101,7 +104,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
 
 
 def _placement_sentences(command: CommandConclusion) -> list[str]:
-    """Where its threads ran, if there was a choice."""
+    """Return where the command's threads ran, if they could choose between CPUs."""
     placement = command.placement
     has_choice = len(placement.target) > 1 and (placement.looks > 0 or placement.is_traced)
     most = min(len(weighty_threads(placement)), _MOST_THREADS)
@@ -109,18 +112,18 @@ def _placement_sentences(command: CommandConclusion) -> list[str]:
 
 
 def advice_parts_of(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[tuple[str, str]]:
-    """What would have placed its threads better: why, and the command line."""
+    """Return (reason, command line) pairs that would have placed the command's threads better."""
     argv = series.options.commands[command.command]
     return [advice_parts(each, argv, identifies) for each in command.advice]
 
 
 def advice_sentences(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[str]:
-    """Both in one sentence."""
+    """Return each piece of placement advice as one sentence."""
     return [": ".join(parts) for parts in advice_parts_of(series, command, identifies)]
 
 
 def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
-    """Of two commands; nothing of one, or without a pair."""
+    """Return the difference between two commands; nothing for a single command, or without a pair."""
     found = conclusion.difference or conclusion.of_all_pairs
     if found is None:
         return []
@@ -133,7 +136,7 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
 
 
 def _refusal_of(series: RunSeries, conclusion: RunConclusion) -> str:
-    """Why the difference tells nothing of the commands: one may have met more noise."""
+    """Return why the difference says nothing of the commands: one of them may have met more noise."""
     undisturbed = conclusion.difference.pairs if conclusion.difference is not None else 0
     pairs, least = describe_count(conclusion.pairs, "pair"), share_text(series.options.min_undisturbed)
     too_few = f"as {undisturbed} of {pairs} undisturbed {'is' if undisturbed == 1 else 'are'} too few (minimum {least})"
@@ -141,25 +144,25 @@ def _refusal_of(series: RunSeries, conclusion: RunConclusion) -> str:
 
 
 def _names_of(series: RunSeries) -> tuple[str, str]:
-    """Of both programs, with the letters that stand before their runs: `A (new)`, `B (old)`."""
+    """Return both programs with the letters before their runs: `A (new)`, `B (old)`."""
     first, second = (f"{name} ({program_of(argv)})" for name, argv in zip(_NAMES, series.options.commands, strict=True))
     return first, second
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """What the runs have left running: of the first ones, as such a command does the same each time."""
+    """Return what the runs left running; only the first runs are named, as later ones usually leave the same."""
     told = [words for each in series.repetitions if (words := left_words(each.repetition)) is not None]
     left = len(told) - _MOST_LEFT
     return [*told[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did"] if left > 0 else [])]
 
 
 def not_watched_sentences(series: RunSeries) -> list[str]:
-    """What no verdict here covers."""
+    """Return what no verdict of the series covers."""
     return [f"not watched: {each}" for each in not_watched_clauses(series)]
 
 
 def not_watched_clauses(series: RunSeries) -> list[str]:
-    """On this machine, and then in some of the runs only."""
+    """Return what was not watched on this machine, then what was not watched in some runs only."""
     numbers: dict[Unwatched, list[int]] = {}
     for judged in series.repetitions:
         for each in judged.verdict.unwatched:
@@ -169,7 +172,7 @@ def not_watched_clauses(series: RunSeries) -> list[str]:
 
 
 def level_sentences(series: RunSeries) -> list[str]:
-    """By what it is known who disturbed the runs."""
+    """Return the source of the attribution: kernel trace or counters, and why."""
     if series.level.reason is not None:
         return [f"attribution: counters, because {printable(series.level.reason)}"]
     numbers: dict[str, list[int]] = {}
@@ -181,12 +184,12 @@ def level_sentences(series: RunSeries) -> list[str]:
 
 
 def _name_runs(numbers: list[int]) -> str:
-    """`runs 3,7-9`."""
+    """Format run numbers as `runs 3,7-9`."""
     return f"run{'s' * (len(numbers) > 1)} {format_cpu_list(numbers)}"
 
 
 def machine_sentences(conclusion: RunConclusion) -> list[str]:
-    """Where the machine was not the same after the series as before it, or nobody knows."""
+    """Return that the machine's speed changed during the series, or why that is unknown; otherwise nothing."""
     change, unknown = conclusion.speed_change, conclusion.change_unknown
     if change is not None and change.is_too_much:
         return [
@@ -197,14 +200,14 @@ def machine_sentences(conclusion: RunConclusion) -> list[str]:
 
 
 def ending_sentences(series: RunSeries) -> list[str]:
-    """Why fewer runs were made than were wanted."""
+    """Return why the series ended before all requested runs were made."""
     if series.ended_by is not None:
         return [f"the series was ended by {signal.Signals(series.ended_by).name}"]
     return [] if series.failed is None else [f"the series ended with run {series.failed}, which failed"]
 
 
 def placement_lines(placement: Placement, most: int = _MOST_THREADS) -> list[str]:
-    """One line on all threads, one for each of those that ran most, and what was found of all of them."""
+    """Return a line on all threads, a line for each of the `most` first ones, and the remarks on all of them."""
     lines = [_summary(placement), *(_of_thread(thread, placement) for thread in placement.threads[:most])]
     rest = len(placement.threads) - most
     if rest > 0:
@@ -215,7 +218,7 @@ def placement_lines(placement: Placement, most: int = _MOST_THREADS) -> list[str
 
 
 def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool) -> tuple[str, str]:
-    """`threads moved between memory nodes`, and `numactl --cpunodebind=1 --membind=1 ./bench`."""
+    """Return why, as `threads moved between memory nodes`, and `numactl --cpunodebind=1 --membind=1 ./bench`."""
     return _WHY[advice.fault], words_to_copy(advice.before, argv, identifies)
 
 
@@ -235,7 +238,7 @@ def _cpus(ns_by_cpu: Mapping[int, float]) -> str:
 
 
 def _of_thread(thread: ThreadPlacement, placement: Placement) -> str:
-    """`worker (812): CPU 3 61%, CPU 2 39%; moved at least 12 times, 2 of them to another memory node`."""
+    """Return `worker (812): CPU 3 61%, CPU 2 39%; moved at least 12 times, 2 of them to another memory node`."""
     told = [_shares(thread.ns_by_cpu, "CPU {}"), _moves(thread, placement.is_traced)]
     if len(placement.nodes) > 1:
         told.insert(1, _shares(thread.ns_by_node, "node {}"))
@@ -291,7 +294,7 @@ def _remarks(placement: Placement) -> Iterator[str]:
 
 
 def _of_spread(spread: SpreadThreads) -> str:
-    """`--spread: pinned a busy thread to a CPU of its own twice, left 1 where it was: it chose its CPUs itself`."""
+    """Return `--spread pinned a busy thread to a CPU of its own twice, left 1 alone: it chose its CPUs itself`."""
     did = f"pinned a busy thread to a CPU of its own {_times(spread.pinned)}" if spread.pinned else "pinned no thread"
     left = [f"left {count} alone: {printable(reason)}" for reason, count in spread.left_by_reason.items()]
     return f"--spread {', '.join([did, *left])}"
@@ -305,7 +308,7 @@ def _of_stacking(stacking: Stacking) -> str:
 
 
 def _of_memory(memory: MemoryElsewhere) -> str | None:
-    """None where there is none elsewhere."""
+    """Return the memory on other nodes, or None if there is none."""
     if memory.share is None or memory.size_bytes is None:
         return f"memory of other nodes: unknown: {memory.reason}"
     if not memory.size_bytes:

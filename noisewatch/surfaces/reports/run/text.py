@@ -1,4 +1,4 @@
-"""What a series came to, for people: whether it may be trusted, its figures, who disturbed it and what helps, when."""
+"""The text report of a series: whether to trust it, its figures, the culprits, the remedies, and a timeline."""
 
 from __future__ import annotations
 
@@ -38,11 +38,13 @@ _NARROWEST = 20
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
-    """All of `run --format text`."""
+    """Return the report of `run --format text`."""
     conclusion = conclude(series)
     width = max(options.width, _NARROWEST)
     lines = [*_head(series, conclusion, width, options.in_colour)]
-    if all(command.selected.of_all is None for command in conclusion.commands):  # what disturbed it matters to nobody
+    if all(
+        command.selected.of_all is None for command in conclusion.commands
+    ):  # without any time, culprits do not matter
         return "\n".join([*lines, *_disturbed_lines(series, width)]) + "\n"
     lines += _paragraph(difference_sentences(series, conclusion), width)
     for command in conclusion.commands:
@@ -56,7 +58,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 
 
 def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> Iterator[str]:
-    """What was run where; then whether it may be trusted, and what stands against that."""
+    """Yield what ran where, whether the result can be trusted, and what speaks against that."""
     target = series.machine.target
     about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {_runs(series)}"
     yield from textwrap.wrap(about, width)
@@ -76,7 +78,7 @@ def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
 
 
 def _runs(series: RunSeries) -> str:
-    """`9 runs (5 wanted, 4 repeated)`."""
+    """Return the number of runs, such as `9 runs (5 wanted, 4 repeated)`."""
     count, wanted = len(series.repetitions), series.options.runs * len(series.options.commands)
     repeated = f" ({wanted} wanted, {count - wanted} repeated)" if count > wanted else ""
     return f"{describe_count(count, 'run')}{repeated}"
@@ -97,7 +99,7 @@ def _paragraph(sentences: Sequence[str], width: int) -> list[str]:
 
 
 def _culprit_lines(series: RunSeries, conclusion: RunConclusion, width: int, identifies: bool) -> list[str]:
-    """Who it was, the costliest first; then what helps, commands on lines of their own to be copied."""
+    """Return the culprits, the costliest first, then the remedies with their commands on separate lines to copy."""
     lines = culprit_table(conclusion.culprits, width)
     parts = [
         (letter_of(series, each.command), advice)
@@ -114,7 +116,7 @@ def _culprit_lines(series: RunSeries, conclusion: RunConclusion, width: int, ide
 
 
 def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
-    """A row for each of them, with its reasons below each other behind it."""
+    """Return a row for each run that was not undisturbed, with its reasons wrapped behind it."""
     judged = [each for each in series.repetitions if not each.is_undisturbed]
     if not judged:
         return []

@@ -1,4 +1,4 @@
-"""The statistics of a series of runs in sentences."""
+"""The statistics of a series in sentences."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SAME_LAYOUT = (
     "A command against itself does not see the layout floor: both run the same file, and what linking it again, "
     "another path or a larger environment would change is in neither."
 )
-_BOUNDLESS = 1e9  # a share: where the runs vary so much that no time at all is within the interval
+_BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a time of zero
 
 
 def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
-    """`1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`.
+    """Return `1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`.
 
-    What is no result has no interval: noise may have moved all of it.
+    If the series has no result, the interval is left out: noise may have shifted all of it.
     """
     if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
         return f"{times_text([series.mean_s], None)} (1 run: how much it varies is unknown)"
@@ -35,19 +35,19 @@ def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     spread = f"{mean} ± {sd} ({describe_count(series.count, 'run')}, CV {share_text(series.cv)}"
     if not is_result:
         return f"{spread})"
-    bounds = [max(each, 0.0) for each in series.mean_interval_s]  # Student's t knows not that times are positive
+    bounds = [max(each, 0.0) for each in series.mean_interval_s]  # Student's t may go below zero, times cannot
     within = times_text(bounds, series.sd_s, series.mean_s)
     return f"{spread}, {CONFIDENCE:.0%} interval of the mean {within})"
 
 
 def range_words(series: SeriesStatistics) -> str:
-    """`median 1.231 s, runs from 1.214 to 1.290 s`."""
+    """Return `median 1.231 s, runs from 1.214 to 1.290 s`."""
     median = times_text([series.median_s], series.sd_s, series.mean_s)
     return f"median {median}, runs from {times_text([series.min_s, series.max_s], series.sd_s, series.mean_s)}"
 
 
 def doubt_words(series: SeriesStatistics, numbers: Sequence[int] | None = None) -> list[str]:
-    """Why the interval may be wrong, a clause each; `numbers` are those of the runs, from 1 on if not given."""
+    """Return clauses on why the interval may be wrong; `numbers` are the runs' numbers, 1, 2, … by default."""
     said = []
     if series.doubt == OrderDoubt.SERIAL:
         said.append(f"runs resemble the one before: {_TOO_NARROW}")
@@ -64,7 +64,10 @@ def doubt_words(series: SeriesStatistics, numbers: Sequence[int] | None = None) 
 
 
 def difference_words(found: MeanDifference, a: str = "A", b: str = "B") -> str:
-    """How much more time `b` takes than `a`, with the interval; where none is shown, what would have been."""
+    """Return how much more time `b` takes than `a`, with the interval.
+
+    If no difference is shown, the sentence has the smallest one that could have been.
+    """
     if found.interval is None or found.smallest_shown is None:
         return (
             f"{b} took {_more_or_less(found.share)} time than {a} in {_pairs(found)}: too few to tell "
@@ -80,7 +83,7 @@ def difference_words(found: MeanDifference, a: str = "A", b: str = "B") -> str:
 
 
 def seen_from_the_second(found: MeanDifference) -> MeanDifference:
-    """How much longer the first takes, as a share of the second: the second is what the first is held against."""
+    """Return the difference as the first command's extra time in shares of the second's, which is the reference."""
 
     def turned(share: float) -> float:
         return 1 / (1 + share) - 1 if share > -1 else _BOUNDLESS
@@ -95,7 +98,7 @@ def seen_from_the_second(found: MeanDifference) -> MeanDifference:
 
 
 def against_itself_words(found: MeanDifference) -> str:
-    """The smallest difference that can be shown here."""
+    """Return the smallest difference that can be shown, from a command that ran against itself."""
     if found.interval is None or found.smallest_shown is None:
         return f"what difference can be shown here is unknown: {_pairs(found)}, {FEWEST_PAIRS} at least are needed"
     shown = (
@@ -111,7 +114,7 @@ def against_itself_words(found: MeanDifference) -> str:
 
 
 def variance_words(parts: VarianceParts) -> str:
-    """How much processes vary, and whose doing it is."""
+    """Return how much processes vary, and how much of that the machine or the program explains."""
     if parts.cv is None or parts.cv_interval is None:
         return "one run: how much processes vary is unknown"
     varies = f"varies {share_text(parts.cv)} between processes"
@@ -134,7 +137,7 @@ def variance_words(parts: VarianceParts) -> str:
 
 
 def selection_words(selected: SelectedByCause) -> str:
-    """`18 of 25 runs undisturbed, 5 disturbed, 2 unknown`, and the refusal where these are too few."""
+    """Return `18 of 25 runs undisturbed, 5 disturbed, 2 unknown`, and the refusal if too few are undisturbed."""
     said = count_words([selected])
     if not selected.is_refused:
         return said
@@ -146,7 +149,10 @@ def selection_words(selected: SelectedByCause) -> str:
 
 
 def count_words(selected: Sequence[SelectedByCause]) -> str:
-    """`18 of 25 runs undisturbed, 2 disturbed, 1 unknown, 3 failed (status 3), 1 cut short`, of one command or two."""
+    """Return counts of one or two commands.
+
+    They read `18 of 25 runs undisturbed, 2 disturbed, 1 unknown, 3 failed (status 3), 1 cut short`.
+    """
     statuses = [status for each in selected for status in each.failed_statuses]
     kinds = "/".join(f"signal {-each}" if each < 0 else f"status {each}" for each in sorted(set(statuses)))
     rest = [
@@ -160,12 +166,12 @@ def count_words(selected: Sequence[SelectedByCause]) -> str:
 
 
 def undisturbed_words(undisturbed: int, count: int) -> str:
-    """`18 of 25 runs undisturbed`, `0 of 1 run undisturbed`."""
+    """Return `18 of 25 runs undisturbed`, or `0 of 1 run undisturbed`."""
     return f"{undisturbed} of {describe_count(count, 'run')} undisturbed"
 
 
 def selection_rows(selected: SelectedByCause) -> list[tuple[str, str]]:
-    """Both statistics with their names; the undisturbed runs first."""
+    """Return named rows of both statistics; undisturbed runs come first."""
     kept, is_result = selected.of_undisturbed, not selected.is_refused
     rows = [] if kept is None else [("undisturbed runs", mean_words(kept, is_result))]
     if selected.of_all is not None:
@@ -186,7 +192,7 @@ def _more_or_less(share: float) -> str:
 
 
 def _from_to(bounds: Bounds, between: str = " to ") -> str:
-    """`1.1% to 3.5% more`, `0.8% less to 1.5% more`; of what is less, the larger amount last."""
+    """Return `1.1% to 3.5% more` or `0.8% less to 1.5% more`; with two decreases the larger one is last."""
     low, high = bounds if bounds.high > 0 else (bounds.high, bounds.low)
     if low * high > 0:
         return f"{share_text(abs(low))}{between}{_more_or_less(high)}"
@@ -198,7 +204,10 @@ def _range(bounds: Bounds) -> str:
 
 
 def times_text(values_s: Sequence[float], spread_s: float | None, like_s: float | None = None) -> str:
-    """In the unit that suits `like_s`, with two digits of the spread; without one, with four digits of the value."""
+    """Format times in the unit that suits `like_s`, with two digits of the spread.
+
+    Without a spread they have four digits of `like_s`, which is the first value by default.
+    """
     like_s = values_s[0] if like_s is None else like_s
     unit, size = next((each for each in _UNITS if like_s >= each[1]), _UNITS[-1])
     least = spread_s / 10 if spread_s else like_s / 1000

@@ -1,1 +1,1 @@
-"""What every guide to benchmarking talks about and no check can answer from outside: a page of Markdown each."""
+"""Topics of benchmarking that no check can judge from outside: a page of Markdown for each."""

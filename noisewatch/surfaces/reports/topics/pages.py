@@ -1,4 +1,4 @@
-"""The topics' pages, as they lie in the package: Markdown with a title, a summary, sections and sources."""
+"""The topics' pages, as stored in the package: Markdown with a title, a summary, sections and sources."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from noisewatch.surfaces.reports.topics.names import TOPICS
 
 
 def read_page(topic: str) -> str:
-    """The Markdown of one of TOPICS."""
+    """Return the Markdown of one of TOPICS."""
     return files(__package__).joinpath(f"{topic}.md").read_text("utf-8")
 
 
 def text_of_topics() -> str:
-    """A row for each, with its title."""
+    """Return a table of the topics with their titles, as text."""
     return align([("TOPIC", "TITLE"), *((topic, _title(topic)) for topic in TOPICS)]) + "\n"
 
 
 def markdown_of_topics() -> str:
-    """A row for each, with its title."""
+    """Return a table of the topics with their titles, as Markdown."""
     rows = [f"| `{topic}` | {_title(topic)} |" for topic in TOPICS]
     return "\n".join(["| topic | title |", "| --- | --- |", *rows]) + "\n"
 
 
 def _title(topic: str) -> str:
-    """What the first line of its page says."""
     return read_page(topic).partition("\n")[0].removeprefix("# ")

@@ -1,4 +1,4 @@
-"""A topic's page, parsed: what it says by section, and its sources, to whose numbers its links lead."""
+"""A parsed topic page: its sections, and its sources, whose numbers replace the addresses of links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from noisewatch.records import dataclass
 
 
 class BlockKind(StrEnum):
-    """What a block of a section is."""
+    """The kind of a block in a section."""
 
     PARAGRAPH = "paragraph"
     ITEM = "item"
@@ -21,7 +21,7 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TopicBlock:
-    """`text` is prose in one line, with the numbers of sources in brackets; of code as many lines as there are."""
+    """A block of a section: prose in one line with source numbers in brackets, or code with all its lines."""
 
     kind: BlockKind
     text: str
@@ -29,7 +29,7 @@ class TopicBlock:
 
 @dataclass(frozen=True, slots=True)
 class TopicSection:
-    """`markdown` is what stands in the page below the heading."""
+    """A section of a page; `markdown` is all that is below its heading."""
 
     heading: str
     markdown: str
@@ -38,7 +38,7 @@ class TopicSection:
 
 @dataclass(frozen=True, slots=True)
 class TopicSource:
-    """Who wrote what, when and where it appeared."""
+    """A source: author, title, date and publication, and its URL."""
 
     text: str
     url: str
@@ -46,7 +46,7 @@ class TopicSource:
 
 @dataclass(frozen=True, slots=True)
 class TopicPage:
-    """`code` is all that stands between backticks in its prose, in order."""
+    """A parsed page; `code` is all inline code of its prose, in order."""
 
     title: str
     summary: TopicSection
@@ -56,7 +56,10 @@ class TopicPage:
 
 
 def parse_page(page: str) -> TopicPage:
-    """A title, a summary, sections, and the list of sources at its end: as tests hold the pages in the package to."""
+    """Parse a page that consists of a title, a summary, sections, and a list of sources at the end.
+
+    Tests ensure that the pages in the package have this form.
+    """
     root = SyntaxTreeNode(MarkdownIt("commonmark").parse(page))
     title, *nodes = root.children
     *parts, (_, listed) = _parted(nodes)
@@ -69,7 +72,7 @@ def parse_page(page: str) -> TopicPage:
 
 
 def _parted(nodes: Iterable[SyntaxTreeNode]) -> list[tuple[SyntaxTreeNode | None, list[SyntaxTreeNode]]]:
-    """Headings with what stands below them; what is above the first has none."""
+    """Return headings with the nodes below them; nodes above the first heading have None."""
     parts: list[tuple[SyntaxTreeNode | None, list[SyntaxTreeNode]]] = [(None, [])]
     for node in nodes:
         if node.type == "heading":
@@ -98,7 +101,7 @@ def _blocks(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> Iterator[TopicB
 
 
 def _said(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> str:
-    """In one line; behind the text of a link the number of its source."""
+    """Return the node's text in one line, with source numbers behind the texts of links."""
     if node.type == "code_inline":
         return f"`{node.content}`"
     if node.type == "softbreak":
@@ -110,6 +113,6 @@ def _said(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> str:
 
 
 def _source(item: SyntaxTreeNode) -> TopicSource:
-    """An item that ends with its address."""
+    """Parse an item that ends with its URL."""
     *told, link = item.children[0].children[0].children
     return TopicSource("".join(_said(node, {}) for node in told).strip(), str(link.attrs["href"]))

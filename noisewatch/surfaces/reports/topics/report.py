@@ -1,6 +1,6 @@
-"""A topic as text, Markdown and JSON. Where an area of checks has its name, these come after the page.
+"""A topic as text, Markdown and JSON, followed by the checks of the area that has the topic's name.
 
-The page on the verdict ends with the checks that can block, by ground, as they are declared.
+The page on the verdict ends with the checks that can block, by their declared ground.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from noisewatch.surfaces.reports.topics.parsed import BlockKind, TopicBlock, Top
 _OF_AREA, _BY_GROUND = "Checks of this area", "What can block, and why"
 _NARROWEST = 20
 _INDENT = "  "
-_GLUE = "\N{NO-BREAK SPACE}"  # which no line is broken at
+_GLUE = "\N{NO-BREAK SPACE}"  # textwrap does not break lines at it
 
 
 def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: bool) -> str:
-    """The page, wrapped, and the questions of the checks."""
+    """Return the page, wrapped, and the questions of the checks."""
     page = text_of_page(parse_page(read_page(topic)), width, in_colour)
     questions = items_of((f"`{each.id}` ({each.severity}): {each.question}" for each in of_area), width)
     if of_area:
@@ -45,7 +45,7 @@ def _wrapped(text: str, width: int) -> str:
 
 
 def markdown_of_topic(topic: str, of_area: Sequence[Check]) -> str:
-    """The page as it stands, and a table of the checks."""
+    """Return the page unchanged, and a table of the checks."""
     page = read_page(topic) + (f"\n## {_OF_AREA}\n\n{markdown_of_catalogue(of_area)}" if of_area else "")
     return page + (f"\n## {_BY_GROUND}\n\n{_table_of_grounds()}" if topic == VERDICT else "")
 
@@ -73,7 +73,7 @@ def with_ground(checks: Iterable[Check]) -> list[Check]:
 
 
 def _where_it_blocks(check: Check) -> str:
-    """Return `always`, or the profiles in which its failure blocks."""
+    """Return the profiles in which the check's failure blocks: their names, `all profiles`, or `grave findings only`."""
     blocking = [profile for profile in PROFILES if check.severity_under(profile) == Severity.BLOCKING]
     asked = [profile for profile in PROFILES if profile not in check.not_asked_in]
     if set(asked) <= set(blocking):
@@ -82,7 +82,10 @@ def _where_it_blocks(check: Check) -> str:
 
 
 def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
-    """Texts are Markdown; `checks` are the ids of those that the page names, then of those of the area of its name."""
+    """Return the topic for JSON, with texts in Markdown.
+
+    `checks` are the ids of the checks that the page names, then of those in the area of the topic's name.
+    """
     page = parse_page(read_page(topic))
     ids = {each.id for each in checks}
     named = [code for code in page.code if code in ids]
@@ -100,7 +103,7 @@ def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def text_of_page(page: TopicPage, width: int, in_colour: bool) -> str:
-    """Its title, its sections and its sources; code as it stands in the page."""
+    """Return title, sections and sources of the page; code is not wrapped."""
     width = max(width, _NARROWEST)
     parts = [
         _heading(page.title, width, in_colour),
@@ -112,12 +115,12 @@ def text_of_page(page: TopicPage, width: int, in_colour: bool) -> str:
 
 
 def section_of(heading: str, body: str, width: int, in_colour: bool) -> str:
-    """The heading above the body."""
+    """Return the heading with the body below it."""
     return f"{_heading(heading, width, in_colour)}\n{body}"
 
 
 def items_of(texts: Iterable[str], width: int) -> str:
-    """A list, each item wrapped."""
+    """Return a list of wrapped items."""
     return "\n".join(_wrapped_with_code(text, width, f"{_INDENT}- ") for text in texts)
 
 
@@ -131,7 +134,7 @@ def _body(blocks: Iterable[TopicBlock], width: int) -> str:
 
 
 def _groups(blocks: Iterable[TopicBlock], width: int) -> Iterator[str]:
-    """Paragraphs, pieces of code and whole lists."""
+    """Yield paragraphs, pieces of code and whole lists."""
     for kind, group in groupby(blocks, lambda block: block.kind):
         texts = [block.text for block in group]
         if kind == BlockKind.ITEM:
@@ -150,7 +153,7 @@ def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
 
 
 def _wrapped_with_code(text: str, width: int, first: str) -> str:
-    """Short code, and a number with the word before it, stay in one line."""
+    """Wrap the text, but neither short code nor a source number and the word before it."""
     glued = re.sub(r"`[^`]*`", lambda code: _glued(code[0], width), text)
     glued = re.sub(r" (\[\d+\])", f"{_GLUE}\\1", glued)
     lines = textwrap.wrap(

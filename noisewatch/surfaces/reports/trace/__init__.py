@@ -1,1 +1,1 @@
-"""What followed CPUs came to, in each format."""
+"""The result of following CPUs (`noisewatch trace`), in each format."""

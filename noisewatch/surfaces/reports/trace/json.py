@@ -1,4 +1,4 @@
-"""What followed CPUs came to, as JSON."""
+"""The result of following CPUs as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_INTERRUPTIONS = 100
 
 
 def describe_followed(followed: TraceRun) -> dict[str, Any]:
-    """The whole answer of `noisewatch trace --format json`."""
+    """Return the document of `noisewatch trace --format json`."""
     trace = followed.trace
     return {
         "schema": SCHEMA,

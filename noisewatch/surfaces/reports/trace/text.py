@@ -1,4 +1,4 @@
-"""What followed CPUs came to, for people: who had each CPU, the costliest first."""
+"""The result of following CPUs as text: the culprits on each CPU, the costliest first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOTHING = "no noise"
 
 
 def text_of_followed(followed: TraceRun, width: int) -> str:
-    """The whole report of `noisewatch trace`."""
+    """Return the report of `noisewatch trace`."""
     by = _BY[followed.trace.tracer] if followed.trace is not None else "counters only: ~ marks what is inferred"
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
@@ -50,7 +50,7 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
 
 
 def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
-    """What helps against the costliest, each remedy once, commands on lines of their own to be copied."""
+    """Return the remedies against the costliest culprits, none twice, with commands on separate lines to copy."""
     found = [each.disturbance for traced in followed.cpus for each in traced.culprits]
     if followed.trace is None:
         found = [each for cpu in followed.target for each in followed.counted(cpu)]
@@ -67,7 +67,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
 
 
 def _of_one_remedy(found: Iterable[Disturbance]) -> list[list[Disturbance]]:
-    """The culprits with the others of their process, and unattributed time of all CPUs as one; the costliest first."""
+    """Group culprits by process, and unattributed time of all CPUs as one; the costliest group first."""
     groups: dict[object, list[Disturbance]] = defaultdict(list)
     for number, each in enumerate(sorted(found, key=lambda each: -(each.stolen_ns or 0))):
         is_of_process = each.kind == Kind.THREAD and each.pid is not None
@@ -77,7 +77,7 @@ def _of_one_remedy(found: Iterable[Disturbance]) -> list[list[Disturbance]]:
 
 
 def _name_all(together: Sequence[Disturbance]) -> str:
-    """`thread CPU 0/KVM (pid 812, thread 815) and 3 more of its process`."""
+    """Return `thread CPU 0/KVM (pid 812, thread 815) and 3 more of its process`."""
     first = together[0]
     others = {(each.name, each.tid) for each in together} - {(first.name, first.tid)}
     rest = f" and {len(others)} more of its process" if others else ""
@@ -89,7 +89,7 @@ def _of_trace(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
     works = traced.main_thread.disturbance if traced.main_thread is not None else None
     at_work = f"{named(works)} had {describe_share(works.share, 1)}, noise {stolen}" if works else f"{stolen} used"
-    if works is None and not traced.culprits:  # nothing happened: perhaps one thread has had all of it
+    if works is None and not traced.culprits:  # no event occurred: perhaps one thread ran all the time
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
     if traced.lost_events is None:

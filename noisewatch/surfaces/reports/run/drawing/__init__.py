@@ -1,1 +1,1 @@
-"""A series as a picture of text."""
+"""The runs of a series, drawn with text characters."""

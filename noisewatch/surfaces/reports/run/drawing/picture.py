@@ -1,7 +1,7 @@
 """A series as a picture: when each run was and how long it took, how many took how long, and who disturbed them.
 
-It is drawn with the signs and colours of all other pictures, so that it needs no colour, and no more than ASCII: with
-plotext neither the signs nor narrow terminals would do.
+It is drawn with the signs and colours of all other pictures, so that it also works without colour and in ASCII. plotext
+supports neither these signs nor narrow terminals.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ _MOST_NAME = 30  # columns
 
 
 def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, glyphs: Glyphs) -> list[Row]:
-    """No row wider than `width`; nothing of a single run, or where there is no room."""
+    """Draw all runs of the series in rows of at most `width` columns.
+
+    The list is empty for a single run, or if the picture does not fit.
+    """
     shown = shown_runs(series)
     if len(shown) < _FEWEST:
         return []
@@ -72,7 +75,7 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
 
 
 def _title(panel: Sequence[RunShown], letter: str, width: int, glyphs: Glyphs) -> Row:
-    """What the signs mean, and how many there are."""
+    """Return the panel's title: each sign with its meaning and its number of runs."""
     counts = Counter(run.standing for run in panel)
     row: Row = [(f"{letter}time of each run", "strong")]
     for standing in STYLES:
@@ -86,7 +89,7 @@ def _title(panel: Sequence[RunShown], letter: str, width: int, glyphs: Glyphs) -
 
 
 def _with_heading(title: Row, begin: int, width: int) -> Row:
-    """With what the histogram beside the timeline is of, where there is room."""
+    """Append the histogram's heading to the title, if it fits."""
     gap = begin + _GAP + 1 - length(title)
     fits = gap >= _GAP and begin + len(_HOW_MANY) + _GAP < width and width >= _LEAST_BESIDE
     return [*title, (" " * gap, "plain"), (_HOW_MANY, "faint")] if fits else title
@@ -106,7 +109,7 @@ def _side_by_side(plotted: Sequence[Row], bars: Sequence[Row], width: int, glyph
 
 
 def _axis(shown: Sequence[RunShown], places: PlaceScale, left: int, glyphs: Glyphs, lanes: Sequence[Row]) -> list[Row]:
-    """Below all: the axis, who it was, and where on the axis it is."""
+    """Return the rows below the timeline: the axis, the culprits' lanes, the run numbers and the start times."""
     line, numbers, times = axis_rows(shown, places, glyphs)
     corner = "└" if glyphs.has_braille else "+"
     before = " " * (left + 2)
@@ -125,9 +128,10 @@ def _shared_row(places: PlaceScale, width: int) -> Row:
 
 
 def histogram_rows(shown: Iterable[RunShown], scale: TimeScale, width: int, glyphs: Glyphs) -> list[Row]:
-    """From the longest times down to the shortest, none wider than `width`; behind each bar, how many it is of.
+    """Draw the number of runs for each row of the time scale, longest times first, in at most `width` columns.
 
-    A bar is as long as the number of its runs; of any standing at all there is one cell, as long as there are as many.
+    A bar is as long as its number of runs, which stands behind it; longer bars are scaled down to the width, but keep
+    at least one cell for each standing that occurs.
     """
     counts: list[Counter[RunStanding]] = [Counter() for _ in range(scale.rows)]
     for run in shown:
@@ -149,7 +153,7 @@ def _bar(counts: Counter[RunStanding], most: int, room: int, glyphs: Glyphs) -> 
 
 
 def _piece(standing: RunStanding, cells: int, glyphs: Glyphs) -> Piece:
-    """Its sign as often, or of undisturbed runs, of which there ought to be most, a bar."""
+    """Return `cells` signs of the standing; for undisturbed runs, which should be the most, a solid bar."""
     sign, style = mark_of_run(standing, glyphs)
     return (glyphs.bar if standing == RunStanding.UNDISTURBED else sign) * cells, style
 
@@ -157,7 +161,10 @@ def _piece(standing: RunStanding, cells: int, glyphs: Glyphs) -> Piece:
 def lane_rows(
     culprits: Iterable[RunCulprit], shown: Sequence[RunShown], places: PlaceScale, width: int, glyphs: Glyphs
 ) -> list[Row]:
-    """No row wider than `width`. The name is behind the last sign or before the first; else in a row of its own."""
+    """Draw a lane of at most `width` columns for each of the first culprits: a sign below each run that it disturbed.
+
+    The culprit's name is behind the last sign or before the first one; if neither fits, it has a row of its own.
+    """
     column_by_number = {run.number: places.column_of(run.place) for run in shown}
     rows: list[Row] = []
     for culprit in list(culprits)[:_MOST_LANES]:

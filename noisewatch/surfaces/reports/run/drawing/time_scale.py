@@ -1,4 +1,4 @@
-"""One axis for the times of all runs, which the timeline and the histogram share: logarithmic, in a few rows."""
+"""The axis for the times of all runs, shared by timeline and histogram: logarithmic, in a few rows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.run.words import times_text
 from noisewatch.units import NS_PER_S, describe_ns
 
-_TOLD_APART = 1.02  # from row to row: three digits do
+_TOLD_APART = 1.02  # ratio from row to row from which three digits tell labels apart
 
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """From the shortest to the longest time, in so many rows; row 0 is that of the shortest."""
+    """A logarithmic scale from the shortest to the longest time in `rows` rows; row 0 is the shortest time."""
 
     least_s: float
     most_s: float
@@ -22,12 +22,12 @@ class TimeScale:
 
     @classmethod
     def of(cls, times_s: Sequence[float], rows: int) -> TimeScale:
-        """Of equal times, a single row. None at all: ValueError."""
+        """Return the scale of these times; a single row if all are equal. Raise ValueError if there are none."""
         least_s, most_s = min(times_s), max(times_s)
         return cls(least_s, most_s, rows if 0 < least_s < most_s else 1)
 
     def row_of(self, time_s: float) -> int:
-        """The row whose time is the nearest."""
+        """Return the row whose time is nearest."""
         if self.rows == 1:
             return 0
         share = math.log(time_s / self.least_s) / math.log(self.most_s / self.least_s)
@@ -35,7 +35,7 @@ class TimeScale:
 
     @property
     def labels(self) -> list[str]:
-        """The time of each row, told apart; those of the first and the last were measured."""
+        """The time of each row, with enough digits to differ; the first and the last were measured."""
         if self.rows == 1:
             return [describe_ns(self.least_s * NS_PER_S)]
         ratio = (self.most_s / self.least_s) ** (1 / (self.rows - 1))

@@ -1,7 +1,7 @@
-"""All runs of a series in order: a sign for each where its time is, and the axis below them.
+"""All runs of a series in order: a sign for each run at its time, and the axis below the signs.
 
-Where there are more runs than columns, several share one; of signs in one place the gravest shows. So no disturbed run
-is ever hidden by others.
+If there are more runs than columns, several share a column. Where several signs share a cell, the gravest is drawn, so
+that other runs never hide a disturbed one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STEPS = (1, 2, 5)
 
 @dataclass(frozen=True, slots=True)
 class RunShown:
-    """One run: its place in the whole series (from 0), when it began after the first one, and what it counts as."""
+    """A run: its place in the series (from 0), its start in ns after the first run's, and its standing."""
 
     place: int
     number: int
@@ -43,7 +43,7 @@ class RunShown:
 
 
 def shown_runs(series: RunSeries) -> list[RunShown]:
-    """In order."""
+    """Return all runs of the series, in order."""
     begin_ns = series.repetitions[0].repetition.began_ns if series.repetitions else 0
     return [
         RunShown(
@@ -60,14 +60,14 @@ def shown_runs(series: RunSeries) -> list[RunShown]:
 
 @dataclass(frozen=True, slots=True)
 class PlaceScale:
-    """In which column a run stands: `count` of them in so many columns."""
+    """The scale from the places of `count` runs to `columns` columns."""
 
     count: int
     columns: int
 
     @classmethod
     def of(cls, count: int, most_columns: int) -> PlaceScale:
-        """As many columns as suit the runs."""
+        """Return a scale with a few columns a run, and at most `most_columns` in all."""
         stretch = min(max(most_columns // count, 1), _MOST_STRETCH)
         return cls(count, min(count * stretch, most_columns))
 
@@ -81,17 +81,17 @@ class PlaceScale:
 
 
 def gravest(standings: Iterable[RunStanding]) -> RunStanding:
-    """A disturbed one outranks all others."""
+    """Return the gravest standing; disturbed outranks all others."""
     return max(standings, key=_GRAVITY.index)
 
 
 def mark_of_run(standing: RunStanding, glyphs: Glyphs) -> Piece:
-    """The sign, with its colour."""
+    """Return the standing's sign and its colour."""
     return mark_of(standing, glyphs.has_braille), STYLES[standing]
 
 
 def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, glyphs: Glyphs) -> list[Row]:
-    """From the longest times down to the shortest, each as wide as the columns."""
+    """Draw the runs in one row for each row of the time scale, longest times first, as wide as all columns."""
     cells: dict[tuple[int, int], RunStanding] = {}
     for run in shown:
         cell = scale.row_of(run.seconds), places.column_of(run.place)
@@ -106,7 +106,7 @@ def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale
 
 
 def axis_rows(shown: Sequence[RunShown], places: PlaceScale, glyphs: Glyphs) -> tuple[str, str, str]:
-    """The axis with its ticks, the numbers of the runs at them, and when these began."""
+    """Return three rows: the axis with its ticks, the run numbers at the ticks, and the start times of these runs."""
     across, tick = "─┬" if glyphs.has_braille else "-+"
     numbers, times = [" "] * places.columns, [" "] * places.columns
     line = [across] * places.columns
@@ -120,7 +120,7 @@ def axis_rows(shown: Sequence[RunShown], places: PlaceScale, glyphs: Glyphs) -> 
 
 
 def _ticks(places: PlaceScale) -> list[int]:
-    """The places of the first run and of round numbers, so far apart that their labels find room."""
+    """Return the places of the first run and of runs with round numbers, so far apart that their labels fit."""
     room = max(len(str(places.count)), 6) + 2
     steps = (size * 10**power for power in range(len(str(places.count)) + 1) for size in _STEPS)
     step = next((each for each in steps if each * places.columns >= room * places.count), places.count)
@@ -128,7 +128,7 @@ def _ticks(places: PlaceScale) -> list[int]:
 
 
 def _put(line: list[str], begin: int, text: str) -> bool:
-    """Whether the text found room there, with a blank at either side; each entry of the line is a column."""
+    """Write the text into the line of columns if it fits with a blank at either side; return whether it did."""
     end = begin + text_width(text)
     if begin < 0 or end > len(line) or set(line[max(begin - 1, 0) : end + 1]) != {" "}:
         return False
