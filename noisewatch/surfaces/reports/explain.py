@@ -1,4 +1,4 @@
-"""The declarations of checks as text, Markdown and JSON: the list of all, and one check's page."""
+"""The declarations of checks as text, Markdown and JSON: the list of all checks, and one check's page."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _ASKS_STARTER = "the monitor does not start the benchmark: only settings of the 
 
 
 def text_of_catalogue(checks: Iterable[Check]) -> str:
-    """All checks, by area."""
+    """Return all checks by area, as text."""
     rows = [("CHECK", "AREA", "SEVERITY", "QUESTION")]
     rows += [(each.id, each.area, each.severity, each.question) for each in by_area(checks)]
     return align(rows) + "\n"
 
 
 def by_area(checks: Iterable[Check]) -> list[Check]:
-    """Those of one area together, the areas in the order in which they come up."""
+    """Sort the checks by area, in the order in which the areas first occur."""
     checks = list(checks)
     areas = list(dict.fromkeys(each.area for each in checks))
     return sorted(checks, key=lambda each: areas.index(each.area))
 
 
 def text_of_check(each: Check, width: int) -> str:
-    """What it asks, why it matters, what it reads, its limits, and what to do."""
+    """Return a check's page as text: question, reasons, what it reads, limits, remedy and references."""
     sections = [
         textwrap.fill(f"{each.id} ({each.area}, {each.severity})", max(width, 40), break_on_hyphens=False),
         _paragraph(each.question, width),
@@ -57,12 +57,12 @@ def _limit_in_words(limit: Limit) -> str:
 
 
 def ground_in_words(each: Check) -> list[str]:
-    """Return on what ground its failure can block; nothing of a check that cannot."""
+    """Return the ground on which the check's failure can block; empty if it cannot."""
     return [] if each.ground is None else [f"{each.ground}: {GROUNDS[each.ground]}"]
 
 
 def differences(each: Check) -> list[str]:
-    """How it weighs, where its limits are, or why it is not asked, under profiles for which that is different."""
+    """Return severities, limits and exclusions that differ under some profiles."""
     return [
         *(f"{profile}: {severity}" for profile, severity in each.severity_in.items()),
         *(f"{profile}: not asked, as {reason}" for profile, reason in each.not_asked_in.items()),
@@ -75,13 +75,13 @@ def differences(each: Check) -> list[str]:
 
 
 def substitutes(each: Check) -> list[str]:
-    """What stands in for it where nothing can be read."""
+    """Return what replaces the check's answer if nothing can be read."""
     measured = [f"{each.answered_by} measures it and answers instead"] if each.answered_by else []
     return measured + (["shared: does not apply in a guest if it is measured"] if _is_excused(each) else [])
 
 
 def remarks_on_monitor(each: Check) -> list[str]:
-    """What the monitor can say of it, where that is less."""
+    """Return a remark if the check is limited in the monitor."""
     return [_ASKS_STARTER] if each.asks_starter else []
 
 
@@ -99,7 +99,7 @@ def _paragraph(text: str, width: int) -> str:
 
 
 def _items(texts: Iterable[str], width: int) -> str:
-    """A line each, or more where it is narrow: these end between words, never within a path or an address."""
+    """Return indented items, wrapped between words, never within a path or an address."""
     return "\n".join(
         textwrap.fill(
             text,
@@ -114,13 +114,13 @@ def _items(texts: Iterable[str], width: int) -> str:
 
 
 def markdown_of_catalogue(checks: Iterable[Check]) -> str:
-    """A row for each check, by area."""
+    """Return a table of all checks by area, as Markdown."""
     rows = [f"| {each.area} | `{each.id}` | {each.severity} | {_cell(each.question)} |" for each in by_area(checks)]
     return "\n".join(["| area | check | severity | question |", "| --- | --- | --- | --- |", *rows]) + "\n"
 
 
 def markdown_of_check(each: Check) -> str:
-    """What it asks, why it matters, what it reads, its limits, and what to do."""
+    """Return a check's page as Markdown: question, reasons, what it reads, limits, remedy and references."""
     sections = [
         f"## {each.id}",
         f"{each.question} ({each.area}, {each.severity})",
@@ -147,7 +147,7 @@ def _cell(text: str) -> str:
 
 
 def describe_check(each: Check) -> dict[str, Any]:
-    """All that is declared of it."""
+    """Return all that the check declares, for JSON."""
     return {
         "id": each.id,
         "area": each.area,

@@ -143,7 +143,7 @@ def test_sentences(found: SideComparison) -> Iterator[str]:
 
 
 def _least_shown(figures: Sequence[ComparedFigure]) -> str:
-    """Return the smallest change that would have shown, by kind of change: of the most and the least sensitive figure."""
+    """Return the smallest change that would have shown, by kind of change: for the most and least sensitive figure."""
     told = []
     for word in dict.fromkeys(_NATURES.values()):
         of_word = [each for each in figures if _NATURES[each.traits.nature] == word and not each.is_blind]

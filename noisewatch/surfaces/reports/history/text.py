@@ -127,7 +127,7 @@ def _left_out(view: HistoryView, development: Development) -> str:
 
 
 def _others(past: Past, newest: Entry) -> list[str]:
-    """Those of other CPUs, with the option that shows them; by another core; and without figures."""
+    """Return the number of entries of other CPUs (and the option for them), of another core, and without figures."""
     counts = Counter((each.cpus, each.core) for each in past.usual if each.figures)
     del counts[newest.cpus, newest.core]
     bare = sum(not each.figures for each in past.usual)

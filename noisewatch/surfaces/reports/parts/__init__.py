@@ -1,1 +1,1 @@
-"""What several reports are made of."""
+"""The parts that several reports share."""

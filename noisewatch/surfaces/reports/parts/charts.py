@@ -1,6 +1,6 @@
-"""Small charts of text: a histogram in one row, and how long work took over time, drawn by plotext.
+"""Small text charts: a histogram in one row, and the length of work over time, drawn by plotext.
 
-The only user of plotext, whose figure is global: that is to be used from one thread alone.
+Only this module uses plotext. Its figure is global, so only one thread may use it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 from noisewatch.model.calibration.statistics import Histogram, lower_edge
 from noisewatch.units import describe_ns
 
-_PER_OCTAVE = 4  # bars to each doubling: the histogram's own sixteen would each be thinner than a column
+_PER_OCTAVE = 4  # bars per doubling: the histogram's own sixteen would be narrower than a column
 
 
 def strip(histogram: Histogram, width: int, ramp: str, from_ns: int = 1_000) -> str:
-    """How many gaps were how long, from `from_ns` on: a character a bar, its height logarithmic."""
+    """Draw the number of gaps by length, from `from_ns` on: a character a bar, its height logarithmic."""
     bars = _bars(histogram, from_ns)
     first = _place(from_ns)
     heights = [math.log10(bars.get(first + at, 0) + 1) for at in range(width)]
@@ -27,7 +27,7 @@ def strip(histogram: Histogram, width: int, ramp: str, from_ns: int = 1_000) -> 
 
 
 def _place(ns: int) -> int:
-    """The number of the bar that a duration belongs to."""
+    """Return the number of the bar to which a duration belongs."""
     return math.floor(math.log2(max(ns, 1)) * _PER_OCTAVE)
 
 
@@ -40,9 +40,10 @@ def _bars(histogram: Histogram, from_ns: int) -> dict[int, int]:
 
 
 def work_chart(start_ns: Sequence[int], length_ns: Sequence[int], width: int, height: int) -> list[str]:
-    """The median and the longest of the work's samples over the seconds of the calibration, below what each line is.
+    """Draw the median and the longest time of the work's samples over the calibration, below a legend.
 
-    Nothing of too few, where it finds no room, or where plotext cannot be imported: it has no wheel for musl.
+    The chart is empty if there are too few samples, if it does not fit, or if plotext cannot be imported (it has no
+    wheel for musl).
     """
     figure = _figure(width, height - 1) if width >= _LEAST_WIDTH and len(length_ns) >= _FEWEST else None
     if figure is None:
@@ -63,7 +64,7 @@ def work_chart(start_ns: Sequence[int], length_ns: Sequence[int], width: int, he
 
 
 def _round_places(lowest_ns: float, highest_ns: float) -> list[float]:
-    """A few round durations that hold both ends between them, each with another figure."""
+    """Return a few round durations that include both ends, no two with the same label."""
     least = math.floor(math.log10(max(highest_ns, 1))) - 2  # three digits are shown
     steps = (size * 10.0**power for power in itertools.count(least) for size in (1, 2, 5))
     ranges = ((step, math.floor(lowest_ns / step), math.floor(highest_ns / step) + 1) for step in steps)
@@ -77,7 +78,7 @@ _LEGEND = "▚ median   ⢕ longest"
 
 
 def _figure(width: int, height: int) -> Any | None:
-    """plotext's only figure, cleared."""
+    """Return plotext's global figure, cleared, or None if plotext cannot be imported."""
     try:
         import plotext
     except ImportError:

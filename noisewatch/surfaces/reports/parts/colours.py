@@ -1,4 +1,4 @@
-"""What stands out in which colour, on the screen and in a report: one for each meaning, which a word always repeats."""
+"""The colours of the monitor and of reports: one for each meaning, which a word always repeats."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Meaning = Literal["calm", "notable", "grave", "unknown", "good", "bad", "doubt"]
 KindStyle = Literal["irq", "softirq", "tick", "ipi", "thread", "kernel-thread", "outside"]
 Halves = NewType("Halves", str)  # two tones
 
-# By meaning, of the sixteen colours that every terminal has. Cyan, yellow and magenta can be told apart by those who
-# cannot tell red from green.
+# By meaning, from the sixteen colours that every terminal has. People who confuse red and green can distinguish cyan,
+# yellow and magenta.
 STYLES: Mapping[str, str] = {
     "calm": "cyan",
     "notable": "yellow",
@@ -23,7 +23,7 @@ STYLES: Mapping[str, str] = {
     "doubt": "bold reverse yellow",
 }
 _MEANING_BY_LABEL: Mapping[str, Meaning] = {"FAIL": "grave", "WARN": "grave", "fail": "notable", "warn": "notable"}
-# By kind of culprit; kinds that are alike share one. The word of the kind, or a sign, stands beside it.
+# By kind of culprit; similar kinds share a colour. The kind's name, or a sign, is always beside it.
 KIND_STYLES: Mapping[str, str] = {
     "irq": "blue",
     "softirq": "cyan",
@@ -42,9 +42,9 @@ STYLE_BY_KIND: Mapping[Kind, KindStyle] = {
     Kind.KERNEL_THREAD: "kernel-thread",
     **dict.fromkeys((Kind.NMI, Kind.QUOTA, Kind.OUTSIDE), "outside"),
 }
-# A level by its lightness alone, from none to the highest, of the 256 colours: each is lighter than the one before it,
-# for everybody (simulated after Machado et al., 2009). They bring their own background: no theme of the terminal turns
-# their order round. What is quiet is hardly lighter than that: most of a map is.
+# Levels from none to the highest, from the 256 colours: lightness rises from level to level, also for colour-blind
+# people (simulated after Machado et al., 2009). The background is one of them, so no theme of the terminal reverses
+# their order. Quiet cells, which are most of a map, are hardly lighter than the background.
 TONES = tuple(f"color({number})" for number in (233, 235, 54, 126, 203, 215, 229))
 NO_TONE = "default"
 _TONE_BY_LEVEL = (0, 1, 2, 2, 3, 3, 4, 5, 6)  # of the nine levels
@@ -52,17 +52,16 @@ _HALVES = (*TONES, NO_TONE)
 
 
 def tone_of(level: int | None) -> str:
-    """The colour of a level; None for what has none, and shows the background of the terminal."""
+    """Return the colour of a level; None is no level, and shows the terminal's background."""
     return NO_TONE if level is None else TONES[_TONE_BY_LEVEL[level]]
 
 
 def halves_style(upper: int | None, lower: int | None) -> Halves:
-    """The name of the style of `▀`, the halves of which have these levels."""
+    """Return the name of the style of `▀` whose halves have these levels."""
     return Halves(f"{tone_of(upper)} on {tone_of(lower)}")
 
 
-# The styles of rows, by the names that stand in them. Meaning never hangs on colour alone: a figure, a glyph or a word
-# stands beside it.
+# The styles of rows, by name. Meaning never depends on colour alone: a figure, a glyph or a word repeats it.
 ROW_STYLES: Mapping[str, str] = {
     "plain": "",
     "title": "bold",
@@ -92,21 +91,21 @@ _CODES = {
 
 
 def painted(text: str, style: str, in_colour: bool = True) -> str:
-    """The text between the escape sequences of a terminal; `style` is a name of ROW_STYLES."""
+    """Return the text in escape sequences of a terminal; `style` is a name of ROW_STYLES."""
     codes = ";".join(_CODES[word] for word in ROW_STYLES[style].split() if in_colour or word in _WITHOUT_COLOUR)
     return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
 
 
 def painted_row(row: Iterable[tuple[str, str]], in_colour: bool = True) -> str:
-    """A row of pieces, each with the name of its style, for a terminal."""
+    """Return a row of (text, style name) pieces in escape sequences of a terminal."""
     return "".join(painted(text, style, in_colour) for text, style in row)
 
 
 def plain_row(row: Iterable[tuple[str, str]]) -> str:
-    """The same without colour; blanks at its end are left out."""
+    """Return the row's text without colour and without trailing blanks."""
     return "".join(text for text, _ in row).rstrip()
 
 
 def style_of_label(label: str) -> Meaning:
-    """The style's name for a label."""
+    """Return the name of the label's style."""
     return _MEANING_BY_LABEL.get(label, "unknown")

@@ -1,4 +1,4 @@
-"""Culprits, gaps and interruptions: as tables for people, and as JSON."""
+"""Culprits, gaps and interruptions as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_PARTS = 4
 
 
 def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int, width: int) -> list[str]:
-    """A table of the first of them, as wide at most, and how many more there are."""
+    """Return a table of the first `most` culprits, at most `width` columns wide, and how many more there are."""
     head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", _LENGTHS]
     rows = [["", *_row(each)] for each in culprits[:most]]
     rest = len(culprits) - len(rows)
@@ -32,7 +32,7 @@ def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int, width: int) ->
 
 
 def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
-    """How to be told by a trace, on a line of its own to be copied; nothing where it is not for want of rights."""
+    """Return the command that would record a trace, on a line of its own to copy, if only privileges are missing."""
     if reason is None or FOR_ROOT not in reason or not is_live:
         return []
     return [f"    {as_root(arguments, is_here=True)}"]
@@ -54,7 +54,7 @@ def _row(culprit: MeasuredCulprit) -> list[str]:
 
 
 def _bars(culprit: MeasuredCulprit) -> str:
-    """How many of each length, a column for each doubling; any at all can be seen."""
+    """Draw how many interruptions have which length, a column for each doubling; even a single one is visible."""
     counts = [0] * (_LAST_BIT - _FIRST_BIT + 1)
     for length, count in culprit.count_by_length.items():
         counts[min(max(length.bit_length(), _FIRST_BIT), _LAST_BIT) - _FIRST_BIT] += count
@@ -63,22 +63,22 @@ def _bars(culprit: MeasuredCulprit) -> str:
 
 
 def rate_of(each: Disturbance) -> str:
-    """Times a second; empty where that is not counted."""
+    """Return the rate per second, or an empty text if it was not counted."""
     return "" if each.rate_per_s is None else f"{each.rate_per_s:.1f}"
 
 
 def share_of(each: Disturbance) -> str:
-    """Of the time, marked where it is inferred."""
+    """Return the share of the time, marked `~` if it is inferred."""
     return ("~" if each.is_inferred else "") + describe_share(each.share)
 
 
 def named(each: Disturbance) -> str:
-    """With its process, where it is one."""
+    """Return the culprit's name, with its process if it has one."""
     return printable(each.name) + (f" ({each.process})" if each.process is not None else "")
 
 
 def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
-    """A row for each gap: when, for how long, how much of it the kernel's trace has seen, and whose it was."""
+    """Return a row for each gap: its start, its length, how much of it the kernel trace explains, and its culprits."""
     head = ["", "at", "length", "traced", "who"]
     rows = [
         [
@@ -94,13 +94,13 @@ def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
 
 
 def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[str]:
-    """A row for each stretch that others had."""
+    """Return a row for each interruption of the target's work."""
     rows = [["", _at(each.start_ns), describe_ns(each.length_ns), parts_in_words(each.parts)] for each in stretches]
     return align_within(width, [["", "at", "length", "who"], *rows], "who", ()) if rows else []
 
 
 def suspect_words(suspects: Sequence[Disturbance], most: int) -> str:
-    """Those who were seen, the costliest first: `hog (pid 901) ~3.1%, RCU 12.0/s`."""
+    """Return the first suspects, the costliest first: `hog (pid 901) ~3.1%, RCU 12.0/s`."""
     said = [f"{named(each)} {rate_of(each) + '/s' if each.rate_per_s else share_of(each)}" for each in suspects[:most]]
     rest = len(suspects) - len(said)
     return ", ".join(said + ([f"and {rest} more"] if rest else []))
@@ -115,14 +115,14 @@ def _traced(cause: GapCause) -> str:
 
 
 def parts_in_words(parts: Sequence[Part]) -> str:
-    """`kworker/1:2 58.6 µs + timer tick 9.2 µs + 3 more`."""
+    """Return `kworker/1:2 58.6 µs + timer tick 9.2 µs + 3 more`."""
     said = [f"{printable(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
     rest = len(parts) - len(said)
     return " + ".join(said + ([f"{rest} more"] if rest else []))
 
 
 def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
-    """One source of noise."""
+    """Return one source of noise for JSON."""
     return {
         "kind": culprit.kind,
         "name": culprit.name,
@@ -138,7 +138,7 @@ def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
 
 
 def describe_source(culprit: MeasuredCulprit) -> dict[str, Any]:
-    """The same with how often it had the CPU, and for how long each time."""
+    """Return one source of noise with its interruptions by length, for JSON."""
     lengths = sorted(culprit.count_by_length.items())
     return {
         **describe_culprit(culprit.disturbance),
@@ -152,7 +152,7 @@ def describe_source(culprit: MeasuredCulprit) -> dict[str, Any]:
 
 
 def describe_gap(cause: GapCause) -> dict[str, Any]:
-    """One gap; times are ns, since the calibration began. `traced_ns` is null without a trace."""
+    """Return one gap for JSON; times are in ns since the calibration began, `traced_ns` is null without a trace."""
     return {
         "at_ns": cause.start_ns,
         "length_ns": cause.length_ns,
@@ -164,7 +164,7 @@ def describe_gap(cause: GapCause) -> dict[str, Any]:
 
 
 def describe_interruption(stretch: Interruption) -> dict[str, Any]:
-    """Time that others had, without a break; ns since the trace began."""
+    """Return one interruption for JSON, in ns since the trace began."""
     parts = [_part(each) for each in stretch.parts]
     return {"at_ns": stretch.start_ns, "length_ns": stretch.length_ns, "parts": parts}
 
@@ -181,7 +181,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def describe_fix(fix: Fix) -> dict[str, Any]:
-    """The commands."""
+    """Return the fix's commands for JSON."""
     return {
         "now": fix.now,
         "persist": fix.persist,

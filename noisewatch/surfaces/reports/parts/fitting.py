@@ -1,16 +1,16 @@
-"""Markdown that is no longer than its readers take."""
+"""Markdown cut to the length that its readers accept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
 
-MOST_BYTES = 60_000  # GitHub takes 65,536 characters in an issue, and its reporter has something to say too
+MOST_BYTES = 60_000  # an issue on GitHub has at most 65,536 characters, and its author adds some
 _CUT = "The rest was cut off: it is too long.\n"
 
 
 def fitting(parts: Sequence[str], most_bytes: int) -> str:
-    """As many of the parts, from the first on, as fit; nothing where not even the first does."""
+    """Return as many of the first parts as fit in `most_bytes`; an empty text if not even the first one does."""
     lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
     kept = [part for part, _ in takewhile(lambda each: each[1] <= most_bytes, zip(parts, lengths, strict=True))]
     if len(kept) == len(parts):

@@ -1,4 +1,4 @@
-"""What all JUnit reports have: properties, totals, and the time in which they are written.
+"""The parts that all JUnit reports share: properties, totals and timestamps.
 
 There is no standard; what most tools read is collected at https://github.com/testmoapp/junitxml.
 """
@@ -15,7 +15,7 @@ _COUNTED = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")
 
 
 def timestamp(at_s: float) -> str:
-    """Unix time as the reports have it."""
+    """Format Unix time as JUnit reports have it."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
@@ -26,7 +26,7 @@ def add_properties(suite: Element, described: Mapping[str, str]) -> None:
 
 
 def counted_document(root: Element, time_s: str) -> str:
-    """The text of a report whose suites are complete, with the totals of each and of all."""
+    """Return the text of a report with complete suites, with the totals of each suite and of all."""
     for suite in root:
         _count(suite, [suite], suite.get("time", "0"))
     _count(root, list(root), time_s)

@@ -1,4 +1,4 @@
-"""All checks at a glance: one character each, in the same colours as the words that say so, by area in columns."""
+"""All checks at a glance: a coloured character for each check, by area, in columns."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ _ORDER = list(Gravity)
 
 
 def mark_of(gravity: Gravity, in_unicode: bool) -> str:
-    """One character."""
+    """Return the character for a gravity."""
     return (_MARKS if in_unicode else _LETTERS)[gravity]
 
 
 def legend(in_unicode: bool) -> list[Pieces]:
-    """What each character means."""
+    """Return the meaning of each character."""
     return [
         [(mark_of(gravity, in_unicode), MEANINGS[gravity]), (f" {words}", None)] for gravity, words in _LEGEND.items()
     ]
 
 
 def marks_by_area(found: Iterable[tuple[Area, Gravity]]) -> dict[Area, list[Gravity]]:
-    """By area, in the order of areas, the gravest first."""
+    """Group gravities by area, in the order of areas, the gravest first."""
     by_area: dict[Area, list[Gravity]] = {area: [] for area in Area}
     for area, gravity in found:
         by_area[area].append(gravity)
@@ -62,7 +62,7 @@ def marks_by_area(found: Iterable[tuple[Area, Gravity]]) -> dict[Area, list[Grav
 
 
 def grid(by_area: Mapping[Area, Sequence[Gravity]], width: int, in_unicode: bool) -> list[Pieces]:
-    """A row of characters for each area, in as many columns as fit; areas follow each other downwards."""
+    """Return a row of characters for each area, in as many columns as fit; areas are ordered down the columns."""
     areas = list(by_area)
     columns = next(count for count in range(len(areas) or 1, 0, -1) if count == 1 or _fits(by_area, count, width))
     parts = _parted(areas, columns)
@@ -83,7 +83,7 @@ def _fits(by_area: Mapping[Area, Sequence[Gravity]], columns: int, width: int) -
 
 
 def _parted(areas: Sequence[Area], columns: int) -> list[list[Area]]:
-    """In so many columns at the most, each as long as the first one or shorter."""
+    """Split the areas into at most `columns` columns, none longer than the first."""
     rows = -(-len(areas) // columns)
     return [list(areas[at : at + rows]) for at in range(0, len(areas), rows or 1)]
 

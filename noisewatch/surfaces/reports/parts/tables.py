@@ -1,4 +1,4 @@
-"""Tables: columns that line up, and Markdown, whatever is in their cells."""
+"""Aligned tables, and Markdown that is safe for any cell content."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from noisewatch.patterns import regex
 # `12`, `41 200/s`, `~0.1%`, `<0.1%`, `> 99 %`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
 _FIGURE = regex(r"(?:[~<±+-]|[<>] )?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–", "—")
-_LEAST_NAME = 60  # columns of a name, before others are left out for it
+_LEAST_NAME = 60  # columns of a name, below which spare columns are dropped for it
 
 
 def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> str:
-    """The rows with each column as wide as its widest cell; a column of figures to the right, under its heading."""
+    """Align the columns of a table; columns of figures are right-aligned under their heading."""
     columns = list(zip(*rows, strict=True))
     padded = [_padded(column) for column in columns]
     return "\n".join(gap.join(line).rstrip() for line in zip(*padded, strict=True))
 
 
 def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Sequence[str]) -> list[str]:
-    """The same in lines of `width` at most: the names in the column so headed are cut, then the spare columns left
-    out one by one, the first first, then the names are cut further.
+    """Align the columns of a table within `width` columns.
+
+    Names in the column headed `name` are cut first, then `spare` columns are dropped one by one in their order, then
+    the names are cut further.
     """
     for count in range(len(spare) + 1):
         kept = [at for at, heading in enumerate(rows[0]) if heading not in spare[:count]]
@@ -46,7 +48,7 @@ def _shortened(text: str, room: int) -> str:
 
 
 def _padded(column: Sequence[str]) -> list[str]:
-    """The first cell may be the heading, and one that is empty or unknown says nothing of the others."""
+    """Pad the cells of a column; the first may be the heading, and empty or unknown cells do not decide the side."""
     width = max(map(_cells, column))
     told = [cell for cell in column[1:] if cell not in _NO_FIGURE]
     is_of_figures = bool(told) and all(map(_FIGURE.fullmatch, told))
@@ -59,32 +61,34 @@ def _to_side(cell: str, width: int, is_to_the_right: bool) -> str:
 
 
 def _cells(text: str) -> int:
-    """The columns that a terminal gives the text: two for each wide character, none for a combining one."""
+    """Return the text's width in a terminal: wide characters take two columns, combining ones none."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
-# Letters and what stands between them in a sentence; a dot or a colon only where it is no part of an address.
+# Letters and the punctuation of sentences; a dot or a colon only where it cannot be part of an address.
 _HARMLESS = regex(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=\s|$))*")
 
 
 def code(text: str) -> str:
-    """A code span that holds the text, whatever backticks are in it."""
+    """Return a Markdown code span with the text, whatever backticks it contains."""
     ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     pad = " " if text[:1] in ("`", " ") or text[-1:] in ("`", " ") else ""
     return f"{ticks}{pad}{text}{pad}{ticks}" if text else ""
 
 
 def prose(text: str) -> str:
-    """The text as it is where nothing in it can be markup; else as code."""
+    """Return the text unchanged if nothing in it can be markup, else as a code span."""
     return text if _HARMLESS.fullmatch(text) else code(text)
 
 
 def cell(text: str) -> str:
-    """The same in a table, whose readers part cells before they look for code. A pipe stays one if it is escaped, but
-    not all of them agree on what a backslash before that means: it is shown as a dot.
+    """Return the text for a cell of a Markdown table, as prose or code.
+
+    Renderers split cells before they parse code, so a pipe is escaped; as they differ on a backslash before a pipe,
+    such a backslash becomes a dot.
     """
     return prose(text.replace("\\|", "·|")).replace("|", "\\|")
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MOST_ANNOTATIONS = 10  # of each level in a step; GitHub drops those that come later
+MOST_ANNOTATIONS = 10  # of each level in a step; GitHub drops later ones
 _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _ESCAPES_IN_PROPERTIES = _ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def workflow_command(level: str, title: str, message: str) -> str:
-    """One line that GitHub reads as a command, and nothing in it as another."""
+    """Return one line that GitHub parses as a command, with title and message escaped."""
     return f"::{level} title={title.translate(_ESCAPES_IN_PROPERTIES)}::{message.translate(_ESCAPES)}"
 
 
 def annotation_lines(level: str, titled: Sequence[tuple[str, str]], room: int = MOST_ANNOTATIONS) -> list[str]:
-    """One for each title and message; where there is no room for all, the last one names the rest."""
+    """Return an annotation for each title and message; if there are more than `room`, the last one names the rest."""
     shown = titled if len(titled) <= room else titled[: room - 1]
     lines = [workflow_command(level, f"noisewatch: {title}", message) for title, message in shown]
     rest = titled[len(shown) :]

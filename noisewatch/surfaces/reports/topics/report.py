@@ -73,7 +73,7 @@ def with_ground(checks: Iterable[Check]) -> list[Check]:
 
 
 def _where_it_blocks(check: Check) -> str:
-    """Return the profiles in which the check's failure blocks: their names, `all profiles`, or `grave findings only`."""
+    """Return the profiles in which the check's failure blocks: names, `all profiles`, or `grave findings only`."""
     blocking = [profile for profile in PROFILES if check.severity_under(profile) == Severity.BLOCKING]
     asked = [profile for profile in PROFILES if profile not in check.not_asked_in]
     if set(asked) <= set(blocking):

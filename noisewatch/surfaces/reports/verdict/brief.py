@@ -1,7 +1,7 @@
-"""The verdict on one screen: what blocks, what is open, the warnings in a line, and what the verdict rests on.
+"""The verdict on one screen: blocking causes, open ones, warnings in a line, and what the verdict rests on.
 
-It fits 24 rows of 80 columns: causes give up steps, the last ones first, until they fit. A command is shown whole or
-not at all; one that is longer than the line counts the rows that a terminal needs.
+It fits 24 rows of 80 columns: causes are shortened, the last ones first, until they fit. A command is shown whole or
+not at all; one that is longer than a line counts the rows that a terminal needs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from noisewatch.text import printable
 from noisewatch.units import describe_count
 
 _ROWS, _WIDTH = 24, 80
-_MOST_CAUSES = 3  # of which more than the title is shown
+_MOST_CAUSES = 3  # the causes of which more than the title is shown
 _TITLE_ROWS = 2
 _OPEN_ROWS = (3, 2, 1)  # by level
 _GAP = 2
@@ -45,11 +45,11 @@ _MEANINGS: dict[str, Meaning] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN":
 NO_CALIBRATION = "No calibration was run: settings and counters, no measured noise floor."
 _SETTINGS_ONLY = "No sample was taken: load, tasks and interrupts of the CPUs are unknown."
 _NOTHING_ASKED = "No check could run: those selected need a sample or a calibration."
-_MOST_STEPS = 3  # the level of detail with the title alone; before it go who else took part, then the undo
+_MOST_STEPS = 3  # the level of detail with the title alone; lower levels drop further culprits first, then the undo
 
 
 def brief_lines(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> list[str]:
-    """Return the report's lines but for the last one, which is the verdict."""
+    """Return the report's lines except for the last one, which has the verdict."""
     above, below = head_lines(verdict, occasion), basis_lines(verdict, causes, occasion)
     found = deciding(causes)
     width = max(occasion.width, NARROWEST)
@@ -60,7 +60,7 @@ def brief_lines(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptio
 
 
 def head_lines(verdict: Verdict, occasion: RenderOptions) -> list[str]:
-    """Return the verdict with the target CPUs, and a remark where the commands are for another machine."""
+    """Return the verdict with the target CPUs, and a remark if the commands are for another machine."""
     word = verdict.verdict.upper()
     first, *more = wrapped(f"{word}   {headline(verdict)}", occasion.width, 0, len(word) + 3)
     remark = remark_on_commands(verdict)
@@ -73,7 +73,7 @@ def of_outcome(line: str, word: str, occasion: RenderOptions) -> str:
 
 
 def basis_lines(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> list[str]:
-    """Return the warnings by cost, what change the samples show, where the rest is, and what all of it rests on."""
+    """Return the warnings by cost, which change shows, where to find the rest, and what the verdict rests on."""
     width = occasion.width
     lines = [part for line in _sentences(verdict, causes) for part in wrapped(line, width, 1)]
     lines += _detection(verdict.case, width)
@@ -119,7 +119,7 @@ def _sentences(verdict: Verdict, causes: Sequence[Cause]) -> Iterator[str]:
 
 
 def _details(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> list[str]:
-    """Return where the rest is, and where the first cause is explained: in one line if both fit."""
+    """Return how to show all checks and how to have the first cause explained; in one line if both fit."""
     unknown = len([each for each in verdict.findings if each.status == Status.UNKNOWN])
     counted = f"{len(verdict.findings)} checks" + (f", {unknown} unknown" if unknown else "")
     line = f" {'details':<{_LABEL}}-v ({counted})"
@@ -152,7 +152,7 @@ def _basis(verdict: Verdict) -> str:
 
 
 def _changed_rules(verdict: Verdict) -> Iterator[str]:
-    """Yield what options left out of the verdict, or weigh otherwise: `17 checks not asked`, `1 limit changed`."""
+    """Yield what options exclude from the verdict or weigh differently: `17 checks not asked`, `1 limit changed`."""
     rules = verdict.case.rules
     left_out = sum(rules.why_ignored(each.check.id, each.check.area) is not None for each in verdict.findings)
     if left_out:
@@ -164,7 +164,7 @@ def _changed_rules(verdict: Verdict) -> Iterator[str]:
 
 
 def _joined(start: str, items: Sequence[str], width: int) -> list[str]:
-    """Return the items after the start, between dots; none is broken where it fits a line of its own."""
+    """Return the items after `start`, separated by dots; an item is broken only if it is longer than a line."""
     further = len(start) + 1 if width >= _WIDTH else 3
     lines, line = [], f" {start}"
     for at, item in enumerate(items):
@@ -181,7 +181,7 @@ def _indent(line: str) -> int:
 
 
 def _fitted_causes(causes: Sequence[Cause], case: Case, room: int, occasion: RenderOptions) -> list[str]:
-    """Return the causes in as much detail as there is room for; what has none is counted."""
+    """Return the causes in as much detail as fits, and the number of causes that do not fit."""
     width = max(occasion.width, NARROWEST)
     levels = [0 if at < _MOST_CAUSES else _MOST_STEPS for at in range(len(causes))]
     texts = [_cause(at + 1, cause, case, levels[at], occasion) for at, cause in enumerate(causes)]
@@ -201,7 +201,7 @@ def _fitted_causes(causes: Sequence[Cause], case: Case, room: int, occasion: Ren
 
 
 def _cause(number: int, cause: Cause, case: Case, level: int, occasion: RenderOptions) -> list[str]:
-    """Return its title with the limits at the right, and the steps of that level of detail."""
+    """Return the cause's title with the limits at the right, and its steps at this level of detail."""
     margin, width = 5, max(occasion.width, NARROWEST)
     title = short_title(cause, case)
     lines = _titled(title.text, title.limits, width, margin)
@@ -217,7 +217,7 @@ def _cause(number: int, cause: Cause, case: Case, level: int, occasion: RenderOp
 
 
 def _titled(text: str, limits: str | None, width: int, margin: int) -> list[str]:
-    """Return the title in two rows at the most, with the limits at the end of its last row if they fit there."""
+    """Return the title in at most two rows, with the limits at the end of its last row if they fit there."""
     lines = _cut(wrapped(text, width, margin), _TITLE_ROWS, width)
     if limits is None:
         return lines
@@ -231,7 +231,7 @@ def _titled(text: str, limits: str | None, width: int, margin: int) -> list[str]
 
 
 def _cut(lines: list[str], most: int, width: int) -> list[str]:
-    """Return so many of the lines, the last one with `…` where there are more."""
+    """Return at most `most` lines; the last one ends with `…` if there are more."""
     if len(lines) <= most:
         return lines
     last = lines[most - 1]
@@ -241,7 +241,7 @@ def _cut(lines: list[str], most: int, width: int) -> list[str]:
 
 
 def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> list[str]:
-    """Return commands and advice of that level of detail."""
+    """Return the commands and advice of this level of detail."""
     tries = tries_of(cause, case)
     if tries:
         return wrapped_options(f"{TRY:<{STEP}}", tries, width, margin)
@@ -253,7 +253,7 @@ def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> lis
     lines: list[str] = []
     label = ""
     for name, line in steps:
-        label = name or label  # a long command goes on below its first line
+        label = name or label  # further lines of a long command have no label
         if label not in wanted:
             continue
         if label == TRY:
@@ -264,7 +264,7 @@ def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> lis
 
 
 def wrapped_options(start: str, options: Sequence[str], width: int, margin: int) -> list[str]:
-    """Return `try   --calibration auto   or   --samples 60`, an option never broken."""
+    """Return `try   --calibration auto   or   --samples 60`, with no option broken."""
     lines, line = [], f"{' ' * margin}{start}"
     for at, option in enumerate(options):
         piece = ("    or    " if at else "") + option
@@ -276,7 +276,7 @@ def wrapped_options(start: str, options: Sequence[str], width: int, margin: int)
 
 
 def _rows_of(lines: Sequence[str], width: int) -> int:
-    """Return the rows that a terminal of that width shows the lines in."""
+    """Return the number of rows that the lines take in a terminal of this width."""
     return sum(max(-(-len(_plain(line)) // width), 1) for line in lines)
 
 

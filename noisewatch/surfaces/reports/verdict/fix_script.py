@@ -1,4 +1,4 @@
-"""The fixes of a verdict as one shell script, and the script that brings back what was read."""
+"""The fixes of a verdict as a shell script, and the script that restores the values that were read."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ _NOTHING_TO_RUN = "# There is nothing to run now."
 
 
 def fix_script(verdict: Verdict) -> str:
-    """What to run now; in its comments what needs a reboot, what would make it last, and what is left to people."""
+    """Return the script of all fixes.
+
+    Comments have what needs a reboot, what makes the fixes permanent, and what has to be done by hand.
+    """
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
@@ -81,7 +84,7 @@ def fix_script(verdict: Verdict) -> str:
 
 
 def undo_script(verdict: Verdict) -> str:
-    """Brings back the values that were read, in the reverse order."""
+    """Return the script that restores the values that were read, in reverse order."""
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     undone = [(finding, fix.undo) for finding, fix in reversed(fixes) if fix.now]
     silent = [_about(finding, "cannot be undone") for finding, undo in undone if not undo]
@@ -112,12 +115,12 @@ def _heading(finding: Finding) -> str:
 
 
 def undo_heading(check: Check) -> str:
-    """What the undo script says before it takes a check's fix back: what that was for holds no more."""
+    """Return the heading of the undo of a check's fix."""
     return f"undo of {check.id}: back to what was read"
 
 
 def files_heading(check: Check) -> str:
-    """The same, before it removes the files that made a fix last."""
+    """Return the heading of the removal of the files that made a fix permanent."""
     return f"undo of {check.id}: remove the files that make it last"
 
 
@@ -126,18 +129,21 @@ def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, 
 
 
 def _undo_of_units(fix: Fix) -> str | None:
-    """It would start what nobody has disabled, and so is left to whoever knows."""
+    """Return the command that re-enables units, or None if the undo removes files instead.
+
+    It could start units that were disabled before, so it is left to the user.
+    """
     return fix.undo_persist if fix.undo_files is None else None
 
 
 def _files_gone(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
-    """Our own files go, of those that were made to last; each once."""
+    """Return the commands that remove noisewatch's own files of permanent fixes, none twice."""
     by_command = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}
     return ((finding, command) for command, finding in by_command.items())
 
 
 def _fixable(verdict: Verdict) -> Iterator[Finding]:
-    """What failed or warned and has a fix, the gravest first; each fix once."""
+    """Yield the failures and warnings that have a fix, the gravest first; no fix twice."""
     seen = set()
     for finding in [*verdict.failures, *verdict.warnings]:
         fix = finding.answer.fix
@@ -156,7 +162,7 @@ def _about_verdict(verdict: Verdict) -> str:
 
 
 def script_head(what: str, about: str) -> list[str]:
-    """The first lines: what the script is for, and which machine it is about."""
+    """Return the script's first lines: its purpose, and the machine that it is for."""
     return [
         "#!/bin/sh",
         f"# {what} (version {__version__}).",
@@ -166,9 +172,9 @@ def script_head(what: str, about: str) -> list[str]:
 
 
 def script(head: Sequence[str], steps: Sequence[str], comments: Sequence[str], names: Mapping[int, str]) -> str:
-    """What to run, or that nothing is; and what else there is to do, for people.
+    """Return the whole script: its steps, or a line if there is nothing to run, and what remains to be done by hand.
 
-    `names` are those of the threads that the steps name by number.
+    `names` are the names of the processes that the steps address by number.
     """
     body = (
         [_PROLOGUE + _sudo(names), *steps, "", _EPILOGUE] if steps else ["", _NOTHING_TO_RUN if comments else _NOTHING]
@@ -177,13 +183,13 @@ def script(head: Sequence[str], steps: Sequence[str], comments: Sequence[str], n
 
 
 def _sudo(names: Mapping[int, str]) -> str:
-    """How the commands are run: a process is changed only where it is still the one that was seen."""
+    """Return the function that runs commands; it changes a process only if its name is still the same."""
     cases = "\n    ".join(f"{pid}) name={shlex.quote(name)} ;;" for pid, name in sorted(names.items()))
     return _SUDO_FOR_THE_SAME.replace("{cases}", cases) if names else _SUDO
 
 
 def script_steps(commands: Iterable[tuple[str, str | None]]) -> list[str]:
-    """The commands, one after the other, each after its heading; nothing of what has none."""
+    """Return the commands in order, with their headings; pairs without a command are skipped."""
     return [line for heading, command in commands if command for line in _step(heading, command)]
 
 
@@ -192,7 +198,7 @@ def _step(heading: str, command: str) -> list[str]:
 
 
 def script_comments(heading: str, lines: list[str]) -> list[str]:
-    """The lines as comments below their heading; nothing where there are none."""
+    """Return the lines as comments below a heading; nothing if there are none."""
     said = [line for line in lines if line]
     return ["", f"# {heading}", *(f"#   {line}" for line in said)] if said else []
 

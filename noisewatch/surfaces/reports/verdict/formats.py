@@ -19,7 +19,10 @@ _RAN_OUT = 4
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """What a report tells besides the verdict, and what it has to fit. `own_cpu_share` is noisewatch's, of one CPU."""
+    """What a report shows besides the verdict, and what it has to fit.
+
+    `own_cpu_share` is noisewatch's own share of one CPU.
+    """
 
     exit_status: int
     at_s: float  # Unix time
@@ -28,14 +31,14 @@ class RenderOptions:
     in_colour: bool = False
     in_unicode: bool = True
     is_verbose: bool = False
-    host: str | None = None  # its name, only where that is wanted
+    host: str | None = None  # its name, only if requested
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`module` has the `renderer`, and `describe_trouble` for a consumer that reads of trouble on standard output.
+    """A format of verdicts, whose `module` has the `renderer`, and `describe_trouble` if `prints_trouble`.
 
-    `status_by_outcome` and `trouble_status` are those of a consumer with a convention of its own.
+    `status_by_outcome` and `trouble_status` are for a consumer with its own convention of exit statuses.
     """
 
     module: str
@@ -46,9 +49,9 @@ class Format:
     fills_step_summary: bool = False
 
     def exit_status(self, verdict: Verdict, has_run_out: bool = False, on_unknown: int | None = None) -> int:
-        """What the verdict comes to, as the consumer counts; `has_run_out`: it had been waited for.
+        """Return the exit status for the verdict; `has_run_out` means that waiting for stability timed out.
 
-        `on_unknown` replaces the status of an unknown verdict, unless the consumer has its own.
+        `on_unknown` replaces the status of an unknown verdict, unless the consumer has its own convention.
         """
         if self.status_by_outcome is None:
             if verdict.verdict == Outcome.UNKNOWN and on_unknown is not None:
@@ -58,12 +61,12 @@ class Format:
         return self.status_by_outcome[_WARNED if is_warned else verdict.verdict]
 
     def render(self, verdict: Verdict, occasion: RenderOptions) -> str:
-        """The whole report."""
+        """Return the whole report."""
         function: Callable[[Verdict, RenderOptions], str] = self._loaded(self.renderer)
         return function(verdict, occasion)
 
     def describe_trouble(self, message: str) -> str:
-        """What stands in for a report where there is none."""
+        """Return the text that replaces the report if there is none."""
         function: Callable[[str], str] = self._loaded("describe_trouble")
         return function(message)
 
@@ -95,7 +98,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def format_named_in(argv: Sequence[str]) -> Format | None:
-    """The format that a command line names, though the rest of it may be wrong."""
+    """Return the format that a command line names, even if the rest of it is invalid."""
     found = None
     for word, following in zip(argv, [*argv[1:], ""], strict=False):
         option, is_joined, value = word.partition("=")

@@ -26,7 +26,7 @@ _MOST_CULPRITS = 5
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format github`: the verdict first, as a notice, then the gravest findings, by cause."""
+    """Return the report of `preflight --format github`: the verdict as a notice, then the gravest findings by cause."""
     findings = in_order(verdict, causes_of(verdict))
     summary = f"{counts(verdict)} ({judged(verdict)}, exit {occasion.exit_status})"
     lines = [workflow_command("notice", f"noisewatch: {verdict.verdict.upper()}", summary)]
@@ -38,9 +38,9 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
 
 
 def _level(finding: Finding, verdict: Verdict) -> str | None:
-    """Return the annotation's level, or None for no annotation. An unknown is an error only where --strict forbids it.
+    """Return the annotation's level, or None for no annotation.
 
-    GitHub prints an error as it prints a step that crashed.
+    An unknown is an error only under --strict, because GitHub shows an error like a step that crashed.
     """
     gravity = finding.gravity(verdict.is_strict)
     if gravity == Gravity.UNANSWERED and verdict.is_strict:

@@ -1,4 +1,4 @@
-"""The verdict as JSON, and as JSON lines; and the schema of both."""
+"""The verdict as JSON and as JSON lines, and the schema of both."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format json`."""
+    """Return the document of `preflight --format json`."""
     return json.dumps(_described(verdict, occasion), indent=1) + "\n"
 
 
 def _described(verdict: Verdict, occasion: RenderOptions) -> dict[str, Any]:
-    """When a copy or a recording was made is not known here: now would be wrong."""
+    """Return the whole document; `at` is null for a copy or a recording, whose time is unknown here."""
     at_s = occasion.at_s if verdict.case.snapshot.is_live else None
     described = describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status)
     return {"schema": described["schema"], "at": at_s, "host": occasion.host, **described}
 
 
 def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> dict[str, Any]:
-    """The verdict alone. `own_cpu_share` is noisewatch's own, of one CPU; null without a live sample."""
+    """Return the verdict alone.
+
+    `own_cpu_share` is noisewatch's own share of one CPU; null without a live sample.
+    """
     case = verdict.case
     calibrated = case.calibrated
     return {
@@ -89,12 +92,15 @@ def _cause(cause: Cause) -> dict[str, Any]:
 
 
 def render_lines(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format jsonl`: a head with the keys of `--format json` but the findings, then a line each."""
+    """Return the lines of `preflight --format jsonl`: a head with all other keys, then a line for each finding."""
     head = _described(verdict, occasion)
     findings = head.pop("findings")
     return "".join(json.dumps(each) + "\n" for each in (head, *findings))
 
 
 def schema_of_verdict() -> str:
-    """The schema's text (draft 2020-12). Keys are only ever added, so that it allows others."""
+    """Return the text of the JSON schema (draft 2020-12).
+
+    Later versions only add keys, so the schema allows additional ones.
+    """
     return files(__package__).joinpath("verdict.schema.json").read_text("utf-8")

@@ -1,8 +1,7 @@
 """The verdict as a JUnit report: a suite for each area, a case for each check.
 
-A failure or an error
-is what decides the verdict. A warning passes, and says so in its output. What is unknown but decides nothing is
-skipped, as what does not apply: neither is a pass.
+Failures and errors are what decides the verdict. A warning passes, and is in the case's output. What is unknown without
+deciding anything is skipped, as is what does not apply: neither is a pass.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _WITH_OUTPUT = (Gravity.WARNED, Gravity.NOTED)
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format junit`."""
+    """Return the report of `preflight --format junit`."""
     started_at = timestamp(occasion.at_s - measured_seconds(verdict))
     root = Element("testsuites", name="noisewatch preflight")
     for area in dict.fromkeys(finding.check.area for finding in verdict.findings):
@@ -79,7 +78,7 @@ def _case(finding: Finding, verdict: Verdict) -> Element:
 
 
 def _details(finding: Finding) -> Iterator[str]:
-    """What people want to read of it."""
+    """Yield the question, the culprits and the commands."""
     yield finding.check.question
     yield from map(culprit_line, finding.answer.culprits)
     yield from (f"{name}: {command}" for name, command in commands_of(finding.answer.fix))
@@ -90,7 +89,10 @@ def _has_failed(root: Element) -> bool:
 
 
 def _nothing_asked(verdict: Verdict) -> Element:
-    """No single check is to blame, as where none was asked; yet this must not look like success."""
+    """Return an error case for a verdict that no single check explains, so that the report does not look like success.
+
+    This happens if no check was asked.
+    """
     case = Element("testcase", name="verdict", classname="noisewatch.verdict", time="0")
     SubElement(case, "error", message=f"the verdict is {verdict.verdict}: {counts(verdict)}", type="blocking")
     return case

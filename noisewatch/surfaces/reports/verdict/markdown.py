@@ -1,7 +1,7 @@
-"""The verdict in Markdown, to paste into an issue: what is wrong with its culprits and fixes, the rest folded away.
+"""The verdict in Markdown, to paste into an issue: faults with culprits and fixes, the rest folded away.
 
-Names that others chose are shown as they are and mean nothing to a renderer: a sentence with anything in it that
-could be markup becomes a code span, where nothing is, neither a mention nor a link.
+Names from the machine are shown unchanged and cannot act as markup: a sentence with anything that could be markup
+becomes a code span, in which there are neither mentions nor links.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _WIDTH = 100  # columns of a block of code
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format markdown`."""
+    """Return the report of `preflight --format markdown`."""
     return markdown_of_verdict(verdict, MOST_BYTES)
 
 
 def markdown_of_verdict(verdict: Verdict, most_bytes: int) -> str:
-    """As many of the parts, the gravest first, as fit; nothing where not even the first does."""
+    """Return as many of the parts, the gravest first, as fit in `most_bytes`; empty if not even the first does."""
     parts = [_headline(verdict), _particulars(verdict), *_detection(verdict), *_findings(verdict), *_rest(verdict)]
     return fitting(parts, most_bytes)
 
@@ -81,7 +81,7 @@ def _floor(verdict: Verdict) -> str:
 
 
 def _detection(verdict: Verdict) -> list[str]:
-    """Return the table of `--detect` as a block of code; nothing where it was not requested."""
+    """Return the table of `--detect` as a block of code; nothing if it was not requested."""
     lines = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)
     return [fenced("text", lines)] if lines else []
 
@@ -93,7 +93,7 @@ def _cv(floor: NoiseFloor, chance: float | None) -> str:
 
 
 def _findings(verdict: Verdict) -> list[str]:
-    """The table of all that is not as it should be, then a section for each cause or note that has more to say."""
+    """Return a table of all faults, then a section for each cause or finding that has culprits or commands."""
     causes = causes_of(verdict)
     of_causes = {each.check.id for cause in causes for each in cause.findings}
     wrong = [each for each in in_order(verdict, causes) if each.gravity(verdict.is_strict) not in _CALM]
@@ -115,7 +115,7 @@ _CALM = (Gravity.PASSED, Gravity.LEFT_OUT)
 
 
 def _of_cause(number: int, cause: Cause) -> str:
-    """Its checks and, once, what helps against it."""
+    """Return the section of a cause, with its checks, and its fix once."""
     advice = [cause.advice] if cause.advice is not None else []
     if cause.target is not None:
         advice.append(f"choose other target CPUs: --cpus {cpu_list_argument(cause.target)}")
@@ -124,7 +124,7 @@ def _of_cause(number: int, cause: Cause) -> str:
 
 
 def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice: Sequence[str]) -> str:
-    """Culprits and commands, each in a fence of its own, as readers copy a whole one; nothing where there are none."""
+    """Return culprits and commands, in fences of their own to copy each as a whole; empty if there are none."""
     culprits = list(dict.fromkeys(culprit_line(each) for finding in findings for each in finding.answer.culprits))
     if len(culprits) > _MOST_CULPRITS:
         culprits[_MOST_CULPRITS:] = [f"… and {len(culprits) - _MOST_CULPRITS} more"]
@@ -137,7 +137,7 @@ def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice:
 
 
 def _rest(verdict: Verdict) -> list[str]:
-    """What passed and what was not asked, folded."""
+    """Return the checks that passed, did not apply or were not asked, folded."""
     passed = [code(each.check.id) for each in by_gravity(verdict)[Gravity.PASSED]]
     absent, ignored = (_with_reasons(verdict, status) for status in (Status.NOT_APPLICABLE, Status.IGNORED))
     if not (passed or absent or ignored):

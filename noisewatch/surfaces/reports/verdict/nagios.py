@@ -1,4 +1,4 @@
-"""The verdict for Nagios, Icinga and what else runs their plugins: a status line, performance data, more lines.
+"""The verdict for Nagios, Icinga and compatible tools: a status line, performance data, more lines.
 
 NOISEWATCH CRITICAL: 1 block, 0 warn, 0 unknown, 80 pass: tasks-on-target (CPUs 2-3, …) | 'blocking_fail'=1
 FAIL tasks-on-target (blocking): hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
@@ -41,7 +41,7 @@ _DIGITS = 6
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format nagios`, its last lines left out where it gets too long."""
+    """Return the report of `preflight --format nagios`; its last lines are left out if it gets too long."""
     state = _STATES[FORMATS["nagios"].exit_status(verdict)]
     lines = [f"{_SERVICE} {state}: {_told(verdict)} | {' '.join(_performance(verdict))}"]
     room = _MOST_BYTES - len(lines[0].encode())
@@ -54,7 +54,7 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
 
 
 def describe_trouble(message: str) -> str:
-    """The status line where nothing could be judged."""
+    """Return the status line for trouble that prevented a verdict."""
     return f"{_SERVICE} {_STATES[3]}: {_text(message)}\n"
 
 
@@ -78,7 +78,7 @@ def _long_output(verdict: Verdict) -> Iterator[str]:
 
 
 def _text(said: str) -> str:
-    """A line without a pipe, which would begin the performance data."""
+    """Return a line without pipes, which would begin the performance data."""
     return printable(said).replace("|", "·")
 
 
@@ -109,7 +109,7 @@ def _datum(finding: Finding, value: float) -> str:
 
 
 def _threshold(finding: Finding, value: float, factor: float) -> str:
-    """The range outside which Nagios would complain, where that is what the check says of the value too."""
+    """Return the range outside which Nagios would alert, if the check judges the value in the same way; else empty."""
     limit = finding.answer.limit
     if limit is None or value < 0 or limit < 0 or finding.severity == Severity.INFORMATION:
         return ""
@@ -127,5 +127,5 @@ def _is_above(finding: Finding, value: float) -> bool:
 
 
 def _number(value: float) -> str:
-    """In digits, without an exponent."""
+    """Format a number in digits, without an exponent."""
     return f"{Decimal(f'{value:.{_DIGITS}g}'):f}" if value % 1 else f"{value:.0f}"

@@ -17,7 +17,7 @@ _MOST_BYTES = 80  # its default for max_output_length, which cuts bytes, not cha
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format problem-detector`, the gravest finding first."""
+    """Return the report of `preflight --format problem-detector`, with the gravest finding."""
     found = by_gravity(verdict)
     word = verdict.verdict.upper()
     counts = verdict.counts
@@ -30,11 +30,11 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
 
 
 def describe_trouble(message: str) -> str:
-    """What the condition says where nothing could be judged."""
+    """Return the condition for trouble that prevented a verdict."""
     return _line(f"UNKNOWN: {message}")
 
 
 def _line(said: str) -> str:
-    """In ASCII, so that a byte is a character."""
+    """Return the text as ASCII, in which a byte is a character, cut to the most bytes allowed."""
     text = printable(said).encode("ascii", "replace").decode()
     return (text if len(text) <= _MOST_BYTES else text[: _MOST_BYTES - 3] + "...") + "\n"

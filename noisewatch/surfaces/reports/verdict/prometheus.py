@@ -1,7 +1,7 @@
 """The verdict as gauges in Prometheus' text format, fit for the textfile collector of node_exporter.
 
 https://prometheus.io/docs/instrumenting/exposition_formats/ and https://prometheus.io/docs/practices/naming/
-What is not known has no sample. Times are seconds, sizes bytes, shares ratios from 0 to 1.
+Unknown values have no sample. Times are in seconds, sizes in bytes, shares are ratios from 0 to 1.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BASE_UNITS = {
     "MB": ("bytes", 1024.0**2),
     "°C": ("celsius", 1.0),
 }
-# The figure of a calibration, what becomes of it, what it is.
+# A calibration's figure, its gauge, and the gauge's help text.
 _CPU_GAUGES = (
     ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: times that a spinning loop did not run."),
     ("stolen_share", "stolen_ratio", 1.0, "Share of the time lost to gaps."),
@@ -67,7 +67,7 @@ class _Sample:
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format prometheus`."""
+    """Return the report of `preflight --format prometheus`."""
     registry = CollectorRegistry()
     gauges: dict[str, Gauge] = {}
     for sample in _samples(verdict, occasion):
@@ -128,7 +128,7 @@ def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
 
 
 def _of_the_costliest(finding: Finding) -> Iterator[_Sample]:
-    """Who it was. One of each finding, and without its PID, which would make a new series of each process."""
+    """Yield the finding's costliest culprit, without its PID, which would make a new series for each process."""
     known = [each for each in finding.answer.culprits if each.share is not None]
     for culprit in known[:1]:
         who = {"cpu": str(culprit.cpu), "culprit": culprit.kind.with_name(culprit.name)}
@@ -137,7 +137,7 @@ def _of_the_costliest(finding: Finding) -> Iterator[_Sample]:
 
 
 def _base_unit(unit: str | None) -> tuple[str, float]:
-    """The end of a gauge's name, and what makes base units of the value."""
+    """Return the suffix of the gauge's name, and the factor that converts the value to base units."""
     if unit is None:
         return "", 1.0
     name, factor = _BASE_UNITS.get(unit, (re.sub("[^a-z0-9]+", "_", unit.lower()).strip("_"), 1.0))

@@ -1,4 +1,4 @@
-"""The verdict for people: what to do, by cause, the gravest first; all checks at a glance; the verdict, last."""
+"""The verdict as text: what to do, by cause, the gravest first; all checks at a glance; the verdict at the end."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _MOST_CULPRITS = 5
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format text`, its lines wrapped at the width but for commands, which are there to be copied.
+    """Return the report of `preflight --format text`, wrapped at the width; commands are not wrapped, to be copied.
 
-    It fits a terminal of 24 rows. A verbose one tells all of each cause and each check before that, so that the end of
-    the output is the same.
+    It fits a terminal of 24 rows. A verbose report precedes it with all details of causes and checks, so that both end
+    in the same lines.
     """
     causes = causes_of(verdict)
     lines = (
@@ -76,7 +76,7 @@ def _to_do(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -
 
 
 def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: RenderOptions) -> Iterator[str]:
-    """Its number and mark, its title, the commands, and the checks that they settle."""
+    """Yield the cause's number and mark, its title, the commands, and the checks that they settle."""
     items = cause.findings[0].answer.items if is_one_line(cause) else ()
     title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
@@ -104,7 +104,7 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: R
 
 
 def _all_checks(verdict: Verdict, occasion: RenderOptions) -> Iterator[str]:
-    """One character a check, and what the characters mean."""
+    """Yield one character for each check, and the meaning of the characters."""
     findings = verdict.findings
     by_area = marks_by_area((each.check.area, each.gravity(verdict.is_strict)) for each in findings)
     yield from ["", *wrapped(f"ALL {len(findings)} CHECKS   {counts(verdict)}", occasion.width, 0, 2)]
@@ -127,7 +127,10 @@ def _drawn(pieces: Pieces, occasion: RenderOptions) -> str:
 
 
 def _each_finding(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> Iterator[str]:
-    """In the order of the causes, then by gravity; unknowns, and those that do not apply, of one reason together."""
+    """Yield the findings in the order of the causes, then by gravity.
+
+    Findings that are unknown or do not apply for the same reason are merged.
+    """
     of_causes = [finding for cause in causes for finding in cause.findings]
     told = {each.check.id for each in of_causes}
     rest = [each for each in in_order(verdict, causes) if each.check.id not in told]
@@ -183,7 +186,7 @@ def _describe(findings: list[Finding], verdict: Verdict, occasion: RenderOptions
 
 
 def _labelled(finding: Finding, verdict: Verdict, occasion: RenderOptions) -> str:
-    """Its status, as wide as the column that it stands in."""
+    """Return the finding's status, padded to its column."""
     said = label(finding, verdict)
     is_plain = not occasion.in_colour or finding.status not in _TELLING
     return (said if is_plain else painted(said, style_of_label(said))) + " " * (len(_INDENT) - len(said))

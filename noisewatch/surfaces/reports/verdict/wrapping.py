@@ -1,4 +1,4 @@
-"""Prose of a verdict wrapped at a terminal's width; commands in it stay whole, as they are there to be copied."""
+"""Prose of a verdict wrapped at the terminal's width; commands in it stay whole, to be copied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: [a-z]+(?:-[a
 
 
 def wrapped_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
-    """Return the lines, those after the first indented by `further`; a command in the text is on one line."""
+    """Wrap the text, with lines after the first indented by `further`; a command is never broken."""
     kept = _COMMAND.sub(lambda match: match[0].replace(" ", _UNBROKEN), printable(text))
     lines = textwrap.wrap(
         kept,
@@ -28,7 +28,7 @@ def wrapped_around_commands(text: str, width: int, indent: int, further: int) ->
 
 
 def wrapped(text: str, width: int, indent: int, further: int | None = None) -> list[str]:
-    """Return the lines, each indented, those after the first by `further`; at least one."""
+    """Wrap the text, with lines after the first indented by `further`; there is at least one line."""
     first = " " * indent
     following = first if further is None else " " * min(further, max(width, NARROWEST) // 2)
     lines = textwrap.wrap(
