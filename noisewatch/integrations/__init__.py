@@ -1,8 +1,9 @@
-"""What ships for engines that people already run: a folder each, with a page and the files that it describes.
+"""The integrations with existing benchmark engines: a folder each, with a page and the files that it describes.
 
-`NAME/page.md` says what it does, where it goes, what happens on a noisy machine, and how to take it out again; its
-first paragraph is the summary in the list. All below `NAME/files/` is written out as it is, but for `@noisewatch@`,
-which becomes the shell's words that start the noisewatch that runs; what begins with `#!` becomes executable.
+`NAME/page.md` contains what the integration does, where its files go, what happens on a noisy machine, and how to
+remove it; its first paragraph is the summary in the list. Files below `NAME/files/` are written out unchanged except
+for `@noisewatch@`, which becomes the shell words that start the running noisewatch. Files that begin with `#!` become
+executable.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _PROGRAM = "@noisewatch@"
 
 @dataclass(frozen=True, slots=True)
 class Integration:
-    """One engine. `texts` are those of its files by their path, with the placeholder in them."""
+    """An integration with one engine; `texts` are its files by path, with the placeholder in them."""
 
     name: str
     page: str
@@ -30,12 +31,12 @@ class Integration:
         return " ".join(self.page.split("\n\n")[1].split())
 
     def files_for(self, program: str) -> dict[str, str]:
-        """By path, each as it is written for a noisewatch that is started by these words."""
+        """Return the files by path, as written for a noisewatch that is started by the words `program`."""
         return {path: text.replace(_PROGRAM, program) for path, text in self.texts.items()}
 
 
 def integrations() -> tuple[Integration, ...]:
-    """All of them, by name."""
+    """Return all integrations, by name."""
     folders = [each for each in files(__name__).iterdir() if (each / _PAGE).is_file()]
     return tuple(_read(folder) for folder in sorted(folders, key=lambda each: each.name))
 

@@ -1,1 +1,1 @@
-"""Where people and programs meet it: the command line, reports, the monitor. Only here is anything printed."""
+"""The surfaces for people and programs: the command line, reports, the monitor. Only here is anything printed."""

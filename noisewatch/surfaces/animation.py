@@ -1,6 +1,7 @@
-"""A stretch of a recording as one animated SVG: CSS alone, which browsers play also within a page's <img>.
+"""A part of a recording as one animated SVG, with CSS only, which browsers also play within a page's <img>.
 
-Each element is drawn once, and shown in the frames that have it. Where nothing is animated, the first frame stands.
+Each element is drawn once, and shown in the frames that contain it. Where animation is not supported, the first frame
+is shown.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.picture import Classes, Element, Line, drawn, elements_of, framed
 from noisewatch.surfaces.themes import DARK, Theme
 
-_Shown = tuple[bool, ...]  # in which of the frames
+_Shown = tuple[bool, ...]  # whether an element is visible, for each frame
 
 
 @dataclass(frozen=True, slots=True)
 class Still:
-    """One frame, and how long it is shown."""
+    """A frame, and the seconds for which it is shown."""
 
     lines: Sequence[Line]
     seconds: float
 
 
 def animated_svg(stills: Sequence[Still], columns: int, title: str, theme: Theme = DARK) -> str:
-    """The stills, again and again; the same bytes each time. Raises ValueError where there is none."""
+    """Return an SVG that shows the stills in a loop; equal stills make equal bytes. Raise ValueError without a still."""
     if not stills:
         raise ValueError("no frame to draw")
     classes = Classes()
@@ -58,7 +59,7 @@ def _by_pattern(stills: Sequence[Still], theme: Theme, classes: Classes) -> dict
 
 
 def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
-    """When each pattern is seen. Who has asked for less motion sees the first frame."""
+    """Return the CSS that shows and hides each pattern; readers who prefer reduced motion see the first frame."""
     if not patterns:
         return ""
     total = sum(seconds)
@@ -72,7 +73,7 @@ def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
 
 
 def _changes(shown: _Shown) -> Iterator[tuple[int, str]]:
-    """The frames from which on it is seen, or no more."""
+    """Yield the frames at which an element becomes visible or hidden, and which of the two."""
     for number, is_shown in enumerate(shown):
         if number == 0 or is_shown != shown[number - 1]:
             yield number, "visible" if is_shown else "hidden"

@@ -1,4 +1,4 @@
-"""Where an answer goes: standard output, and what that can show; or a file that is complete or not there at all."""
+"""The destination of an answer: standard output, with what it can show, or a file that is complete or absent."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import BinaryIO
 from noisewatch.errors import UsageError
 
 _WIDTH_WITHOUT_TERMINAL = 100
-_MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub refuses one that is longer
+_MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub refuses longer ones
 
 
 @contextmanager
 def opened_output(path: str | None) -> Iterator[BinaryIO]:
-    """The file to write to, opened before any measuring; the file at `path` appears when all went well.
+    """Yield the file to write to, opened before any measuring; the file at `path` appears only on success.
 
-    What is no regular file (a pipe, /dev/stderr) is written directly. Raises UsageError where it cannot be written.
+    What is not a regular file (a pipe, /dev/stderr) is written directly. Raise UsageError if it cannot be written.
     """
     if path == "":
         raise UsageError("--output '': no file name")
@@ -38,15 +38,15 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
 
 
 def print_answer(text: str) -> None:
-    """Prints to standard output what its encoding can say. Raises UsageError where it does not take it."""
+    """Print to standard output what its encoding can express. Raise UsageError if it cannot be written."""
     with opened_output(None) as output:
         output.write(text.encode(sys.stdout.encoding or "utf-8", "replace"))
 
 
 def fill_step_summary(markdown_within: Callable[[int], str]) -> str | None:
-    """Appends Markdown of so many bytes at most to the file that GitHub shows below a workflow's step.
+    """Append at most that many bytes of Markdown to the file that GitHub shows below a workflow's step.
 
-    $GITHUB_STEP_SUMMARY names it. Returns what failed, or None.
+    $GITHUB_STEP_SUMMARY names the file. Return an error message, or None.
     https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary
     """
     path = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -84,7 +84,7 @@ def _replaced(path: str) -> Iterator[BinaryIO]:
 
 
 def _wanted_mode(path: str) -> int:
-    """That of the file it replaces; else what the umask leaves."""
+    """Return the mode of the file that is replaced, or else the default by the umask."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -104,28 +104,28 @@ def _reported(path: str) -> Iterator[None]:
 
 
 def width() -> int:
-    """The columns to wrap text at."""
+    """Return the columns to wrap text at."""
     import shutil  # most of it deals with archives
 
     return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
 
 
 def takes_colour(output: str | None) -> bool:
-    """Whether the answer goes to a terminal that shows colour (https://no-color.org)."""
+    """Return whether the answer goes to a terminal that shows colour (https://no-color.org)."""
     if output is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
         return False
     return sys.stdout.isatty()
 
 
 def takes_unicode(output: str | None) -> bool:
-    """Whether the answer may have characters beyond ASCII: a file always; a terminal or pipe by its encoding."""
+    """Return whether the answer may contain non-ASCII characters: a file always, a terminal or pipe by its encoding."""
     return output is not None or (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def is_interactive() -> bool:
-    """Whether a full screen can be drawn: Textual draws on standard error and reads keys from standard input.
+    """Return whether a full screen can be drawn: Textual draws on standard error and reads keys from standard input.
 
-    Where standard output goes elsewhere, as in `noisewatch | head`, text is wanted there.
+    If standard output is redirected, as in `noisewatch | head`, its reader expects text.
     """
     usable = os.environ.get("TERM", "dumb") not in ("dumb", "")
     return usable and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -1,4 +1,4 @@
-"""Lines of styled text as a picture that looks the same everywhere: an SVG that fetches nothing, or a PNG."""
+"""Lines of styled text as a picture that looks the same everywhere: an SVG without external resources, or a PNG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from noisewatch.surfaces.themes import DARK, Look, Theme
 Line = Sequence[Segment]
 _FONT = "DejaVu Sans Mono"
 _FONT_FOLDER = "/usr/share/fonts/truetype/dejavu"
-_CSS = f'text{{font:20px "{_FONT}",Menlo,Consolas,monospace}}'  # so 12 wide; others are stretched to the cells
+_CSS = f'text{{font:20px "{_FONT}",Menlo,Consolas,monospace}}'  # 12 wide; other fonts are stretched
 _BASELINE = 18
 _MARGIN, _BAR_HEIGHT, _ROUND = 12, 36, 10
 _LEAST_TITLED = 24  # columns
@@ -32,7 +32,7 @@ _WORDS = regex(r"[^ ]+(?: {1,2}[^ ]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A piece of a picture: a path, or a text at its place. What is behind others is drawn before them."""
+    """A piece of a picture: a path, or a text with its place. Elements with `is_behind` are drawn first."""
 
     name: str  # the CSS class
     path: str = ""
@@ -41,7 +41,7 @@ class Element:
 
 
 class Classes:
-    """The CSS classes of the looks in a picture, numbered as they come."""
+    """The CSS classes of the looks in a picture, numbered in order of first use."""
 
     def __init__(self) -> None:
         self._name_by_rules: dict[str, str] = {}
@@ -64,20 +64,20 @@ class Classes:
 
 
 def svg_of(rows: Sequence[Sequence[tuple[str, str]]], columns: int, title: str, theme: Theme = DARK) -> str:
-    """Rows of text with the names of their styles, as svg_of_lines draws them."""
+    """Draw rows of (text, style name) pieces as SVG."""
     lines = [[Segment(text, Style.parse(ROW_STYLES[name])) for text, name in row] for row in rows]
     return svg_of_lines([Segment.adjust_line_length(line, columns) for line in lines], columns, title, theme)
 
 
 def svg_of_lines(lines: Sequence[Line], columns: int, title: str, theme: Theme = DARK) -> str:
-    """The lines as they would stand in a terminal of so many columns; the same bytes each time."""
+    """Draw the lines as in a terminal of `columns` columns; equal lines make equal bytes."""
     classes = Classes()
     elements = [each for row, line in enumerate(lines) for each in elements_of(line, row, theme, classes)]
     return framed(drawn(elements), columns, len(lines), title, theme, classes.css())
 
 
 def elements_of(line: Line, row: int, theme: Theme, classes: Classes) -> Iterator[Element]:
-    """What is behind the line, its shapes and its words, each by itself."""
+    """Yield the backgrounds, shapes and words of a line."""
     top = row * CELL_HEIGHT
     for column, text, look in _pieces(line, theme):
         if look.background is not None:
@@ -92,7 +92,7 @@ def elements_of(line: Line, row: int, theme: Theme, classes: Classes) -> Iterato
 
 
 def drawn(elements: Iterable[Element]) -> str:
-    """The elements as SVG; paths of one class are one."""
+    """Return the elements as SVG; paths of one class are merged."""
     paths: dict[tuple[bool, str], list[str]] = defaultdict(list)
     texts = []
     for each in elements:
@@ -105,7 +105,7 @@ def drawn(elements: Iterable[Element]) -> str:
 
 
 def framed(body: str, columns: int, rows: int, title: str, theme: Theme, css: str) -> str:
-    """The whole file, with a title bar where there is room for one."""
+    """Return the whole SVG file, with a title bar if it fits."""
     is_titled = columns >= _LEAST_TITLED
     top = _MARGIN // 2 + _BAR_HEIGHT if is_titled else _MARGIN
     width, height = columns * CELL_WIDTH + 2 * _MARGIN, rows * CELL_HEIGHT + top + _MARGIN
@@ -120,7 +120,7 @@ def framed(body: str, columns: int, rows: int, title: str, theme: Theme, css: st
 
 
 def _title_bar(title: str, width: int, room: int, theme: Theme) -> str:
-    """The title is whole, or its first words are."""
+    """Draw the title bar with the whole title, or with its first part if the whole does not fit."""
     words = next((each for each in (title, title.partition(" · ")[0]) if cell_len(each) <= room), "")
     inner = width - 2 * _ROUND
     return (
@@ -132,7 +132,7 @@ def _title_bar(title: str, width: int, room: int, theme: Theme) -> str:
 
 
 def _pieces(line: Line, theme: Theme) -> Iterator[tuple[int, str, Look]]:
-    """Column, text and look; neighbours of one look are one piece."""
+    """Yield column, text and look of the line's pieces; neighbours with the same look are merged."""
     column = 0
     looks = ((segment.text, theme.look(segment.style)) for segment in line if not segment.control)
     for look, group in groupby(looks, lambda pair: pair[1]):
@@ -142,7 +142,7 @@ def _pieces(line: Line, theme: Theme) -> Iterator[tuple[int, str, Look]]:
 
 
 def _parts(text: str, column: int) -> Iterator[tuple[int, str, str | None]]:
-    """Column, text and kind of each run of shapes, and of words with hardly a gap between them."""
+    """Yield column, text and kind of each run of shapes, and of words with single gaps between them."""
     for kind, group in groupby(text, kind_of_shape):
         part = "".join(group)
         if kind is not None:
@@ -154,12 +154,12 @@ def _parts(text: str, column: int) -> Iterator[tuple[int, str, str | None]]:
 
 def _placed(text: str, column: int, top: int) -> str:
     place = f'x="{column * CELL_WIDTH}" y="{top + _BASELINE}" textLength="{cell_len(text) * CELL_WIDTH}"'
-    whole = text.replace(" ", "\xa0")  # of several blanks only one would be drawn
+    whole = text.replace(" ", "\xa0")  # SVG collapses several ordinary blanks to one
     return f"{place}>{escape(whole)}"
 
 
 def png_of(svg: str) -> bytes:
-    """The same picture as PNG; the same bytes each time. Raises UsageError where a library or the font is missing."""
+    """Return the picture as PNG; equal pictures make equal bytes. Raise UsageError without its library or font."""
     try:
         import resvg_py
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Lines, blocks and dots of a screen as geometry: fonts leave gaps between them, or lack them.
+"""Line, block and dot characters as geometry, because fonts leave gaps between them or lack them.
 
 A cell is 12 wide and 24 high. https://www.unicode.org/charts/PDF/U2500.pdf, U2580.pdf and U2800.pdf
 """
@@ -13,7 +13,7 @@ _MIDDLE_X, _MIDDLE_Y = CELL_WIDTH // 2, CELL_HEIGHT // 2
 _THIN, _THICK = 2, 4
 _EIGHTH_HIGH, _EIGHTH_WIDE = CELL_HEIGHT / 8, CELL_WIDTH / 8
 
-# Which of left, right, up and down a line goes to.
+# The sides to which a line goes: left, right, up, down.
 _THIN_LINES = {
     "─": "lr", "│": "ud", "┌": "rd", "┐": "ld", "└": "ru", "┘": "lu", "├": "rud", "┤": "lud", "┬": "lrd", "┴": "lru",
     "┼": "lrud", "╴": "l", "╵": "u", "╶": "r", "╷": "d",
@@ -22,7 +22,7 @@ _THICK_LINES = {
     "━": "lr", "┃": "ud", "┏": "rd", "┓": "ld", "┗": "ru", "┛": "lu", "┣": "rud", "┫": "lud", "┳": "lrd", "┻": "lru",
     "╋": "lrud", "╸": "l", "╹": "u", "╺": "r", "╻": "d",
 }  # fmt: skip
-_ROUND = {"╭": (1, 1), "╮": (-1, 1), "╰": (1, -1), "╯": (-1, -1)}  # to which side, and up or down, it opens
+_ROUND = {"╭": (1, 1), "╮": (-1, 1), "╰": (1, -1), "╯": (-1, -1)}  # the sides to which the corner opens, as in _corner
 _QUADRANTS = {  # upper left, upper right, lower left, lower right
     "▖": "0010", "▗": "0001", "▘": "1000", "▙": "1011", "▚": "1001", "▛": "1110", "▜": "1101", "▝": "0100",
     "▞": "0110", "▟": "0111",
@@ -36,7 +36,7 @@ _PARTS = {  # left, top, width, height in eighths
     **dict.fromkeys(SHADES, (0, 0, 8, 8)),
 }  # fmt: skip
 _FIRST_BRAILLE, _LAST_BRAILLE = "⠀", "⣿"
-_DOTS = ((3, 3), (3, 9), (3, 15), (9, 3), (9, 9), (9, 15), (3, 21), (9, 21))  # by their bits
+_DOTS = ((3, 3), (3, 9), (3, 15), (9, 3), (9, 9), (9, 15), (3, 21), (9, 21))  # in the order of the bits
 KIND_FILL, KIND_DOTS = "fill", "dots"
 
 
@@ -44,7 +44,7 @@ _FILLED = frozenset("".join((*_THIN_LINES, *_THICK_LINES, *_ROUND, *_QUADRANTS, 
 
 
 def kind_of_shape(character: str) -> str | None:
-    """How the character is drawn: `fill`, `dots`, or a shade such as `░`; None where the font draws it."""
+    """Return how the character is drawn: `fill`, `dots`, or a shade such as `░`; None if the font draws it."""
     if character in SHADES:
         return character
     if character in _FILLED:
@@ -53,7 +53,7 @@ def kind_of_shape(character: str) -> str | None:
 
 
 def path_of(text: str, column: int, top: int) -> str:
-    """The path of a run of characters of one kind, which begins in that column; `top` is the row's upper edge."""
+    """Return the SVG path of a run of characters of one kind that begins at `column`; `top` is the row's upper edge."""
     parts = []
     x = column * CELL_WIDTH
     for is_skyline, run in groupby(text, lambda character: character in _LOWER):
@@ -75,7 +75,7 @@ def _runs(characters: list[str], x: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _skyline(blocks: list[str], x: int, top: int) -> str:
-    """Blocks that stand on the lower edge, as one outline."""
+    """Return one outline of blocks that stand on the lower edge."""
     bottom = top + CELL_HEIGHT
     path = f"M{x} {bottom}"
     for block, count, _ in _runs(blocks, x):
@@ -84,7 +84,7 @@ def _skyline(blocks: list[str], x: int, top: int) -> str:
 
 
 def _repeated(character: str, count: int, x: int, top: int) -> str:
-    """The same character so many times; what fills its cell from side to side is one piece."""
+    """Return `count` copies of a character; one that spans its cell's width becomes a single piece."""
     if character in "─━":
         thickness = _THIN if character == "─" else _THICK
         return _box(x, top + _MIDDLE_Y - thickness / 2, count * CELL_WIDTH, thickness)
@@ -119,7 +119,7 @@ def _part(eighths: tuple[int, int, int, int], x: int, top: int, count: int) -> s
 
 
 def _lines(sides: str, thickness: int, x: int, top: int) -> str:
-    """The lines from the middle to the sides; a pair of opposite ones is one line."""
+    """Return lines from the middle to the sides; two opposite lines become one."""
     half = thickness / 2
     left, right = ("l" in sides), ("r" in sides)
     up, down = ("u" in sides), ("d" in sides)
@@ -136,7 +136,7 @@ def _lines(sides: str, thickness: int, x: int, top: int) -> str:
 
 
 def _corner(right: int, down: int, x: int, y: int) -> str:
-    """A rounded corner about the middle of a cell that opens to the right (1) or left, and down (1) or up."""
+    """Return a rounded corner in the middle of a cell, open to the right (1) or left (-1), and down (1) or up (-1)."""
     half = _THIN / 2
     end_x, end_y = x + right * _MIDDLE_X, y + down * _MIDDLE_Y
     outer_x, outer_y, inner_x, inner_y = x - right * half, y - down * half, x + right * half, y + down * half

@@ -1,7 +1,7 @@
-"""The colours of exported pictures: a palette of their own, dark for screens and light for paper.
+"""The colours of exported pictures, from a palette of their own: dark for screens and light for paper.
 
-The eight hues keep apart for people who cannot tell red from green, or blue from yellow (simulated after Machado et
-al., 2009), and each has a contrast of 4 or more with the background.
+The eight hues stay distinct for people who confuse red and green, or blue and yellow (simulated after Machado et al.,
+2009), and each has a contrast of 4 or more with the background.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TONES_ON_PAPER: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a piece of text is drawn; colours are `#rrggbb`. `background` is None where it is the picture's."""
+    """The look of a piece of text; colours are `#rrggbb`. `background` is None if it is the picture's."""
 
     colour: str
     background: str | None = None
@@ -40,7 +40,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours that a terminal would have. `dim_share` is what dim text keeps of its own."""
+    """The colours of a terminal. `dim_share` is the share of its own colour that dim text keeps."""
 
     background: str
     text: str
@@ -51,7 +51,7 @@ class Theme:
     is_light: bool
 
     def look(self, style: Style | None) -> Look:
-        """The colours of a terminal's style in this theme."""
+        """Return the look of a terminal's style in this theme."""
         if style is None:
             return Look(self.text)
         colour, background = self._hex(style.color, self.text), self._hex(style.bgcolor, self.background)
@@ -74,7 +74,7 @@ class Theme:
         return _hexed(_for_paper(rgb) if self.is_light else rgb)
 
     def _of_sixteen(self, number: int) -> str:
-        """The bright ones are a little nearer to the text's colour."""
+        """Return one of the sixteen colours; bright ones are a little nearer to the text's colour."""
         if number < len(self.hues):
             return self.hues[number]
         hue = self.hues[number - len(self.hues)]
@@ -111,12 +111,12 @@ def _hexed(rgb: tuple[int, ...]) -> str:
 
 
 def _mixed(colour: str, other: str, share: float) -> str:
-    """So much of the first colour, the rest of the other."""
+    """Mix two colours; `share` is that of the first one."""
     pairs = zip(_rgb(colour), _rgb(other), strict=True)
     return _hexed(tuple(round(share * one + (1 - share) * two) for one, two in pairs))
 
 
 def _for_paper(rgb: tuple[int, ...]) -> tuple[int, ...]:
-    """A colour that was chosen for a dark terminal: as far from white as it was from black."""
+    """Return a colour for paper that is as far from white as the given one is from black."""
     hue, lightness, saturation = colorsys.rgb_to_hls(*(value / 255 for value in rgb))
     return tuple(round(value * 255) for value in colorsys.hls_to_rgb(hue, 1 - lightness, saturation))

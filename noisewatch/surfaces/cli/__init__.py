@@ -1,4 +1,4 @@
-"""The command line: what to do with which machine, and the exit status."""
+"""The command line: it runs a command and returns the exit status."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _USAGE_ERROR = _INTERNAL_ERROR = 2
 _NOT_MEASURED = 3
 _INTERRUPTED = 130
 _MEASURING = ("preflight", "calibrate", "trace", "screenshot")
-_NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a verdict
+_NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a stable machine
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command and returns the exit status: 0 done, 2 usage or input error, 3 could not measure.
+    """Run the command and return the exit status: 0 done, 2 usage or input error, 3 not measured.
 
-    `run` ends as the command that it runs, so errors of its own have the status that env(1) and timeout(1) give theirs.
+    `run` exits like the command that it runs, so for its own errors it has the exit statuses of env(1) and timeout(1).
     """
     words = sys.argv[1:] if argv is None else argv
     command = command_named_in(words)
@@ -44,7 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _told_as_wanted(message, status, format_named_in(words))
     except KeyboardInterrupt:
         return _interrupted(command)
-    except RuntimeError as error:  # as which Python 3.11 raises what came while a class was made, in an import
+    except (
+        RuntimeError
+    ) as error:  # Python 3.11 wraps exceptions that occur while a class is created, such as during an import
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         return _interrupted(command)
@@ -60,15 +62,15 @@ def _interrupted(command: str | None) -> int:
 
 
 def _tell(message: str) -> None:
-    """On standard error; on a terminal that is gone nobody reads it, and the status stays what it is."""
+    """Print a message to standard error; if the terminal is gone, this is ignored and the exit status stays."""
     with suppress(OSError):
         print(message, file=sys.stderr)
 
 
 def tell_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Ends the process as its `sys.excepthook`: a fault of ours is told in one line, and is no verdict.
+    """Handle an internal error as the process's `sys.excepthook`: print it in one line and exit.
 
-    Python itself would exit with 1, which is what an unstable machine has. Raises SystemExit.
+    Python's own exit status would be 1, which means an unstable machine. Raise SystemExit.
     """
     message = describe_fault(error)
     words = sys.argv[1:]
@@ -80,13 +82,13 @@ def tell_internal_error(kind: type[BaseException], error: BaseException, trace: 
 
 
 def _told_as_wanted(message: str, status: int, wanted: Format | None) -> int:
-    """The exit status of the format's consumer, which may read the message from standard output alone."""
+    """Return the exit status of the format's consumer; print the message for consumers that read standard output."""
     if wanted is not None and wanted.prints_trouble:
-        with suppress(NoisewatchError, BrokenPipeError):  # it may be standard output that is in trouble
+        with suppress(NoisewatchError, BrokenPipeError):  # the trouble may be standard output itself
             print_answer(wanted.describe_trouble(message))
     return status if wanted is None or wanted.trouble_status is None else wanted.trouble_status
 
 
 def _drop_output() -> None:
-    """The reader has gone: so that the interpreter does not complain about it on its way out."""
+    """Redirect standard output to /dev/null, so that the interpreter does not report the broken pipe when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

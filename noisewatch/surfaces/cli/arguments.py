@@ -131,8 +131,8 @@ class _Parser(ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
     def format_help(self) -> str:
-        """With the path of the program that runs where it is for root."""
-        from noisewatch.program import named_for_root  # of all commands help alone needs it
+        """Return the help text, with the program's path in commands that need root."""
+        from noisewatch.program import named_for_root  # only help needs it
 
         return named_for_root(super().format_help())
 
@@ -210,14 +210,14 @@ _FILL = {
 
 
 def _add_screen(parser: ArgumentParser) -> None:
-    """What the monitor's screen may use."""
+    """Add the options of the monitor's screen."""
     group = parser.add_argument_group("the monitor's screen")
     group.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
     group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
 
 
 def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
-    """The whole command line, and the parser of each command."""
+    """Return the parser of the whole command line, and the parser of each command."""
     parser = _Parser(
         prog="noisewatch",
         description="Shows what disturbs the CPUs that a benchmark runs on, and says whether it may start.",
@@ -241,10 +241,10 @@ def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
 
 
 def parse_arguments(argv: Sequence[str]) -> Namespace:
-    """The parsed command line, on top of what a file says. Raises UsageError."""
+    """Parse the command line, with defaults from the configuration file. Raise UsageError."""
     parser, commands = build_parsers()
     arguments, unknown = parser.parse_known_args(argv)
-    if unknown:  # argparse itself would have them be of the whole command line
+    if unknown:  # argparse itself would show the usage of the whole command line
         commands.get(arguments.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     if arguments.command == PREFLIGHT and not arguments.no_config:
         return _configured(parser, commands[PREFLIGHT], arguments, argv)
@@ -254,7 +254,7 @@ def parse_arguments(argv: Sequence[str]) -> Namespace:
 def _configured(
     parser: ArgumentParser, command: ArgumentParser, arguments: Namespace, argv: Sequence[str]
 ) -> Namespace:
-    """The command line is parsed again once the file has set the defaults."""
+    """Parse the command line again, after the configuration file has set the defaults."""
     from noisewatch.surfaces.cli.configuration import configure
 
     file = configure(command, arguments.config)
@@ -262,17 +262,17 @@ def _configured(
         return arguments
     cpus, arguments = arguments.cpus, parser.parse_args(argv)
     arguments.configured_by = file
-    arguments.cpus = arguments.cpus if cpus is None else cpus  # it may stand before the command
+    arguments.cpus = arguments.cpus if cpus is None else cpus  # --cpus may come before the command
     return arguments
 
 
 def command_named_in(words: Sequence[str]) -> str | None:
-    """The command of a command line that may be wrong: the first word that is one; None without one."""
+    """Return the command of a command line that may be invalid: its first word that is a command, or None."""
     return next((word for word in words if word in _COMMANDS), None)
 
 
 def command_of(arguments: Namespace) -> Callable[[Namespace], int]:
-    """The function that runs the command and returns its exit status."""
+    """Return the function that runs the command and returns its exit status."""
     name = arguments.command or MONITOR
     run: Callable[[Namespace], int] = import_module(f"noisewatch.surfaces.cli.commands.{name}").run
     return run

@@ -1,4 +1,4 @@
-"""What several commands do with the parsed command line: options objects, a recording on the way, last remarks."""
+"""Functions on the parsed command line that several commands share: options, recordings, final remarks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def machine_options(arguments: Namespace) -> MachineOptions:
-    """Which machine, and which CPUs on it, the command line names."""
+    """Return the machine and CPUs that the command line names."""
     return MachineOptions(sysroot=arguments.sysroot, replay=arguments.replay, cpus=arguments.cpus)
 
 
 def budget_of(arguments: Namespace) -> Budget:
-    """What the options say of the benchmark to come."""
-    from noisewatch.judgement.noise.budget import Budget  # the monitor imports this module, and shows a picture first
+    """Return the budget that the options describe: samples of the benchmark to come, and limits."""
+    from noisewatch.judgement.noise.budget import Budget  # the monitor imports this module before its first picture
     from noisewatch.judgement.rules import WORK_OF_PROFILE
 
     work = arguments.work or WORK_OF_PROFILE.get(getattr(arguments, "profile", None) or "")
@@ -44,7 +44,7 @@ def budget_of(arguments: Namespace) -> Budget:
 
 
 def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOptions:
-    """What the options say of the microbenchmark. Raises UsageError."""
+    """Return the options of the microbenchmark. Raise UsageError."""
     from noisewatch.kernel.calibration import CalibrationOptions
 
     command, is_auto = getattr(arguments, "workload", ()), seconds == AUTO
@@ -58,7 +58,7 @@ def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOpti
 
 
 def history_path(arguments: Namespace) -> Path | None:
-    """Where calibrations are remembered; None: nowhere. Raises UsageError."""
+    """Return the path of the history, or None if calibrations are not to be remembered. Raise UsageError."""
     if arguments.history is None:
         return None
     return Path(arguments.history) if arguments.history else usual_path()
@@ -66,19 +66,19 @@ def history_path(arguments: Namespace) -> Path | None:
 
 @contextmanager
 def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
-    """The machine, which also writes what it is asked to `path`. Raises UsageError where that cannot be written."""
+    """Yield the machine, and record all its reads to `path`, if given. Raise UsageError if that cannot be written."""
     if path is None:
         yield machine
         return
     require_free(path)
-    from noisewatch.operations.record import recorded  # with the sampler, which nothing else here needs
+    from noisewatch.operations.record import recorded  # imports the sampler, which nothing else here needs
 
     with opened_output(path) as sink, recorded(machine, sink) as source:
         yield source
 
 
 def report_damage(machine: Machine) -> None:
-    """Says on standard error where a replay ended before its recording did."""
+    """Print to standard error if a replay ended before its recording did."""
     damage = getattr(machine, "damage", None)
     if damage is not None:
         print(f"noisewatch: {machine.name}: {damage}; replayed up to there", file=sys.stderr)

@@ -48,10 +48,10 @@ KEYS = (*_VALUES, *_LISTS, *_TABLES, *_FLAGS, *_PATHS)
 
 
 def configure(parser: ArgumentParser, path: str | None) -> str | None:
-    """Makes what the file says the defaults of the parser, and returns the file's path; None where there is none.
+    """Set the parser's defaults from the file, and return the file's path, or None if there is no file.
 
-    Without a `path` it is looked for here and above, up to the top of the repository; outside one, just here.
-    Raises UsageError.
+    Without a `path` the file is searched in the current folder and above, up to the top of the repository; outside of a
+    repository only in the current folder. Raise UsageError.
     """
     found = _read(Path(path)) if path is not None else _nearest()
     if found is None:
@@ -76,7 +76,7 @@ def _take_over(parser: ArgumentParser, file: Path, key: str, value: Any) -> None
 
 
 def _words(file: Path, key: str, value: Any) -> Iterator[str]:
-    """The words of a command line that say the same."""
+    """Yield the equivalent words of a command line."""
     if key in _FLAGS and isinstance(value, bool):
         yield from [f"--{key}"] if value else []
     elif key in _LISTS and isinstance(value, list) and all(isinstance(name, str) for name in value):
@@ -92,7 +92,7 @@ def _words(file: Path, key: str, value: Any) -> Iterator[str]:
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """TOML reads `id.key = 1` as a table in a table."""
+    """Flatten a table: TOML parses `id.key = 1` as a table within a table."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
@@ -114,7 +114,7 @@ def _hint(key: str) -> str:
 
 
 def _nearest() -> tuple[Path, dict[str, Any]] | None:
-    """That of the nearest folder that has one; a folder that cannot be looked into has none."""
+    """Return the file of the nearest folder that has one; a folder without access counts as one without a file."""
     for place in _places():
         for name in (_OWN, _PROJECT):
             if os.access(place / name, os.R_OK) and (found := _read(place / name)) is not None:
@@ -123,10 +123,13 @@ def _nearest() -> tuple[Path, dict[str, Any]] | None:
 
 
 def _places() -> list[Path]:
-    """This folder, and those above up to the top of the repository; outside one, what lies above is another's."""
+    """Return the current folder and those above up to the top of the repository; outside of one only the current one.
+
+    Outside of a repository, folders above may belong to other users.
+    """
     try:
         folder = Path.cwd()
-    except OSError:  # it was removed
+    except OSError:  # the folder was removed
         return []
     places = [folder, *folder.parents]
     tops = [number for number, place in enumerate(places) if os.path.exists(place / ".git")]
@@ -134,7 +137,7 @@ def _places() -> list[Path]:
 
 
 def _read(file: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The table that is ours; None where another tool's file has none. Raises UsageError."""
+    """Return noisewatch's table, or None if the file of another tool has none. Raise UsageError."""
     try:
         text = file.read_bytes()
     except OSError as error:

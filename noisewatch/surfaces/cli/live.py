@@ -1,4 +1,4 @@
-"""What a terminal shows while an operation runs, drawn over itself; nothing where nobody watches."""
+"""The progress of an operation, redrawn in place on a terminal; nothing is shown without a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WAITING_EVERY_S = 10.0
 
 
 class _LivePicture:
-    """Watches a calibration. It draws to standard error, as standard output is for the answer."""
+    """The progress of a calibration, drawn to standard error, as standard output is for the answer."""
 
     def __init__(self) -> None:
         from noisewatch.operations.calibrate import LiveGaps  # most commands do not calibrate
@@ -32,10 +32,10 @@ class _LivePicture:
         self._next_s = 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Draws what is new, a few times a second."""
+        """Draw the progress, a few times a second at most."""
         if not self._shows or time.monotonic() < self._next_s:
             return
-        from noisewatch.surfaces.reports.calibration.live import live_rows, progress_line  # where somebody watches
+        from noisewatch.surfaces.reports.calibration.live import live_rows, progress_line  # only a terminal needs it
         from noisewatch.surfaces.tui.draw.glyphs import glyphs_for
 
         self._next_s = time.monotonic() + _EVERY_S
@@ -49,7 +49,7 @@ class _LivePicture:
             self._draw([progress_line(self._live, columns - 1)])
 
     def clear(self) -> None:
-        """Removes the picture: the report that follows says it better."""
+        """Remove the picture, which the report replaces."""
         if self._drawn:
             sys.stderr.write(self._back() + "\x1b[J" if self._can_move else "\n")
             sys.stderr.flush()
@@ -64,12 +64,11 @@ class _LivePicture:
         self._drawn = len(lines)
 
     def _back(self) -> str:
-        """To the beginning of what was drawn."""
         return f"\r\x1b[{self._drawn}A" if self._drawn else ""
 
 
 class _ProgressLine:
-    """One line on standard error that tells how far a wait is; nothing where nobody watches."""
+    """A line on standard error with the progress of a wait; nothing is shown without a terminal."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -78,7 +77,7 @@ class _ProgressLine:
     def show(self, done_s: float, total_s: float) -> None:
         if self._shows:
             done = f" {done_s:.1f} of {total_s:.1f} s "
-            room = max(shutil.get_terminal_size().columns - len(done), 0)  # a line that wraps would stay
+            room = max(shutil.get_terminal_size().columns - len(done), 0)  # a line that wraps could not be cleared
             print(f"\r{self._what[:room]}{done}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
@@ -87,7 +86,7 @@ class _ProgressLine:
 
 
 class TerminalListener:
-    """Shows how far an operation is, on standard error: a line or a picture where somebody watches."""
+    """A listener that shows an operation's progress on standard error; nothing but remarks without a terminal."""
 
     def __init__(self) -> None:
         self._picture: _LivePicture | None = None
@@ -103,7 +102,7 @@ class TerminalListener:
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """A terminal's progress line tells it; elsewhere a line does now and then, where it is something else."""
+        """Print what is waited for if it changes, but not too often; on a terminal the progress line shows it instead."""
         now_s = time.monotonic()
         if reasons != self._waits_for and now_s >= self._tell_s and not sys.stderr.isatty():
             self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")

@@ -1,4 +1,4 @@
-"""The rules that the options give: what is asked, how much it weighs, and where the limits are."""
+"""The rules that the options define: which checks are asked, their severities, and their limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
 T = TypeVar("T")
 
 _MOST_NEAR = 4
-_NAME_BY_WORD = {  # as the kernel's files, or other tools and guides, call what the area or the topic is about
+_NAME_BY_WORD = {  # synonyms of areas and topics from the kernel's files, other tools and guides
     **dict.fromkeys(("irq", "irqs", "softirq", "interrupt", "nmi", "ipi"), "interrupts"),
     **dict.fromkeys(("freq", "frequency", "cpufreq"), "clock"),
     **dict.fromkeys(("smt", "ht", "hyperthreads", "hyperthreading", "hyper-threading", "siblings"), "hyper-threads"),
@@ -35,7 +35,7 @@ _NAME_BY_WORD = {  # as the kernel's files, or other tools and guides, call what
 
 
 def rules_of(arguments: Namespace) -> Rules:
-    """The rules. Raises UsageError where an option, or the file with options, names what there is not."""
+    """Return the rules. Raise UsageError if an option, or the configuration file, has an unknown name."""
     try:
         return _rules(arguments)
     except UsageError as error:
@@ -61,22 +61,22 @@ def _rules(arguments: Namespace) -> Rules:
 
 
 def check_named(name: str, option: str = "") -> Check:
-    """The check. Raises UsageError, with what may have been meant."""
+    """Return the check with this id. Raise UsageError, with similar names, if there is none."""
     found = {each.id: each for each in CATALOGUE}.get(name)
     if found is None:
-        listed = [] if option else [*areas(), *TOPICS, ALL_TOPICS]  # `explain` takes either
+        listed = [] if option else [*areas(), *TOPICS, ALL_TOPICS]  # `explain` accepts them as well
         kind = "check, area or topic" if listed else "check"
         raise UsageError(_unknown(option, name, kind, dict.fromkeys([*listed, *(each.id for each in CATALOGUE)])))
     return found
 
 
 def areas() -> list[str]:
-    """All areas, in the catalogue's order."""
+    """Return all areas in the catalogue's order."""
     return list(dict.fromkeys(each.area for each in CATALOGUE))
 
 
 def _names(option: str, texts: Iterable[str]) -> frozenset[str]:
-    """Ids and areas, from lists separated by commas."""
+    """Return the ids and areas in comma-separated lists. Raise UsageError for an unknown name."""
     known = [each.id for each in CATALOGUE] + areas()
     names = [name.strip() for text in texts for name in text.split(",")]
     for name in names:
@@ -102,7 +102,7 @@ def _severity(name: str, value: str) -> tuple[str, Severity]:
 
 
 def _limit(name: str, value: str) -> tuple[tuple[str, str], float]:
-    """`ID=…` sets what fails, or the only limit there is; `ID.KEY=…` another one of the check."""
+    """Parse a limit: `ID=…` sets the failing limit, or the only one there is; `ID.KEY=…` another one."""
     check_id, _, key = name.partition(".")
     found = check_named(check_id, "--limit")
     limits = {limit.key: limit for limit in found.limits}
@@ -125,7 +125,7 @@ def _value(name: str, text: str, limit: Limit) -> float:
 
 
 def _number(text: str, unit: str) -> float | None:
-    """What a limit of that unit is set to, such as 2% or 0.02 of a share; None where the text is no such number."""
+    """Parse a limit's value in its unit, such as 2% or 0.02 for a share; None if the text is not such a number."""
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(%?)", text)
     if match is None or (match[2] and unit != "share"):
         return None
@@ -145,8 +145,8 @@ def _unknown(option: str, name: str, kind: str, known: Iterable[str]) -> str:
 
 
 def _near(name: str, known: list[str]) -> list[str]:
-    """Those that may have been meant: what is called otherwise, names that hold it, and similar ones."""
-    from difflib import get_close_matches  # for names that are written wrongly
+    """Return names that may have been meant: synonyms, names that contain the word, and similar ones."""
+    from difflib import get_close_matches  # only misspelt names need it
 
     word = name.lower()
     meant = [_NAME_BY_WORD[word]] if _NAME_BY_WORD.get(word) in known else []

@@ -1,4 +1,4 @@
-"""What a terminal shows while a series runs: one line, drawn over itself."""
+"""The progress of a series on a terminal: one line, redrawn in place."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
 
 _BY_TRACE = " (attribution: kernel trace)"
-_OFTEN_NS = 100_000_000  # what changes more often nobody reads
-_MARGIN = 3  # columns at the end of the line: the terminal shows Ctrl-C there, and then still no second line
-_COLUMNS = 80  # where the terminal does not say
+_OFTEN_NS = 100_000_000  # faster changes are unreadable
+_MARGIN = 3  # columns left free at the end of the line, so that the terminal's ^C does not wrap it
+_COLUMNS = 80  # if the terminal does not report its width
 
 
 class RunProgress(TerminalListener):
-    """Draws the line on standard error; where nobody watches it shows nothing.
+    """The progress line of a series on standard error; nothing is shown without a terminal.
 
-    Where the command writes to the terminal as well, a line of its own tells of each run that was not undisturbed.
+    If the command also writes to the terminal, each run that was not undisturbed is reported in a line of its own.
     """
 
     def __init__(self, wanted: int) -> None:
@@ -40,7 +40,7 @@ class RunProgress(TerminalListener):
         self._wanted = wanted
         self._shows = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
         self._progress: SeriesProgress | None = None
-        self._drawn_ns: int | None = None  # when the run ended that was drawn last
+        self._drawn_ns: int | None = None  # the end of the run that was drawn last
         self._is_between_output = False
         self._is_calibrating = False
 
@@ -63,7 +63,7 @@ class RunProgress(TerminalListener):
             self.on_remark(f"run {repetition.number} {conclude_repetition(verdict, repetition.length_ns)}")
 
     def on_calibrating(self, progress: Progress) -> None:
-        """One line: a picture of the gaps would leave its frames above the report."""
+        """Draw one line, because a picture of the gaps would leave its frames above the report."""
         if self._shows:
             text = f"calibrating {min(progress.done_s, progress.total_s):.1f} of {progress.total_s:.1f} s"
             print(f"\r\x1b[K{text[: max(_columns() - _MARGIN, 1)]}", end="", file=sys.stderr, flush=True)
@@ -97,7 +97,7 @@ class RunProgress(TerminalListener):
 
 
 def _columns() -> int:
-    """Of standard error, where the line is drawn: standard output may go elsewhere."""
+    """Return the columns of standard error, where the line is drawn; standard output may be redirected."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
     except OSError:
@@ -105,17 +105,17 @@ def _columns() -> int:
 
 
 class OneRun(TerminalListener):
-    """Says on standard error what became of a single run; where a trace was wanted, if there was one.
+    """A listener that reports a single run on standard error; if a trace was requested, also whether there was one.
 
-    Its lines may end up among a benchmark's results: benchstat takes `word: text` for a part of their configuration,
-    and compares no results of different ones (https://pkg.go.dev/golang.org/x/perf/benchfmt).
+    These lines may end up among a benchmark's results: benchstat parses `word: text` as a part of their configuration,
+    and compares no results of different configurations (https://pkg.go.dev/golang.org/x/perf/benchfmt).
     """
 
     _tracer = Tracer.NONE
     _of_machine: tuple[Unwatched, ...] = ()
 
     def on_begin(self, beginning: RunBeginning) -> None:
-        """Nothing is said before it has ended."""
+        """Store what the report needs; nothing is printed before the run ends."""
         self._tracer = beginning.options.tracer
         self._of_machine = tuple(not_watched(beginning.machine, calibrated_khz(beginning.opening)))
 
@@ -135,9 +135,9 @@ class OneRun(TerminalListener):
             self.on_remark(left)
 
     def tell_machine(self, series: RunSeries) -> None:
-        """Whether the machine was the same after the run, where it was to be calibrated."""
+        """Print whether the machine's speed changed during the run, if calibrations were requested."""
         if series.options.calibration_s:
-            from noisewatch.operations.run.conclusion import conclude  # most single runs are not
+            from noisewatch.operations.run.conclusion import conclude  # most single runs are not calibrated
             from noisewatch.surfaces.reports.run.sentences import machine_sentences
 
             for sentence in machine_sentences(conclude(series)):
@@ -145,5 +145,5 @@ class OneRun(TerminalListener):
 
 
 def _not_watched(unwatched: Sequence[Unwatched]) -> str:
-    """What an undisturbed run may have met all the same, in brackets; why is in the reports."""
+    """Return in brackets what an undisturbed run may still have met; the reasons are in the reports."""
     return f" (not watched: {', '.join(each.what for each in unwatched)})" if unwatched else ""

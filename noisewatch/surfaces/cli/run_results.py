@@ -1,4 +1,4 @@
-"""`noisewatch run --results FILE [--filtered OUT]`: what is said of the file, and what is written."""
+"""The results file of `noisewatch run --results FILE [--filtered OUT]`: its report, and the filtered file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from noisewatch.surfaces.reports.run.results_text import text_of_results
 
 
 def check_results(arguments: Namespace) -> None:
-    """Raises UsageError for what cannot be meant, before anything runs."""
+    """Raise UsageError for contradictory options, before anything runs."""
     if arguments.filtered is None:
         return
     if arguments.results is None:
@@ -26,7 +26,7 @@ def check_results(arguments: Namespace) -> None:
 
 
 def read_results(path: str, series: RunSeries) -> MarkedResults | None:
-    """The runs in the file; None, as is said, where it cannot be read."""
+    """Return the runs in the file; if it cannot be read, print why and return None."""
     try:
         return mark_results(path, series)
     except NoisewatchError as error:
@@ -35,7 +35,7 @@ def read_results(path: str, series: RunSeries) -> MarkedResults | None:
 
 
 def tell_results(marked: MarkedResults, filtered: str | None) -> bool:
-    """Says on standard error what became of the runs; whether the undisturbed ones could be written where wanted."""
+    """Print the runs' verdicts to standard error; return whether the undisturbed runs could be written as requested."""
     print(text_of_results(marked, width()), end="", file=sys.stderr)
     if filtered is None:
         return True

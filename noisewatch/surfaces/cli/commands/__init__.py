@@ -1,1 +1,1 @@
-"""One module a command: what it asks of the operations, what it prints, and its exit status."""
+"""One module for each command: its operations, its output and its exit status."""

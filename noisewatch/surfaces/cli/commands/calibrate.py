@@ -41,7 +41,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row
 
 
 def run(arguments: Namespace) -> int:
-    """Calibrates and reports. Raises CannotMeasure where not one CPU could be calibrated."""
+    """Calibrate and report. Raise CannotMeasure if no CPU could be calibrated."""
     options = CalibrateOptions(
         machine=machine_options(arguments),
         against=arguments.against,
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
         history=history_path(arguments),
     )
     if arguments.format == "png":
-        png_of(svg_of([], 1, ""))  # what it needs and is missing is told before anything is measured
+        png_of(svg_of([], 1, ""))  # raises UsageError for a missing library or font before anything is measured
     machine = open_machine(options.machine)
     with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:
         try:
@@ -87,7 +87,7 @@ def _json(described: object) -> bytes:
 def _rows_and_details(
     result: CalibratedTarget, contrast: Contrast | None, columns: int, glyphs: Glyphs
 ) -> tuple[list[Row], list[str]]:
-    """The picture, and what stands below it in text."""
+    """Return the picture and the lines below it."""
     settling = [] if result.settling is None else folded([settling_line(result.settling), ""], columns)
     if contrast is not None:
         return contrast_report_rows(contrast, columns, glyphs), settling + contrast_detail_lines(contrast, columns)

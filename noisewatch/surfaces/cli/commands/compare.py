@@ -11,7 +11,7 @@ from noisewatch.surfaces.output import opened_output, takes_unicode, width
 
 
 def run(arguments: Namespace) -> int:
-    """Prints what differs; the exit status says whether it differs in what blocks."""
+    """Print the differences; the exit status is 0 unless they block or are undecided."""
     with opened_output(arguments.output) as output:
         found = compare_files(arguments.before, arguments.after, _judged)
         output.write(_rendered(found, arguments).encode("utf-8", "replace"))
@@ -19,8 +19,11 @@ def run(arguments: Namespace) -> int:
 
 
 def _judged(path: str) -> tuple[Document, str | None]:
-    """The verdict on a recording as `preflight --replay` gives it, and where the replay ended too soon."""
-    from noisewatch.operations.machines import MachineOptions, open_machine  # with all checks: other files need none
+    """Return the verdict on a recording, as `preflight --replay` prints it, and the damage that ended the replay."""
+    from noisewatch.operations.machines import (
+        MachineOptions,
+        open_machine,
+    )  # imports all checks, which other files do not need
     from noisewatch.operations.preflight import PreflightOptions, preflight
     from noisewatch.surfaces.cli.live import TerminalListener
     from noisewatch.surfaces.reports.verdict.json import describe_verdict

@@ -24,7 +24,7 @@ _FILES = (
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the script that completes words of our command line in that shell."""
+    """Print the script that completes noisewatch's command line in the shell."""
     import shtab
 
     parser, commands = build_parsers()
@@ -52,5 +52,5 @@ def _complete_files(parser: ArgumentParser, name: str) -> None:
 
 
 def _called(parser: ArgumentParser, name: str) -> list[Action]:
-    """The arguments of that name; argparse has no other way to go through them."""
+    """Return the arguments with this name; argparse has no public way to list them."""
     return [each for each in parser._actions if name in each.option_strings or name == each.dest]

@@ -25,7 +25,7 @@ _WIDEST = 100
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the page of a check or a topic, the list of all or of an area, or a schema."""
+    """Print the page of a check or a topic, the list of all checks or of an area, or a schema."""
     print_answer(_asked(arguments))
     return 0
 
@@ -40,7 +40,7 @@ def _asked(arguments: Namespace) -> str:
     found = check_with_id(arguments.id) if arguments.id is not None else None
     if found is not None:
         return _page(found, arguments.format)
-    # Imported here, as this imports all checks: the page of one does without the others.
+    # Imported here because it imports all checks, and the page of one check does not need the others.
     from noisewatch.surfaces.cli.rules import areas, check_named
 
     if arguments.id is not None and arguments.id not in areas():
@@ -71,7 +71,7 @@ def _schema(command: str) -> str:
 
 
 def _listed(area: str | None, form: str) -> str:
-    """The checks of the area; without one all, and then the topics. As JSON they stay the array that they were."""
+    """Return the checks of the area, or all checks and then the topics; JSON is always an array of checks only."""
     checks = _checks(area)
     if form == "json":
         return _json([describe_check(each) for each in checks])
@@ -100,8 +100,8 @@ def _topics(form: str) -> str:
 
 
 def _topic(topic: str, form: str) -> str:
-    """Its page; where an area has its name, the checks of that too."""
-    # Imported here, as the list of all does without the reader of Markdown.
+    """Return the topic's page, with the checks of the area that has the same name."""
+    # Imported here because the list of all checks does not need the Markdown parser.
     from noisewatch.surfaces.reports.topics.report import describe_topic, markdown_of_topic, text_of_topic
 
     if form == "json":

@@ -11,7 +11,7 @@ from noisewatch.surfaces.reports.fleet.rows import FleetRendering
 
 
 def run(arguments: Namespace) -> int:
-    """One table of many verdicts; the exit status is that of the worst host."""
+    """Print one table of many verdicts; the exit status is that of the worst host."""
     options = FleetOptions(
         places=arguments.places,
         baseline=arguments.baseline,

@@ -15,7 +15,7 @@ from noisewatch.surfaces.reports.history.text import WIDTH, history_rows, markdo
 
 
 def run(arguments: Namespace) -> int:
-    """Prints what this host remembers of itself, or accepts the machine as it is."""
+    """Print the history of this host, or accept the machine as it is."""
     path = Path(arguments.file) if arguments.file else usual_path()
     if arguments.action == "accept":
         if arguments.cpus is not None:
@@ -32,7 +32,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _cpus(text: str) -> CpuSet:
-    """Raises UsageError."""
+    """Parse --cpus. Raise UsageError."""
     try:
         return parse_nonempty_cpu_list(text)
     except Malformed as error:
@@ -45,7 +45,7 @@ def _report(view: HistoryView, arguments: Namespace) -> str:
     if arguments.format == "markdown":
         return markdown_of_history(view, arguments.verbose)
     if arguments.format == "svg":
-        from noisewatch.surfaces.picture import svg_of  # with rich, which no other format needs
+        from noisewatch.surfaces.picture import svg_of  # imports rich, which no other format needs
         from noisewatch.surfaces.themes import THEMES
 
         rows = history_rows(view, WIDTH, True, arguments.verbose)

@@ -18,7 +18,7 @@ _SCRIPT, _EXECUTABLE = "#!", 0o111
 
 
 def run(arguments: Namespace) -> int:
-    """Lists the engines, explains one, or writes its files into a folder."""
+    """List the engines, explain one, or write its files into a folder."""
     if arguments.name is None:
         if arguments.explain or arguments.force:
             raise UsageError("of which engine? `noisewatch integrations` lists them")
@@ -48,7 +48,7 @@ def _named(name: str) -> Integration:
 
 
 def _write(folder: Path, text_by_path: Mapping[str, str], is_forced: bool) -> list[str]:
-    """All files, or none where one would replace what somebody has changed. Raises UsageError."""
+    """Write all files, or none if one would replace a file with other content. Raise UsageError."""
     places = {folder / path: text for path, text in text_by_path.items()}
     foreign = [] if is_forced else [place for place, text in places.items() if _is_other(place, text)]
     if foreign:

@@ -27,7 +27,7 @@ _PLAIN_HEIGHT = 40
 
 
 def run(arguments: Namespace) -> int:
-    """Opens the monitor; without a terminal prints one picture of it."""
+    """Open the monitor; without a terminal, print one picture of it."""
     _refuse_what_is_not_there(arguments)  # before the screen is taken over
     if not is_interactive():
         if arguments.idle_probe:
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
         allowed=allowed_now(),
         observer=os.getpid(),
     )
-    process = start(options.command())  # it gets ready while all else is imported
+    process = start(options.command())  # it starts up while everything else is imported
     from noisewatch.surfaces.tui.first_picture import FirstPicture
 
     with FirstPicture(_glyphs(arguments), arguments.interval) as picture:
@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> int:
 
 
 def import_asyncio_without_tls() -> None:
-    """As on a Python that was built without it: OpenSSL is a tenth of our memory, and nothing is sent anywhere."""
+    """Import asyncio as on a Python without ssl: OpenSSL is a tenth of the memory, and noisewatch uses no network."""
     if "ssl" in sys.modules:
         return
     sys.modules["ssl"] = None  # type: ignore[assignment]  # "cannot be imported", by Python's reference, 5.3.1
@@ -74,7 +74,7 @@ def import_asyncio_without_tls() -> None:
 
 def _refuse_what_is_not_there(arguments: Namespace) -> None:
     if machine_options(arguments) == MachineOptions():
-        return  # this host, of which nothing was named: the first picture comes first
+        return  # this host with default CPUs needs no check, which would delay the first picture
     machine = open_machine(machine_options(arguments))
     if arguments.cpus is not None:
         parse_cpus("--cpus", arguments.cpus, machine)
@@ -89,7 +89,7 @@ def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
 
 
 def machine_access(arguments: Namespace) -> MachineAccess:
-    """What the monitor's overlays measure, and with which options."""
+    """Return the machine that the monitor's overlays measure, and their options."""
     from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 
     machine, allowed = machine_options(arguments), allowed_now()
@@ -121,7 +121,7 @@ def _print_once(arguments: Namespace) -> int:
 
 
 def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
-    """What the picture shows: of a recording the worst interval, as one look has to be enough."""
+    """Return the model for the picture; for a recording that of the worst interval, as there is only one picture."""
     from noisewatch.machine.status_files import StatusFiles
     from noisewatch.operations.sampling import sample_frames
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -138,7 +138,7 @@ def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
 
 
 def _which(model: ScreenModel) -> list[str]:
-    """Of which interval the picture is, where there are others."""
+    """Return a line on which interval the picture shows, if there are several."""
     if model.cursor is None:
         return []
     history = model.history

@@ -14,7 +14,7 @@ from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions, plan_rem
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the plan; nothing of it is done."""
+    """Print the plan; none of it is carried out."""
     if arguments.undo and arguments.format != "script":
         raise UsageError("--undo: only with --format script")
     options = PlanOptions(machine=machine_options(arguments), count=arguments.count, near=arguments.near)

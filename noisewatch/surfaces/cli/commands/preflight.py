@@ -38,7 +38,7 @@ _PRINTED = "-"
 
 
 def run(arguments: Namespace) -> int:
-    """Samples, calibrates, judges, reports; the exit status is the verdict's."""
+    """Sample, calibrate, judge and report; the exit status is the verdict's."""
     options, listener = preflight_options(arguments), TerminalListener()
     machine = open_machine(options.machine)
     with ExitStack() as stack:
@@ -82,14 +82,14 @@ def run(arguments: Namespace) -> int:
 
 
 def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
-    """Return the exit status of an unknown verdict, or None for the default. It cannot pass without the wanted lock."""
+    """Return the exit status of an unknown verdict, or None for the default; without a requested lock it cannot pass."""
     if arguments.on_unknown == PASS:
         return 0 if lock is None or lock.is_ours else None
     return EXIT_STATUS[Outcome.UNSTABLE] if arguments.on_unknown == FAIL else None
 
 
 def preflight_options(arguments: Namespace) -> PreflightOptions:
-    """What the command line, and the file of options, say. Raises UsageError where they name what there is not."""
+    """Return the options of the command line and the configuration file. Raise UsageError for unknown names."""
     return PreflightOptions(
         machine=machine_options(arguments),
         sample_s=arguments.sample,
@@ -102,9 +102,9 @@ def preflight_options(arguments: Namespace) -> PreflightOptions:
 
 
 def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOptions:
-    """Those of a preflight in the monitor: its own machine and CPUs, judged with the same file of options.
+    """Return the options of a preflight in the monitor: its machine and CPUs, and the configuration file's rules.
 
-    The file is read anew each time, as another command would. Raises UsageError.
+    The file is read again for each preflight, as a new command would. Raise UsageError.
     """
     options = preflight_options(parse_arguments(["preflight"]))
     return replace(options, machine=machine, allowed=allowed, starts_benchmark=False)
@@ -112,7 +112,7 @@ def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOption
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """Where a script goes, and what makes it."""
+    """A script's destination, and the function that makes it from a verdict."""
 
     output: BinaryIO
     is_printed: bool
@@ -124,7 +124,7 @@ class _Script:
 
 @contextmanager
 def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
-    """Those that are wanted, opened before any measuring. Raises UsageError."""
+    """Yield the requested scripts, opened before any measuring. Raise UsageError."""
     wishes = (arguments.output, arguments.record, arguments.fix_script, arguments.undo_script)
     places = [path for path in wishes if path is not None]
     if len(set(places)) < len(places):
@@ -140,7 +140,7 @@ def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
 
 
 def _scripts_wanted(arguments: Namespace) -> Iterator[tuple[str, Callable[[Verdict], str]]]:
-    """Where each goes, and what makes it of a verdict."""
+    """Yield the path of each requested script, and the function that makes it from a verdict."""
     if arguments.fix_script is None and arguments.undo_script is None:
         return
     from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script

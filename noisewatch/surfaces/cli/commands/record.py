@@ -14,9 +14,9 @@ from noisewatch.surfaces.cli.live import TerminalListener
 
 
 def run(arguments: Namespace) -> int:
-    """Records, and says what came of it.
+    """Record, and print a summary.
 
-    The file is written where it belongs from the start, as a recorder that is killed must not take the frames with it.
+    Frames are written to the final file from the start, so that they survive if the recorder is killed.
     """
     options = RecordOptions(
         machine=machine_options(arguments),
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _report(file: str, made: RecordingMade, size_bytes: int) -> None:
-    """What was written, and how it is shown, to whom waits for it."""
+    """Print what was written, and the command that replays it, to standard error."""
     count = f"{made.snapshot_count} snapshot{'s' * (made.snapshot_count != 1)}"
     size = f"{count} in {_rounded(made.seconds)} s, {_rounded(size_bytes / 1e3)} kB"
     interrupted = "" if made.is_whole else "interrupted: "
@@ -47,5 +47,4 @@ def _report(file: str, made: RecordingMade, size_bytes: int) -> None:
 
 
 def _rounded(value: float) -> str:
-    """Two digits are enough to know it by."""
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"

@@ -34,9 +34,9 @@ _FEWEST_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
 
 
 def run(arguments: Namespace) -> int:
-    """Runs the command, reports, and ends as it did; with --gate as the verdict says.
+    """Run the command, report, and exit like the command; with --gate exit as the verdict says.
 
-    The status of a command that failed comes first, then the verdict's, then that of a report that is incomplete.
+    A failed command's status has precedence, then the verdict's, then that of an incomplete report.
     """
     argv = tuple(arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv)
     if not argv:
@@ -79,16 +79,19 @@ def run(arguments: Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """`is_told`: all that was wanted could be read and written. `results` is None where no file of runs was read."""
+    """A series that has ended; `is_told` means that everything requested could be read and written.
+
+    `results` is None if no results file was read.
+    """
 
     series: RunSeries
     results: MarkedResults | None
     is_told: bool
-    is_empty: bool = False  # nothing was written, as the format that was wanted holds undisturbed runs only
+    is_empty: bool = False  # nothing was written, as the requested format contains only undisturbed runs
 
 
 def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _Ran:
-    """What cannot be reported once the command has run is said, and changes nothing in what it came to."""
+    """Run the series and report it; after the command has run, reporting errors are printed and change no result."""
     series, results, is_told, is_empty = None, None, True, False
     wish = ReportWish(arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate)
     shown = RunProgress(options.runs * len(options.commands)) if is_series else OneRun()
@@ -97,7 +100,7 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
             try:
                 series = run_series(machine, options, report.listener, recorder)
             finally:
-                shown.on_done()  # what is said next has a line of its own
+                shown.on_done()  # the next message needs a line of its own
             if isinstance(shown, OneRun):
                 shown.tell_machine(series)
             if arguments.results is not None:
@@ -120,15 +123,15 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
 
 
 def _check_open_files() -> None:
-    """Raises UsageError where too few files may be open to look at the machine."""
+    """Raise UsageError if too few files may be open to read the machine."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= most < _FEWEST_OPEN_FILES:
         raise UsageError(f"only {most} files may be open at once: wanted at least {_FEWEST_OPEN_FILES} (ulimit -n)")
 
 
 def _ended_early(series: RunSeries) -> int:
-    """Says why; as the command ended, or as a shell reports the signal."""
-    if series.failed is None or series.ended_by is not None:  # the signal is why the run failed
+    """Print why the series ended early; return the failed command's status, or 128 plus the signal, as a shell does."""
+    if series.failed is None or series.ended_by is not None:  # the signal made the run fail
         number = series.ended_by or signal.SIGINT
         print(
             f"noisewatch run: interrupted by {signal.Signals(number).name}: what was measured is above", file=sys.stderr
@@ -142,14 +145,14 @@ def _ended_early(series: RunSeries) -> int:
 
 
 def _calibration_s(arguments: Namespace, is_series: bool) -> float:
-    """As wanted; by default of a series alone, as a single run is to be as if noisewatch were not there."""
+    """Return the requested duration; by default only a series is calibrated, as a single run has to stay unaffected."""
     if arguments.calibration is not None:
         return float(arguments.calibration)
     return CALIBRATION_S if is_series else 0.0
 
 
 def _tracer(arguments: Namespace, is_series: bool) -> Tracer:
-    """As wanted; by default of a series alone, as the calibration."""
+    """Return the requested tracer; by default only a series is traced, as it is for the calibration."""
     if arguments.tracer is not None:
         return Tracer(arguments.tracer)
     return Tracer.EVENTS if is_series else Tracer.NONE

@@ -36,7 +36,7 @@ _SHORTEST_STILL_S = 0.1
 
 
 def run(arguments: Namespace) -> int:
-    """Draws the last moment of a recording, a stretch of it, or one interval of this host, as the monitor would."""
+    """Draw the last moment of a recording, a part of it, or one interval of this host, as the monitor shows it."""
     _check_options(arguments)
     width, height = _parse_size(arguments.size)
     keys = _parse_keys(arguments.keys)
@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _check_options(arguments: Namespace) -> None:
-    """Raises UsageError for names and moments that cannot be drawn."""
+    """Raise UsageError for names and moments that cannot be drawn."""
     for name in arguments.files:
         if Path(name).suffix.lower() not in (".svg", ".png"):
             raise UsageError(f"{name}: wanted a name that ends in .svg or .png")
@@ -80,7 +80,7 @@ def _parse_size(text: str) -> tuple[int, int]:
 
 
 def _parse_keys(text: str) -> list[str]:
-    """Textual's names of keys. Raises UsageError for a name that no key has: it would be pressed in vain."""
+    """Return Textual's names of the keys. Raise UsageError for a name that no key has."""
     from noisewatch.surfaces.tui.app.keys import KEY_NAMES, is_key
 
     keys = [key for key in text.split(",") if key]
@@ -93,9 +93,9 @@ def _parse_keys(text: str) -> list[str]:
 
 
 def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
-    """Shows the moment so long after the beginning. Raises UsageError where the recording, or what is kept, has none.
+    """Show the moment `at_s` after the beginning. Raise UsageError if the recording, or its kept part, lacks it.
 
-    Lengths are shown in whole seconds: as many are no mistake.
+    Lengths are shown in whole seconds, so up to the next whole second is accepted.
     """
     history, at_ns = model.history, begin_ns + round(at_s * 1e9)
     end_s = ((model.newest.taken_at_ns if model.newest is not None else begin_ns) - begin_ns) / 1e9
@@ -109,7 +109,7 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
 
 
 async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) -> str:
-    """The screen after all frames and keys, as SVG; the same input makes the same bytes."""
+    """Return the screen after all frames and keys as SVG; equal input makes equal bytes."""
     from noisewatch.surfaces.tui.app.monitor import MonitorApp
     from noisewatch.surfaces.tui.draw.glyphs import TONED
 
@@ -143,9 +143,9 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
 
 
 async def _animated(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
-    """What the monitor showed from one moment to the other, each frame for its interval.
+    """Return an animation of the monitor from one moment to another, in which each frame lasts its interval.
 
-    Raises UsageError where the recording has no frame between.
+    Raise UsageError if the recording has no frame in between.
     """
     begin_s, end_s = arguments.begin_s or 0.0, arguments.end_s
     begin_ns: int | None = None

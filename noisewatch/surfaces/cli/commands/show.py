@@ -16,7 +16,7 @@ _JSON, _DESCRIPTION = "json", "machine"
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the machine as read; of a recording its last snapshot."""
+    """Print the machine's state; for a recording that of its last snapshot."""
     options = machine_options(arguments)
     machine = open_machine(options)
     with opened_output(arguments.output) as output:
@@ -30,7 +30,7 @@ def _text(snapshot: Snapshot, arguments: Namespace) -> str:
     if arguments.format == _JSON:
         return json.dumps(describe_snapshot(snapshot), indent=1) + "\n"
     if arguments.format == _DESCRIPTION:
-        from noisewatch.surfaces.reports.machine.description import description_of  # with what judges it
+        from noisewatch.surfaces.reports.machine.description import description_of  # imports the judgement
 
         return description_of(snapshot)
     return text_of_snapshot(snapshot, width(), Topic(arguments.topic), arguments.verbose)

@@ -15,7 +15,7 @@ from noisewatch.surfaces.reports.trace.text import text_of_followed
 
 
 def run(arguments: Namespace) -> int:
-    """Traces the target CPUs, and reports. Raises CannotMeasure where there are none."""
+    """Trace the target CPUs and report. Raise CannotMeasure if there are none."""
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
     with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:

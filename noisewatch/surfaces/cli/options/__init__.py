@@ -1,1 +1,1 @@
-"""The options of the commands, where there are many, and those that several commands share."""
+"""The options of commands that have many, and the options that several commands share."""

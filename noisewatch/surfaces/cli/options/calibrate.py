@@ -22,7 +22,7 @@ _SETTLE_S = 120.0
 
 
 def fill_calibrate(parser: ArgumentParser) -> None:
-    """What is measured, for how long, and what it is compared with."""
+    """Add the options of `noisewatch calibrate`."""
     add_machine_options(parser, SUPPRESS)
     add_output(parser, ("text", "json", "pyperf", "markdown", "svg", "png"))
     parser.add_argument(

@@ -24,7 +24,7 @@ way on both; speeds are too noisy to compare; or nothing that blocks is known to
 
 
 def fill_compare(parser: ArgumentParser) -> None:
-    """Two files of any of the kinds; which, they say themselves."""
+    """Add the options of `noisewatch compare`; the kind of either file is recognized by its content."""
     parser.epilog = _EPILOG
     kinds = "a verdict, calibration or receipt (JSON, JSON Lines) or a recording"
     parser.add_argument("before", metavar="BEFORE", help=f"{kinds}, recognized by its content")

@@ -12,7 +12,7 @@ _SECONDS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def fill_fleet(parser: ArgumentParser) -> None:
-    """Where the reports are, who should have some, and what is shown."""
+    """Add the options of `noisewatch fleet`."""
     parser.add_argument(
         "places",
         metavar="FILE|DIR",
@@ -44,7 +44,7 @@ def fill_fleet(parser: ArgumentParser) -> None:
 
 
 def _age(text: str) -> float:
-    """Seconds."""
+    """Parse an age such as 90min, 24h or 7d; return seconds."""
     match = _AGE.fullmatch(text.strip())
     if match is None or not float(match[1]):
         raise ArgumentTypeError(f"wanted an age such as 90min, 24h or 7d, found {text!r}")

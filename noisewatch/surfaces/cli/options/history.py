@@ -8,7 +8,7 @@ from noisewatch.surfaces.cli.options.shared import USUAL_HISTORY, add_output
 
 
 def fill_history(parser: ArgumentParser) -> None:
-    """What is shown, of which CPUs and file, or that the machine is accepted."""
+    """Add the options of `noisewatch history`."""
     parser.add_argument(
         "action",
         metavar="accept",

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 
 
 def fill_integrations(parser: ArgumentParser) -> None:
-    """Which engine, and what of it."""
+    """Add the options of `noisewatch integrations`."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="engine (default: list them all)")
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", help="folder to write its files into (default: noisewatch-NAME, here)"

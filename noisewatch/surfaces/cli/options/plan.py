@@ -11,7 +11,7 @@ _MOST_DIGITS = 10
 
 
 def fill_plan(parser: ArgumentParser) -> None:
-    """How many cores, or which CPUs; where; and in which format."""
+    """Add the options of `noisewatch plan`."""
     parser.add_argument(
         "count",
         metavar="COUNT",
@@ -30,7 +30,7 @@ def fill_plan(parser: ArgumentParser) -> None:
 
 
 def core_count(text: str) -> int:
-    """One or more."""
+    """Parse a number of cores, 1 or more."""
     if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or int(text) < 1:
         raise ArgumentTypeError(f"wanted a number of cores, from 1 on, found {text!r}")
     return int(text)

@@ -65,7 +65,7 @@ def _add_rules(parser: ArgumentParser) -> None:
 
 
 def fill_preflight(parser: ArgumentParser) -> None:
-    """All of them."""
+    """Add the options of `noisewatch preflight`."""
     add_machine_options(parser, SUPPRESS)
     add_output(parser, tuple(FORMATS))
     parser.add_argument("--identify", action="store_true", help="include the host name (json, jsonl)")

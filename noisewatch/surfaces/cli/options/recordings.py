@@ -8,7 +8,7 @@ from noisewatch.surfaces.cli.options.shared import add_interval, add_machine_opt
 
 
 def fill_record(parser: ArgumentParser) -> None:
-    """What is recorded, for how long, and where to."""
+    """Add the options of `noisewatch record`."""
     add_machine_options(parser, SUPPRESS)
     add_interval(parser, SUPPRESS)
     parser.add_argument(
@@ -32,7 +32,7 @@ def fill_record(parser: ArgumentParser) -> None:
 
 
 def fill_screenshot(parser: ArgumentParser) -> None:
-    """What is drawn, of which moment, and how."""
+    """Add the options of `noisewatch screenshot`."""
     add_machine_options(parser, SUPPRESS)
     add_interval(parser, SUPPRESS)
     parser.add_argument(

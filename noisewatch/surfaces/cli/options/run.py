@@ -44,16 +44,16 @@ could not be written or read. 126: the command cannot be run. 127: it is not the
 
 
 def default_runs(is_aa: bool, has_other: bool) -> int:
-    """Without --runs: one alone is as if noisewatch were not there, two commands are not compared by one pair."""
+    """Return the default of --runs: 1 for a single command, as an unaffected run; more to compare two."""
     return 30 if is_aa else 25 if has_other else 1
 
 
 def fill_run(parser: ArgumentParser) -> None:
-    """Options first; what follows `--`, or the first word that is no option, is the command."""
+    """Add the options of `noisewatch run`; words after `--`, or from the first other word on, are the command."""
     parser.epilog = _EPILOG
     add_cpus(parser, SUPPRESS)
     add_output(parser, RUN_FORMATS, _OUTPUT)
-    parser.set_defaults(format=None)  # the name of the file may tell it
+    parser.set_defaults(format=None)  # the name of the file may imply it
     add_record(parser)
     parser.add_argument(
         "--runs",

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what the values of options may be. Each refusal says what was wanted."""
+"""Options that several commands share, and parsers of their values, whose errors name the accepted values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ USUAL_HISTORY = (
 _LONGEST_S = 1e6
 SHORTEST_SAMPLE_S = 0.5
 SHORTEST_CALIBRATION_S = 0.5
-FAIL, PASS = "fail", "pass"  # what an unknown verdict may count as
-AUTO, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as it has to be, and at most
+FAIL, PASS = "fail", "pass"  # the values of --on-unknown
+AUTO, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as needed, and its longest duration
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
 _LARGEST_INFLATION = 1e6
@@ -31,7 +31,7 @@ _SHORTEST_INTERVAL_S = 0.1
 
 
 def add_cpus(parser: ArgumentParser | _ArgumentGroup, default: object) -> None:
-    """Which CPUs of the machine."""
+    """Add --cpus."""
     parser.add_argument(
         "--cpus",
         metavar="LIST",
@@ -43,7 +43,7 @@ def add_cpus(parser: ArgumentParser | _ArgumentGroup, default: object) -> None:
 
 
 def add_machine_options(parser: ArgumentParser, default: object) -> None:
-    """Which machine, and which of its CPUs."""
+    """Add the options that choose the machine and its CPUs."""
     group = parser.add_argument_group("machine")
     add_cpus(group, default)
     machine = group.add_mutually_exclusive_group()
@@ -57,7 +57,7 @@ def add_machine_options(parser: ArgumentParser, default: object) -> None:
 
 
 def add_interval(parser: ArgumentParser, default: object) -> None:
-    """How often to look."""
+    """Add --interval."""
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
@@ -68,7 +68,7 @@ def add_interval(parser: ArgumentParser, default: object) -> None:
 
 
 def add_idle_probe(parser: ArgumentParser) -> None:
-    """Whether the monitor measures while it watches."""
+    """Add --idle-probe."""
     parser.add_argument(
         "--idle-probe",
         action="store_true",
@@ -79,19 +79,19 @@ def add_idle_probe(parser: ArgumentParser) -> None:
 def add_output(
     parser: ArgumentParser, formats: tuple[str, ...], told_of_file: str = "write to FILE instead of standard output"
 ) -> None:
-    """In which format, and where to."""
+    """Add --format and --output."""
     told = f"output format: {', '.join(formats)} (default {formats[0]})"
     parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=told)
     parser.add_argument("--output", metavar="FILE", default=None, help=told_of_file)
 
 
 def add_on_unknown(parser: ArgumentParser, told: str) -> None:
-    """How an unknown verdict ends the command."""
+    """Add --on-unknown, the exit status for an unknown verdict."""
     parser.add_argument("--on-unknown", choices=(FAIL, PASS), help=told)
 
 
 def add_budget(parser: ArgumentParser) -> None:
-    """What the benchmark to come is like."""
+    """Add the options that describe the benchmark to come."""
     group = parser.add_argument_group("the benchmark to come")
     group.add_argument(
         "--at",
@@ -153,7 +153,7 @@ def add_budget(parser: ArgumentParser) -> None:
 
 
 def add_tracer(parser: ArgumentParser, default: Tracer | None = Tracer.EVENTS, default_words: str = "events") -> None:
-    """By what the kernel tells who takes time from a CPU."""
+    """Add --tracer."""
     parser.add_argument(
         "--tracer",
         choices=[each.value for each in Tracer],
@@ -164,12 +164,12 @@ def add_tracer(parser: ArgumentParser, default: Tracer | None = Tracer.EVENTS, d
 
 
 def add_record(parser: ArgumentParser) -> None:
-    """A recording made on the way."""
+    """Add --record."""
     parser.add_argument("--record", metavar="FILE", help="also record what the result rests on, for --replay")
 
 
 def seconds(least: float) -> Callable[[str], float]:
-    """Seconds, so many or more."""
+    """Return a parser of seconds that accepts `least` or more."""
 
     def parse(text: str) -> float:
         try:
@@ -184,7 +184,7 @@ def seconds(least: float) -> Callable[[str], float]:
 
 
 def sample_seconds(text: str) -> float:
-    """0, or long enough that a tick of 10 ms, or a single interrupt, is no verdict."""
+    """Parse 0, or seconds long enough that a tick of 10 ms or a single interrupt does not decide the verdict."""
     value = seconds(0)(text)
     if 0 < value < SHORTEST_SAMPLE_S:
         raise ArgumentTypeError(f"wanted 0 or at least {SHORTEST_SAMPLE_S:g} seconds, found {text!r}")
@@ -192,7 +192,7 @@ def sample_seconds(text: str) -> float:
 
 
 def calibration_seconds(text: str) -> float:
-    """0, or long enough for each kind of measurement to come up."""
+    """Parse 0, or seconds long enough for each kind of measurement to take place."""
     value = seconds(0)(text)
     if 0 < value < SHORTEST_CALIBRATION_S:
         raise ArgumentTypeError(f"wanted 0 or at least {SHORTEST_CALIBRATION_S:g} seconds, found {text!r}")
@@ -200,12 +200,12 @@ def calibration_seconds(text: str) -> float:
 
 
 def or_auto(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """The same, or `auto`, which is `AUTO`."""
+    """Return a parser that also accepts `auto`, for which it returns AUTO."""
     return lambda text: AUTO if text.strip() == "auto" else parse(text)
 
 
 def kind_of_work(text: str) -> Work:
-    """By its name."""
+    """Parse the name of a kind of work."""
     try:
         return Work(text.strip())
     except ValueError:
@@ -213,7 +213,7 @@ def kind_of_work(text: str) -> Work:
 
 
 def sample_length(text: str) -> int:
-    """A duration such as 100ms, 10us or 1s as nanoseconds."""
+    """Parse a duration such as 100ms, 10us or 1s; return ns."""
     length_ns = parse_duration(text.strip()) or 0
     if not _SHORTEST_SAMPLE_NS <= length_ns <= _LONGEST_SAMPLE_NS:
         raise ArgumentTypeError(f"wanted a duration from 100us to 100s, such as 10ms, found {text!r}")
@@ -221,7 +221,7 @@ def sample_length(text: str) -> int:
 
 
 def share(text: str) -> float:
-    """2% or 0.02."""
+    """Parse a share such as 2% or 0.02."""
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)(%?)", text.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     is_clear = match is not None and (bool(match[2]) or value < 1)
@@ -231,7 +231,7 @@ def share(text: str) -> float:
 
 
 def chance(text: str) -> float:
-    """More than an even chance: 90% or 0.9."""
+    """Parse a chance above 50%, such as 90% or 0.9."""
     value = share(text)
     if not 0.5 < value < 1:
         raise ArgumentTypeError(f"wanted a chance above 50% and below 100%, found {text!r}")
@@ -239,7 +239,7 @@ def chance(text: str) -> float:
 
 
 def inflation(text: str) -> float:
-    """A factor of 1 or more."""
+    """Parse a factor of 1 or more."""
     try:
         value = float(text)
     except ValueError:
@@ -250,21 +250,21 @@ def inflation(text: str) -> float:
 
 
 def sample_count(text: str) -> int:
-    """Two or more: of one there is no deviation."""
+    """Parse a number of samples, 2 or more, as a single one has no deviation."""
     if not text.isascii() or not text.isdecimal() or not 2 <= int(text) <= _MOST_SAMPLES:
         raise ArgumentTypeError(f"wanted a number of samples from 2 to {_MOST_SAMPLES}, found {text!r}")
     return int(text)
 
 
 def process_count(text: str) -> int:
-    """One or more busy processes."""
+    """Parse a number of busy processes, 1 or more."""
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= _MOST_PROCESSES:
         raise ArgumentTypeError(f"wanted a number of processes from 1 to {_MOST_PROCESSES}, found {text!r}")
     return int(text)
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a command line, as a shell would part them; no shell runs it."""
+    """Split a command line into words as a shell would; no shell runs it."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
