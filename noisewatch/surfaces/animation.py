@@ -26,7 +26,7 @@ class Still:
 
 
 def animated_svg(stills: Sequence[Still], columns: int, title: str, theme: Theme = DARK) -> str:
-    """Return an SVG that shows the stills in a loop; equal stills make equal bytes. Raise ValueError without a still."""
+    """Return an SVG that shows the stills in a loop; equal stills make equal bytes. Raise ValueError for no stills."""
     if not stills:
         raise ValueError("no frame to draw")
     classes = Classes()

@@ -16,7 +16,7 @@ from noisewatch.records import dataclass
 
 Rgb = tuple[int, int, int]
 
-# The tones of levels, by their numbers in a terminal: each darker than the one before it, as ink is.
+# The tones of levels on paper, by their numbers in a terminal: each is darker than the one before it.
 _TONES_ON_PAPER: Mapping[int, str] = {
     233: "#f4f6f8",
     235: "#e2e7ee",

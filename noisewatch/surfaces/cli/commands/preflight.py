@@ -82,7 +82,10 @@ def run(arguments: Namespace) -> int:
 
 
 def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
-    """Return the exit status of an unknown verdict, or None for the default; without a requested lock it cannot pass."""
+    """Return the exit status of an unknown verdict, or None for the default.
+
+    Without a requested lock it cannot be that of a pass.
+    """
     if arguments.on_unknown == PASS:
         return 0 if lock is None or lock.is_ours else None
     return EXIT_STATUS[Outcome.UNSTABLE] if arguments.on_unknown == FAIL else None

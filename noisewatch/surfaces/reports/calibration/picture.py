@@ -246,7 +246,7 @@ def _speed(worst: CpuFigures) -> list[tuple[str, str, str]]:
 
 
 def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> list[Row]:
-    """Return a row for each CPU, most time lost first, as many as fit; no row for a single CPU."""
+    """Return a row for each CPU that fits, most time lost first; no row for a single CPU."""
     known = sorted(calibrated.complete, key=lambda each: -(each.stolen_share or 0.0))
     if len(known) < 2 or most < 3:
         return []
@@ -330,7 +330,7 @@ def _after(floor: NoiseFloor, width: int, glyphs: Glyphs) -> str:
 
 
 def _place(share: float, room: int) -> int:
-    """Return the column of a CV; a CV beyond the axis is at its end."""
+    """Return the column of a CV; a CV beyond the axis is in the last column."""
     at = math.log10(max(share, _LEAST_SHARE) / _LEAST_SHARE) / _DECADES
     return min(max(int(at * room), 0), room - 1)
 

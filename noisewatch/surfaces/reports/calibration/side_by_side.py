@@ -53,7 +53,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Both sides and their comparison, with a headline and conclusions."""
+    """The comparison of two sides, with a headline and conclusions."""
 
     first: Side
     second: Side
@@ -206,7 +206,7 @@ class _Figure:
 
     @property
     def texts(self) -> list[str]:
-        """Both sides as texts, and the ratio of the second to the first."""
+        """The texts of both sides, and the ratio of the second to the first."""
         if self.kind == "ns":
             unit, figures = in_one_unit(self.values)
             said = [figure if figure == "?" else f"{figure} {unit}" for figure in figures]
@@ -217,7 +217,7 @@ class _Figure:
 
 
 def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
-    """Return the figures, the most telling first, as the last ones are cut off if there are few rows."""
+    """Return the figures, the most important first, as the last ones are cut off if there are few rows."""
     one, other = sides
     figures = [_Figure("noise", "share", (one.gaps.share, other.gaps.share))]
     floors = (one.calibrated.floor, other.calibrated.floor)

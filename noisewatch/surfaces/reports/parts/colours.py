@@ -52,7 +52,7 @@ _HALVES = (*TONES, NO_TONE)
 
 
 def tone_of(level: int | None) -> str:
-    """Return the colour of a level; None is no level, and shows the terminal's background."""
+    """Return the colour of a level; without a level it is the terminal's background."""
     return NO_TONE if level is None else TONES[_TONE_BY_LEVEL[level]]
 
 

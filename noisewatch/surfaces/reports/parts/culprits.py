@@ -94,7 +94,7 @@ def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
 
 
 def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[str]:
-    """Return a row for each interruption of the target's work."""
+    """Return a row for each interruption, a stretch of time that others had without a break."""
     rows = [["", _at(each.start_ns), describe_ns(each.length_ns), parts_in_words(each.parts)] for each in stretches]
     return align_within(width, [["", "at", "length", "who"], *rows], "who", ()) if rows else []
 
@@ -164,7 +164,7 @@ def describe_gap(cause: GapCause) -> dict[str, Any]:
 
 
 def describe_interruption(stretch: Interruption) -> dict[str, Any]:
-    """Return one interruption for JSON, in ns since the trace began."""
+    """Return one interruption (time that others had without a break) for JSON, in ns since the trace began."""
     parts = [_part(each) for each in stretch.parts]
     return {"at_ns": stretch.start_ns, "length_ns": stretch.length_ns, "parts": parts}
 

@@ -1,4 +1,4 @@
-"""A plan as a systemd service that runs the benchmark: it isolates the CPUs at its start and releases them at its end.
+"""A plan as a systemd service that runs the benchmark: it isolates the CPUs at the start and releases them at the end.
 
 The service's cgroup is directly below the root, where an isolated partition needs no other partition; the partition
 disappears with the cgroup. The kernel accepts `isolated` even for a partition that it then reports as invalid, so the

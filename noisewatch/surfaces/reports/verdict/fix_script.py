@@ -129,9 +129,9 @@ def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, 
 
 
 def _undo_of_units(fix: Fix) -> str | None:
-    """Return the command that re-enables units, or None if the undo removes files instead.
+    """Return the command that undoes `persist`, or None if files are removed instead.
 
-    It could start units that were disabled before, so it is left to the user.
+    The command could enable units that were disabled before, so it is left to the user.
     """
     return fix.undo_persist if fix.undo_files is None else None
 
@@ -174,7 +174,7 @@ def script_head(what: str, about: str) -> list[str]:
 def script(head: Sequence[str], steps: Sequence[str], comments: Sequence[str], names: Mapping[int, str]) -> str:
     """Return the whole script: its steps, or a line if there is nothing to run, and what remains to be done by hand.
 
-    `names` are the names of the processes that the steps address by number.
+    `names` are the names of the threads that the steps address by number.
     """
     body = (
         [_PROLOGUE + _sudo(names), *steps, "", _EPILOGUE] if steps else ["", _NOTHING_TO_RUN if comments else _NOTHING]
@@ -183,7 +183,7 @@ def script(head: Sequence[str], steps: Sequence[str], comments: Sequence[str], n
 
 
 def _sudo(names: Mapping[int, str]) -> str:
-    """Return the function that runs commands; it changes a process only if its name is still the same."""
+    """Return the function that runs commands; it changes a thread only if the number's name is still the same."""
     cases = "\n    ".join(f"{pid}) name={shlex.quote(name)} ;;" for pid, name in sorted(names.items()))
     return _SUDO_FOR_THE_SAME.replace("{cases}", cases) if names else _SUDO
 

@@ -130,7 +130,7 @@ def _shared_row(places: PlaceScale, width: int) -> Row:
 def histogram_rows(shown: Iterable[RunShown], scale: TimeScale, width: int, glyphs: Glyphs) -> list[Row]:
     """Draw the number of runs for each row of the time scale, longest times first, in at most `width` columns.
 
-    A bar is as long as its number of runs, which stands behind it; longer bars are scaled down to the width, but keep
+    A bar has a cell for each run, and the number of runs behind it. If bars do not fit, they are scaled down, but keep
     at least one cell for each standing that occurs.
     """
     counts: list[Counter[RunStanding]] = [Counter() for _ in range(scale.rows)]
