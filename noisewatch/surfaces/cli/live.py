@@ -102,7 +102,7 @@ class TerminalListener:
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """Print what the operation waits for if that changes, but not too often; a terminal has a progress line for it."""
+        """Print what the operation waits for if that changes, but not too often; terminals have a progress line."""
         now_s = time.monotonic()
         if reasons != self._waits_for and now_s >= self._tell_s and not sys.stderr.isatty():
             self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")

@@ -47,7 +47,7 @@ class RunProgress(TerminalListener):
     def on_begin(self, beginning: RunBeginning) -> None:
         self._is_between_output = beginning.options.shows_output
         if self._shows and not self._is_between_output:
-            from noisewatch.surfaces.reports.run.progress_row import SeriesProgress  # where somebody watches
+            from noisewatch.surfaces.reports.run.progress_row import SeriesProgress  # only a terminal needs it
 
             self._progress = SeriesProgress(self._wanted)
             self._draw()

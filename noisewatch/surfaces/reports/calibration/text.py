@@ -236,7 +236,7 @@ _OF_WANTED = (
     ("MDE", _change_text),
     ("90 % interval", _interval_text),
     ("worst sample", _longest_text),
-)  # most wanted first
+)  # the most important first
 
 
 def _lines_by_length(calibrated: Calibrated) -> list[str]:

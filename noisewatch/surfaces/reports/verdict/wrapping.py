@@ -8,7 +8,7 @@ from noisewatch.patterns import regex
 from noisewatch.text import printable
 
 NARROWEST = 20
-_UNBROKEN = "\0"  # stands for a blank where no line may end: printable text has none
+_UNBROKEN = "\0"  # replaces a blank at which no line may end; printable text does not contain it
 # `sudo noisewatch trace --cpus 3`: its last word ends before the sentence's full stop
 _COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: [a-z]+(?:-[a-z]+)+| --?[-\w]+(?: [\w,./-]*\w)?)*")
 
