@@ -44,9 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _told_as_wanted(message, status, format_named_in(words))
     except KeyboardInterrupt:
         return _interrupted(command)
-    except (
-        RuntimeError
-    ) as error:  # Python 3.11 wraps exceptions that occur while a class is created, such as during an import
+    except RuntimeError as error:  # as which Python 3.11 wraps what is raised while a class is created, as in an import
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         return _interrupted(command)

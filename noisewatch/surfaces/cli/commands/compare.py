@@ -20,10 +20,7 @@ def run(arguments: Namespace) -> int:
 
 def _judged(path: str) -> tuple[Document, str | None]:
     """Return the verdict on a recording, as `preflight --replay` prints it, and the damage that ended the replay."""
-    from noisewatch.operations.machines import (
-        MachineOptions,
-        open_machine,
-    )  # imports all checks, which other files do not need
+    from noisewatch.operations.machines import MachineOptions, open_machine  # imports all checks, needed only here
     from noisewatch.operations.preflight import PreflightOptions, preflight
     from noisewatch.surfaces.cli.live import TerminalListener
     from noisewatch.surfaces.reports.verdict.json import describe_verdict

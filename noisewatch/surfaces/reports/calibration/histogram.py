@@ -100,9 +100,7 @@ def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> l
     cells = [_cell(_cause_at((level + 0.5) / high, bar, total), glyphs) for level in range(int(high))]
     part = int((high - int(high)) * (len(glyphs.ramp) - 1))
     last = _cause_at(1.0, bar, total)
-    if (
-        len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN
-    ):  # the glyph of UNKNOWN does not fill a cell
+    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its sign is never partial
         cells.append((glyphs.ramp[part], last.style))
     return cells + [(" ", "plain")] * (height - len(cells))
 

@@ -51,9 +51,7 @@ def _run(judged: JudgedRepetition) -> dict[str, Any]:
     repetition, verdict = judged.repetition, judged.verdict
     reasons = printable(describe_run(verdict, repetition))
     metadata = {
-        "date": datetime.fromtimestamp(repetition.began_wall_ns // 1000 / 1e6).isoformat(
-            " "
-        ),  # local time, as pyperf writes it
+        "date": datetime.fromtimestamp(repetition.began_wall_ns // 1000 / 1e6).isoformat(" "),  # local, as in pyperf
         "duration": repetition.seconds,
         VERDICT: verdict.outcome,
         BEGAN: repetition.began_ns,

@@ -42,9 +42,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     conclusion = conclude(series)
     width = max(options.width, _NARROWEST)
     lines = [*_head(series, conclusion, width, options.in_colour)]
-    if all(
-        command.selected.of_all is None for command in conclusion.commands
-    ):  # without any time, culprits do not matter
+    if all(command.selected.of_all is None for command in conclusion.commands):  # culprits do not matter then
         return "\n".join([*lines, *_disturbed_lines(series, width)]) + "\n"
     lines += _paragraph(difference_sentences(series, conclusion), width)
     for command in conclusion.commands:
