@@ -93,7 +93,7 @@ class SamplerProcess:
 
 
 class _Inflow:
-    """A reader that passes each line to `take` until that returns False, and calls `draw` after lines that came together.
+    """A reader that passes lines to `take` until that returns False, and calls `draw` after lines that came together.
 
     The event loop's callback does all of it: a reading coroutine takes another turn of the loop and two system
     calls.

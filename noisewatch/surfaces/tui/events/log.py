@@ -107,8 +107,8 @@ class EventLog:
     def add(self, event: Event) -> None:
         """Insert the event at its time, unless this or the preceding interval contains it already.
 
-        A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end, or the outcome of
-        a repetition, is known only later.
+        A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end, or the outcome
+        of a repetition, is known only later.
         """
         for known in reversed(self.events):
             if known.number < event.number - 1:

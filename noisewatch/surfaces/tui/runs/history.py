@@ -113,7 +113,10 @@ def describe_counts(line: RunLine) -> str:
 
 
 def describe_run(line: RunLine, target: Collection[int]) -> str:
-    """Return the run's current state, `run 7/10 of bench`, with CPUs that are no targets; empty if it is over."""
+    """Return the run's current state, `run 7/10 of bench`, or empty if it is over.
+
+    Its CPUs are named if not all of them are target CPUs.
+    """
     program = line.programs[0] if line.programs else "a command"
     program += "" if set(line.cpus) <= set(target) else f" on {name_cpus(line.cpus)}"
     if line.stage == RUNNING and line.number is not None:
