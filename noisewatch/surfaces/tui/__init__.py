@@ -1,1 +1,1 @@
-"""The monitor: one screen, drawn from one frame at a time. Imported by the commands that draw it, and nothing else."""
+"""The monitor: one screen, drawn from one frame at a time. Only the commands that draw it import this package."""

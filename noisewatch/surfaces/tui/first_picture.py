@@ -1,6 +1,6 @@
-"""The monitor's first picture, on the terminal before Textual is imported: that takes longer than all that it shows.
+"""The monitor's first picture, drawn before Textual is imported, as the import takes longer than drawing.
 
-Textual's driver then finds the terminal as it would have made it, and draws over the picture.
+Textual's driver then finds the terminal in its own state, and draws over the picture.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 TO_ALTERNATE = "\x1b[?1049h"  # clears it; https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
 _NO_WRAP, _NO_CURSOR = "\x1b[?7l", "\x1b[?25l"
 _BACK = "\x1b[?7h\x1b[?1049l\x1b[?25h"
-_IFLAG, _LFLAG, _CC = 0, 3, 6  # in what termios.tcgetattr gives
+_IFLAG, _LFLAG, _CC = 0, 3, 6  # indices in the result of termios.tcgetattr
 
 
 class FirstPicture:
-    """Stands on the terminal until somebody takes that over; at the end of the block the terminal is as it was.
+    """The first picture on the terminal, until it is taken over; the end of the block restores the terminal.
 
-    Keys that are pressed meanwhile wait for whoever reads them then; Ctrl-C interrupts. Raises UsageError where the
-    terminal is gone.
+    Keys that are pressed meanwhile stay in the terminal's queue; Ctrl-C interrupts. Raises UsageError if the terminal
+    is gone.
     """
 
     def __init__(self, glyphs: Glyphs, pace_s: float) -> None:
         self._glyphs = glyphs
         self._pace_s = pace_s
         self._stands = False
-        self.attributes: list[Any] = []  # of the terminal, as they were
+        self.attributes: list[Any] = []  # of the terminal, before the picture
 
     def __enter__(self) -> Self:
         try:
@@ -55,7 +55,7 @@ class FirstPicture:
         return self
 
     def take_over(self) -> bool:
-        """Whether the picture stands; whoever asks leaves the alternate screen from then on."""
+        """Return whether the picture is on the terminal; the caller has to leave the alternate screen from then on."""
         stands, self._stands = self._stands, False
         return stands
 
@@ -69,7 +69,7 @@ class FirstPicture:
             termios.tcsetattr(sys.stdin, termios.TCSANOW, self.attributes)
 
     def _drawn(self, width: int, height: int) -> str:
-        """What Textual draws of a monitor that has seen nothing yet."""
+        """Return the picture of a monitor without frames, as Textual would draw it."""
         rows = overview_rows(ScreenModel(pace_s=self._pace_s), width, height, self._glyphs)
         in_colour = "NO_COLOR" not in os.environ
         lines = [painted_row(_cut(row, width, self._glyphs.has_braille), in_colour) for row in rows[:height]]
@@ -77,7 +77,7 @@ class FirstPicture:
 
 
 def _cut(row: Row, width: int, in_unicode: bool) -> Row:
-    """In exactly so many columns."""
+    """Return the row in exactly `width` columns."""
     columns: Row = []
     for text, style in [*row, (" " * width, "plain")]:
         shown = text if in_unicode else in_ascii(text)
@@ -87,7 +87,7 @@ def _cut(row: Row, width: int, in_unicode: bool) -> Row:
 
 
 def _unread(attributes: list[Any]) -> list[Any]:
-    """Nothing is echoed or changed, nor waits for the end of a line, and only Ctrl-C does something by itself."""
+    """Return attributes without echo, translation, line buffering and special keys, except Ctrl-C."""
     changed = [*attributes]
     changed[_LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
     changed[_IFLAG] &= ~(termios.IXON | termios.ICRNL | termios.INLCR | termios.IGNCR)
@@ -99,7 +99,7 @@ def _unread(attributes: list[Any]) -> list[Any]:
 
 
 def send(text: str, file: TextIO) -> None:
-    """Sends it to a terminal at once, and waits for one that is slow; on one that is gone nothing is sent."""
+    """Write the text to a terminal at once, waiting for a slow one; a terminal that is gone is ignored."""
     rest = memoryview(text.encode(file.encoding, file.errors or "replace"))
     with suppress(OSError):
         while rest:
@@ -107,7 +107,7 @@ def send(text: str, file: TextIO) -> None:
 
 
 def _sent(data: memoryview, descriptor: int) -> int:
-    """So many bytes; others may have told the terminal not to wait."""
+    """Return the number of bytes written, or 0 after waiting for a terminal that others made non-blocking."""
     try:
         return os.write(descriptor, data)
     except BlockingIOError:

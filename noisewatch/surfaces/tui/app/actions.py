@@ -1,4 +1,4 @@
-"""What the keys do, in the monitor and in what is shown above it."""
+"""The effects of keys, in the monitor and in its overlays."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 
-# The screens whose rows are moved through.
+# The screens with a selected row.
 _SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
 
 
 class ActingApp(KeyedApp):
-    """An application that changes its model as the bindings say."""
+    """An application that changes its model as the bindings require."""
 
-    _fix_sought: int | None = None  # the number of the fix that is being read
+    _fix_sought: int | None = None  # number of the fix that is being searched
 
     def action_leave_at_once(self) -> None:
         self.exit()
 
     async def action_quit(self) -> None:
-        """Closes what is shown above the screen, or opened on it; where nothing is, ends the program."""
+        """Close the help, an overlay, or what is opened on the screen; if there is none, end the program."""
         if self._shows_help or self._overlays.shown is not None or self.model.has_opened:
             self.action_leave()
         else:
             self.exit()
 
     def action_do(self, method: str, *arguments: object) -> None:
-        """What changes the model, and nothing else."""
+        """Call a method that only changes the model."""
         self._changed(lambda: getattr(self.model, method)(*arguments))
 
     def action_help(self) -> None:
@@ -52,7 +52,7 @@ class ActingApp(KeyedApp):
         self._changed(lambda: setattr(self, "_shows_help", True))
 
     def action_freeze(self) -> None:
-        """Of a recording: stops it, or lets it go on."""
+        """Freeze or thaw the picture; stop or play a recording."""
         player = self._player if self.model.is_recorded else None
         self._changed(self.model.toggle_freeze if player is None else player.toggle)
 
@@ -68,19 +68,19 @@ class ActingApp(KeyedApp):
         self._changed(lambda: begin_filter(self.model))
 
     def action_copy(self) -> None:
-        """Hands the command of the advice that is shown to the terminal's clipboard (OSC 52); nothing is executed."""
+        """Copy the shown fix's command to the terminal's clipboard (OSC 52); it is not executed."""
         command, notice = command_to_copy(self.model)
         if command is not None and not self._shows_help:
             self.copy_to_clipboard(command)
         self._changed(lambda: setattr(self.model, "notice", notice))
 
     def action_cpu(self, cpu: int) -> None:
-        """Shows that CPU, whichever row is selected."""
+        """Show the CPU on the screen of one CPU, independent of the selected row."""
         self.model.cpu = cpu
         self.action_do("go_to", Screen.CPU)
 
     def action_map_of(self, quantity: str) -> None:
-        """Shows the map of that quantity."""
+        """Show the map of that quantity."""
         self.model.map = replace(self.model.map, quantity=Quantity(quantity))
         self.action_do("go_to", Screen.MAP)
 
@@ -95,7 +95,7 @@ class ActingApp(KeyedApp):
             self._changed(lambda: self.model.go_to(SCREENS[at % len(SCREENS)]))
 
     def action_export(self) -> None:
-        """Writes the screen as pictures, and what it tells, into the folder that we were started in."""
+        """Write the screen as pictures and its data as reports into the working directory."""
         self._tell(contained(self._exported, lambda reason: f"nothing was written: {reason}"))
 
     def _exported(self) -> str:
@@ -104,11 +104,11 @@ class ActingApp(KeyedApp):
         return export({**pictures_of(self.picture()), **reports}, time.localtime())
 
     def _intervals(self) -> int:
-        """That the timeline has room for."""
+        """Return the number of intervals that fit on the timeline."""
         return self.size.width * self.model.zoom
 
     def action_advise(self) -> None:
-        """Shows the fix for the culprit that the user sees selected, or closes it."""
+        """Show the fix for the culprit that the user sees selected, or close it."""
         selected = self.model.selected()
         if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
             said = "its fix, if any, is below: y copies it"
@@ -123,12 +123,12 @@ class ActingApp(KeyedApp):
             self._changed(lambda: self.model.ask_for_fix(selected))
 
     def _changed(self, change: Callable[[], None]) -> None:
-        """A fix that is shown follows the selection."""
+        """Change the model and draw it; a shown fix follows the selection."""
         super()._changed(change)
         self._find_fix()
 
     def _find_fix(self) -> None:
-        """Of what is selected now; the machine is read in one thread at a time."""
+        """Search the requested fix for the selected culprit in a thread; one thread at a time reads the machine."""
         selected, frame, open_machine = self.model.selected(), self.model.frame, self._access.open_machine
         if not self.model.awaits_fix or self._fix_sought is not None:
             return
@@ -148,7 +148,7 @@ class ActingApp(KeyedApp):
         )
 
     def action_fix_script(self) -> None:
-        """Writes what fixes the causes that are shown, and what undoes it, into the folder that we were started in."""
+        """Write the scripts that fix the shown causes and undo the fixes into the working directory."""
         shown, frame = self._overlays.shown, self.model.frame
         if shown is not None:
             if scripts := shown.scripts():
@@ -174,14 +174,14 @@ class ActingApp(KeyedApp):
         self._find_fix()
 
     def action_ask(self, name: str) -> None:
-        """Announces what it will cost; nothing is started yet, unless it only shows what a recording holds."""
+        """Announce an overlay with its cost; start it at once only if it just shows recorded data."""
         overlay = overlay_named(name, self.model.newest)
         self._changed(lambda: self._overlays.announce(overlay))
         if overlay.costs_nothing and self._overlays.shown is overlay:
             self.action_start()
 
     def action_idle_probe(self) -> None:
-        """Has the idle target CPUs measured from now on, or no longer."""
+        """Switch the idle probe on the target CPUs on or off."""
         self._changed(lambda: setattr(self.model, "notice", toggle_idle_probe(self._sampler, self.model.newest)))
 
     def action_start(self) -> None:
@@ -222,14 +222,14 @@ class ActingApp(KeyedApp):
             self._changed(lambda: self.model.scroll(lines, _room(self.model, *self.size)))
 
     def action_scroll_or_choose(self) -> None:
-        """On the map the next quantity; elsewhere a row up."""
+        """Show the next quantity on the map; on other screens, move a row up."""
         if self._shows_help or self._overlays.shown is not None or self.model.screen != Screen.MAP:
             self.action_scroll(-1)
         else:
             self._changed(lambda: self._look_at_map(self.model.map.with_next_quantity()))
 
     def action_toggle_hidden(self) -> None:
-        """On the map all that is not beside the CPU that is pointed at; elsewhere silent IRQs."""
+        """Toggle the map between all CPUs and the selected one's cache; on other screens, toggle silent IRQs."""
         if self.model.screen == Screen.MAP:
             self._changed(lambda: self._look_at_map(self.model.map.with_part_toggled()))
         else:
@@ -244,7 +244,7 @@ class ActingApp(KeyedApp):
 
 
 def _written(scripts: Mapping[str, str]) -> str:
-    """Their names in the folder that we were started in, on 80 columns."""
+    """Write the scripts, and return their names, on at most 80 columns, or why they were not written."""
     name, reason = export_files(scripts, time.localtime())
     if reason is not None:
         return reason
@@ -258,12 +258,11 @@ def _listing_culprits() -> str:
 
 
 def _room(model: ScreenModel, width: int, height: int) -> int:
-    """How many CPUs have a row of their own."""
     return (rows_of_cpus if model.screen == Screen.CLOCK else cpu_room)(model, width, height)
 
 
 def step_to_event(model: ScreenModel, direction: int) -> None:
-    """Goes to the next interval that way in which something happened; stays where there is none."""
+    """Show the next interval with an event in that direction; without one, stay."""
     kept = model.history.kept
     happened = {event.number for event in model.log.events if event.number in kept}
     beyond = [number for number in happened if (number - model.number) * direction > 0]
@@ -272,11 +271,11 @@ def step_to_event(model: ScreenModel, direction: int) -> None:
 
 
 def show_event(model: ScreenModel) -> None:
-    """Shows, on the overview, who was there at the time of the chosen event."""
+    """Show the interval of the chosen event on the overview."""
     event = model.log.selected()
     if event is None:
         return
-    number = min(event.number, model.history.count - 1)  # of a device it may have just been said
+    number = min(event.number, model.history.count - 1)  # a device event may be newer than all intervals
     if number < model.history.first:
         model.notice = "that interval is no longer kept"
     elif number >= 0:
@@ -285,7 +284,7 @@ def show_event(model: ScreenModel) -> None:
 
 
 def shown_scripts(frame: Frame) -> dict[str, str]:
-    """The fix script and its undo, by the suffix of their files; none where the frame shows no cause."""
+    """Return the fix script and its undo, by suffix of the files; empty if the frame has no cause."""
     if not frame.causes:
         return {}
     headings = [_heading(frame, number) for number in range(1, len(frame.causes) + 1)]
@@ -317,7 +316,7 @@ def shown_scripts(frame: Frame) -> dict[str, str]:
 
 
 def _heading(frame: Frame, number: int) -> str:
-    """The checks of the cause, and what the screen says of it."""
+    """Return the checks of the cause with the text on the screen."""
     found = [each for each in frame.findings if each.cause == number]
     said = frame.causes[number - 1].said or "; ".join(each.said for each in found)
     return f"{', '.join(each.id for each in found)}: {said}"

@@ -1,4 +1,4 @@
-"""The terminal, read and written by the loop itself: Textual's threads wake ten times a second, and thrice a draw."""
+"""A terminal driver in the event loop: Textual's threads wake ten times a second, and three times a draw."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from textual.message import Message
 
 from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture, send
 
-_CHUNK = 4096  # bytes, as much as a terminal holds
+_CHUNK = 4096  # bytes, the size of a terminal's input buffer
 
 
 class HungUp(Message):
-    """The terminal is gone: nothing more can be read from it, or drawn on it."""
+    """A message that the terminal is gone: it can be neither read nor drawn on."""
 
 
 class CalmDriver(LinuxDriver):
-    """As Textual's driver, which starts and ends the terminal's modes, but for who waits."""
+    """Textual's driver with its terminal modes, but without threads that wait for input and output."""
 
-    _file: TextIOWrapper  # a terminal, or there would be no screen
+    _file: TextIOWrapper  # always a terminal
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -35,20 +35,20 @@ class CalmDriver(LinuxDriver):
         self._tick: TimerHandle | None = None
 
     def run_input_thread(self) -> None:
-        """Ends the thread that Textual starts for it: the loop waits for the terminal as for all else."""
+        """End the thread that Textual starts for input, and let the event loop read the terminal."""
         self._loop.call_soon_threadsafe(self._loop.add_reader, self.fileno, self._read)
 
     def disable_input(self) -> None:
-        """Reads no more."""
+        """Stop reading."""
         self._loop.remove_reader(self.fileno)
         super().disable_input()
 
     def _read(self) -> None:
-        typed = b""  # also where reading fails: the terminal is gone
+        typed = b""  # also if reading fails: the terminal is gone
         with suppress(OSError):
             typed = os.read(self.fileno, _CHUNK)
         if not typed:
-            self._loop.remove_reader(self.fileno)  # it would be ready for ever
+            self._loop.remove_reader(self.fileno)  # it would be ready forever
             self.process_message(HungUp())
             return
         if text := self._decode(typed):
@@ -59,17 +59,17 @@ class CalmDriver(LinuxDriver):
         self._tick = self._loop.call_later(ESCAPE_DELAY, self._end_escape)
 
     def _end_escape(self) -> None:
-        """An escape that nothing followed was that key."""
+        """Emit the escape key, if nothing followed the escape character."""
         for message in self._parser.tick():
             self.process_message(message)
 
     def write(self, data: str) -> None:
-        """Sends it at once. Where the terminal is gone, its reader tells."""
+        """Write at once; if the terminal is gone, the reader notices."""
         send(data, self._file)
 
 
 def taking_over(picture: FirstPicture) -> type[CalmDriver]:
-    """The driver of a terminal on which the first picture stands: it stays there, until something else is drawn."""
+    """Return a driver that keeps the first picture on the terminal until something else is drawn."""
 
     class TakingOver(CalmDriver):
         def start_application_mode(self) -> None:

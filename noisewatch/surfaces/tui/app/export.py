@@ -1,4 +1,4 @@
-"""What leaves the monitor: its screen as files, and a command for the clipboard."""
+"""Exports of the monitor: its screen as files, and a command for the clipboard."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from noisewatch.units import short_duration, short_rate, short_seconds, short_sh
 
 
 def _unused(name: str, suffixes: Iterable[str]) -> str:
-    """The name, or the same with the first number that is free."""
+    """Return the name, or the name with the first free number."""
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     return next(each for each in names if not any(os.path.lexists(f"{each}.{suffix}") for suffix in suffixes))
 
 
 def pictures_of(svg: str) -> dict[str, str | bytes]:
-    """By their suffix; without the library that makes a PNG, or its font, the SVG has to do."""
+    """Return the pictures by suffix; without the library that makes a PNG, or its font, only the SVG."""
     from noisewatch.surfaces.picture import png_of  # the first picture on the screen comes first
 
     pictures: dict[str, str | bytes] = {"svg": svg}
@@ -44,13 +44,13 @@ def pictures_of(svg: str) -> dict[str, str | bytes]:
 
 
 def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> str:
-    """Writes them into the working folder, beside what is there; what was written, or why it could not be."""
+    """Write the files into the working directory without overwriting any; return their names, or why it failed."""
     name, reason = export_files(text_by_suffix, now)
     return reason or f"written: {name} {' '.join(f'.{suffix}' for suffix in text_by_suffix)}"
 
 
 def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> tuple[str, str | None]:
-    """Writes them as files of one name, which it returns, and what went wrong; scripts can be run."""
+    """Write the files with one name; return the name, and the reason of a failure. Scripts are executable."""
     name = _unused(time.strftime("noisewatch-%Y%m%d-%H%M%S", now), text_by_suffix)
     for at, (suffix, text) in enumerate(text_by_suffix.items()):
         path = f"{name}.{suffix}"
@@ -67,12 +67,12 @@ def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_tim
 
 _RUNNABLE = 0o755
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
-_EXPORTED_NAMES = {"origin": "source"}  # of a frame's fields
-_TOLD_ON_CHANGE = ("places", "irq_settings")  # which the interval that is shown need not have
+_EXPORTED_NAMES = {"origin": "source"}  # by field of a frame
+_TOLD_ON_CHANGE = ("places", "irq_settings")  # fields that the shown frame need not have
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
-    """By their suffix: the interval that is shown, and so many up to it; nothing before there is one."""
+    """Return the reports of the shown interval and the intervals before it by suffix; empty before the first frame."""
     frame = model.frame
     if frame is None:
         return {}
@@ -81,7 +81,7 @@ def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
 
 
 def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
-    """The interval as it came, and the noise of each CPU in those before it, the oldest first; null is unknown."""
+    """Return the interval unchanged, and the noise of each CPU in the window, the oldest first; null is unknown."""
     lost = {str(line.cpu): model.history.noise(line.cpu, numbers) for line in frame.cpus}
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
     described = {
@@ -116,14 +116,14 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
 
 
 def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
-    """How far into the recording; of a machine that is watched how long before the interval that is shown."""
+    """Return the event's time in the recording, or on a live machine before the shown interval."""
     if model.is_recorded:
         return f"at {(event.at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     return f"{(frame.taken_at_ns - event.at_ns) / 1e9:.0f} s before"
 
 
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
-    """The target CPUs first, the costliest on top."""
+    """Return the table of CPUs: target CPUs first, the costliest on top."""
     there = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
     ordered = sorted(there, key=lambda line: (line.cpu not in frame.target, -_weight(line), line.cpu))
     header = ["CPU", "role", "noise/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
@@ -133,7 +133,6 @@ def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
 
 
 def _weight(line: CpuLine) -> float:
-    """What is not known may be as bad as what is called grave."""
     return GRAVE_NS if line.stolen_ns_per_s is None else line.stolen_ns_per_s
 
 
@@ -191,7 +190,7 @@ def _is_in(model: ScreenModel, at_ns: int, numbers: range) -> bool:
 
 
 def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
-    """The first command that a shell can run, and what is said of it; without one, why."""
+    """Return the first command for a shell with a notice, or None with the reason why there is none."""
     if model.screen == Screen.PREFLIGHT:
         return _of_check(model)
     if model.screen == Screen.CLOCK:
@@ -225,7 +224,7 @@ def _of_check(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
-    """The first command against what moves the clock."""
+    """Return the first command that helps the clock."""
     found = helpful(model.frame.findings) if model.frame is not None else []
     commands = [(each.id, each.command) for each in found if each.command is not None]
     if commands:
@@ -235,7 +234,7 @@ def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _of_event(model: ScreenModel) -> tuple[str | None, str]:
-    """What helped at its time, while it is still advised: what has ended is not to be fixed."""
+    """Return the event's fix, if the newest frame still has it: a fault that has ended needs no fix."""
     event = model.log.selected()
     frame = frame_of(model, event) if event is not None else None
     if event is None or frame is None:
@@ -256,7 +255,7 @@ def _nothing(why: str) -> tuple[None, str]:
 
 
 def _copied(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:
-    """What was copied, and what else is shown."""
+    """Return the command, with a notice of what was copied and what else is shown."""
     also = f"; also shown: {', '.join(others)}" if others else ""
     which = f" ({purpose}{also})" if others or purpose != "now" else ""
     return command, f"copied{which}, not run: {command}"

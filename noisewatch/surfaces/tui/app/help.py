@@ -1,4 +1,4 @@
-"""The help: all keys by what one wants with them, and what the words and signs on the screens mean."""
+"""The help: all keys by purpose, and the meaning of words and signs on the screens."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ noisewatch: who makes the CPUs of your benchmark noisy
 """
 _EVENTS_A_LINE = 6
 _SCROLLS = "  {} scroll, any other key closes"
-_KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns of a key, of a key with what it does, of the words
-# By what an action begins with; all others are for looking.
+_KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns of a key, of a key with its effect, of the words
+# By the beginning of an action; all other actions are for looking.
 _GROUPS = {
     "move in time": (
         *("freeze", "speed", "event", "do('step", "do('next_zoom", "do('toggle_pause"),
@@ -45,9 +45,9 @@ _LOOK = "look"
 def help_rows(
     bindings: Sequence[tuple[str, str, str]], width: int, height: int, offset: int = 0, in_unicode: bool = True
 ) -> list[Row]:
-    """The keys, then the words, beside them where there is room; scrolled by `offset` where not all of it fits.
+    """Return the keys, and the words next to or below them, scrolled by `offset` if not all fit.
 
-    Bindings are keys, what they call, and what that does; those that do the same stand together.
+    Bindings are keys, their action and its effect; keys with the same effect share a row.
     """
     title, *words = _TEXT.splitlines()
     legend: list[Row] = [_plain(line) for line in (*words, *_events())]
@@ -70,14 +70,14 @@ def help_rows(
 
 
 def _events() -> list[str]:
-    """The letters below the timeline."""
+    """Return the letters below the timeline."""
     told = [f"{mark} {kind}" for kind, mark in MARKS.items()] + [f"{SEVERAL} several"]
     lines = ["   ".join(told[at : at + _EVENTS_A_LINE]) for at in range(0, len(told), _EVENTS_A_LINE)]
     return [f"  {'events' if not at else '':<8} {line}" for at, line in enumerate(lines)]
 
 
 def _by_group(bindings: Sequence[tuple[str, str, str]], in_unicode: bool) -> list[list[Row]]:
-    """The rows of each group, its name first."""
+    """Return the rows of each group, its name first."""
     keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (_LOOK, *_GROUPS)}
     for keys, action, doing in sorted(bindings, key=lambda each: not each[1].startswith("do('go_to")):
         keys_of[_group_of(action)].setdefault(doing, []).extend(keys.split(","))
@@ -92,7 +92,7 @@ def _by_group(bindings: Sequence[tuple[str, str, str]], in_unicode: bool) -> lis
 
 
 def _key_rows(keys: Sequence[str], doing: str, in_unicode: bool) -> list[Row]:
-    """One for each of what they do, by the screen."""
+    """Return a row for each effect of the keys, which may differ by screen."""
     names = " ".join(name_of_key(key, in_unicode) for key in keys)
     each = doing.split("; ")
     return [
@@ -105,7 +105,7 @@ def _group_of(action: str) -> str:
 
 
 def _in_columns(groups: Sequence[Sequence[Row]], count: int) -> list[Row]:
-    """Each group as a whole in the column that is the shortest so far."""
+    """Return the groups in columns; each group goes completely into the shortest column so far."""
     columns: list[list[Row]] = [[] for _ in range(count)]
     for group in groups:
         min(columns, key=len).extend(group)
@@ -117,7 +117,7 @@ def _in_columns(groups: Sequence[Sequence[Row]], count: int) -> list[Row]:
 
 
 def _cell(row: Row, width: int) -> Row:
-    """The row in exactly so many columns."""
+    """Return the row in exactly `width` columns."""
     shown = cut(row, width)
     return [*shown, (" " * (width - length(shown)), "plain")]
 

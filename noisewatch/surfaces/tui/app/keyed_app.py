@@ -1,4 +1,4 @@
-"""How the monitor takes keys and the mouse: who gets them, and that a fault costs only what was asked for."""
+"""Keys and mouse of the monitor: dispatch to screen, overlay or help; a fault costs only the requested action."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 
 class KeyedApp(App[None]):
-    """An application with the bindings; what their actions do, who inherits from it knows."""
+    """An application with the bindings; subclasses implement their actions."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
     model: ScreenModel
@@ -43,15 +43,15 @@ class KeyedApp(App[None]):
 
     @abstractmethod
     def draw(self) -> None:
-        """Shows the model as it is now."""
+        """Draw the current model."""
 
     @abstractmethod
     def picture(self) -> str:
-        """The screen as SVG."""
+        """Return the screen as SVG."""
 
     @abstractmethod
     def action_scroll(self, lines: int) -> None:
-        """Moves what is in front by so many rows."""
+        """Move the front screen by this many rows."""
 
     async def run_action(
         self,
@@ -59,18 +59,18 @@ class KeyedApp(App[None]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """A fault costs what the key, or the palette, asked for."""
+        """Run an action; a fault costs only that action."""
         with Boundary(self._cannot):
             return await super().run_action(action, default_namespace, namespaces)
         return True
 
     def _cannot(self, reason: str, what: str = "do that") -> None:
-        """Tells it on the screen that is in front."""
+        """Show the fault on the front screen."""
         (self._overlays.shown or self.model).notice = f"could not {what}: {reason}"
         self.draw()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """A press on the timeline shows that interval."""
+        """Show the interval that was pressed on the timeline."""
         contained(lambda: self._press(event), self._cannot)
 
     def _press(self, event: MouseDown) -> None:
@@ -95,13 +95,16 @@ class KeyedApp(App[None]):
             self._changed(lambda: None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a filter is typed all keys belong to it; what is shown above the monitor leaves the monitor alone."""
+        """Return whether the action is allowed now.
+
+        While a filter is typed it gets all keys; under an overlay, actions on the monitor are not allowed.
+        """
         if self.model.is_typing or len(self.screen_stack) > 1:  # a filter, or the palette
             return action in WHILE_TYPING
         return self._overlays.shown is None or action in IN_OVERLAY
 
     def _tell(self, notice: str) -> None:
-        """On the screen that is in front."""
+        """Show a notice on the front screen."""
         if self._overlays.shown is not None:
             self._overlays.shown.notice = notice
             self.draw()
@@ -109,7 +112,7 @@ class KeyedApp(App[None]):
             self._changed(lambda: setattr(self.model, "notice", notice))
 
     def _changed(self, change: Callable[[], None]) -> None:
-        """While the help is shown, any key closes it and does nothing else."""
+        """Change the model and draw it; while the help is shown, only close the help."""
         self.model.notice = None
         if self._shows_help:
             self._shows_help = False
@@ -121,7 +124,7 @@ class KeyedApp(App[None]):
         self.draw()
 
     def _ask_for_what_is_shown(self) -> None:
-        """What only some screens show is read, or told, while they are open."""
+        """Ask the sampler for data that only some screens show, while these are open."""
         screen, quantity = self.model.screen, self.model.map.quantity
         has_clock = screen == Screen.CLOCK or (screen == Screen.MAP and quantity == Quantity.HEAT)
         wants = {"clock": has_clock, "answers": screen == Screen.PREFLIGHT}

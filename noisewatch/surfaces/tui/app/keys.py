@@ -1,4 +1,4 @@
-"""The keys of the monitor, what they do, and how they are called."""
+"""The keys of the monitor, with their actions and names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from textual.keys import Keys, key_to_character
 
 from noisewatch.surfaces.tui.state.screen_model import SCREENS
 
-# What a key does elsewhere than on most screens follows behind `; `, with the screen's name.
+# An effect that differs on some screens follows behind `; `, with the screen's name.
 BINDINGS = [
     Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
     Binding("space", "freeze", "freeze, play"),
@@ -62,11 +62,11 @@ IN_OVERLAY = frozenset(
 )
 _PALETTE = ("ctrl+p", "command_palette", "command palette")  # bound by Textual
 KEYS_IN_HELP = [*((each.key, each.action, each.description) for each in BINDINGS if each.show), _PALETTE]
-KEY_NAMES = tuple(key.value for key in Keys)  # of those that are no characters
+KEY_NAMES = tuple(key.value for key in Keys)  # of keys that are not characters
 
 
 def is_key(name: str) -> bool:
-    """Whether a key is called so: a character, the name of one, or another key's."""
+    """Return whether a key has this name: a character, a character's name, or another key's name."""
     return name in KEY_NAMES or (key_to_character(name) or "\0").isprintable()
 
 
@@ -87,6 +87,6 @@ _ARROWS = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
 def name_of_key(key: str, in_unicode: bool = True) -> str:
-    """As it stands on a keyboard; `key` is Textual's name of it."""
+    """Return the name of a key on a keyboard; `key` is Textual's name."""
     *held, last = key.split("+")
     return "-".join([*held, (_NAMES | _ARROWS if in_unicode else _NAMES).get(last, last)])

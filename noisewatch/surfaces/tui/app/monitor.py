@@ -1,4 +1,4 @@
-"""The monitor's screen. It measures nothing: frames come from the sampler's process, and the newest one is shown."""
+"""The monitor's application. It measures nothing: the sampler's process sends frames, and the newest one is shown."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line
 
 _TELLS_SILENCE_EVERY_S = 2.0
-_AWAY_S = 5.0  # between two pictures while nobody looks
+_AWAY_S = 5.0  # between two pictures while the terminal has no focus
 _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
 
 
 class MonitorApp(ActingApp):
-    """Draws the frames of the sampler; without one only those that it is given."""
+    """An application that draws the frames of the sampler, or without one the frames that it is given."""
 
     CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"
 
@@ -70,7 +70,7 @@ class MonitorApp(ActingApp):
         )
         self._aside: tuple[int, ...] = ()
         self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
-        self._silence_told: asyncio.TimerHandle | None = None  # when it will be, unless a frame comes
+        self._silence_told: asyncio.TimerHandle | None = None  # shows the silence, unless a frame comes
         self._is_away = False
 
     def get_default_screen(self) -> LineScreen:
@@ -81,14 +81,14 @@ class MonitorApp(ActingApp):
 
     async def on_mount(self) -> None:
         self.draw()
-        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the terminal was others'
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # others used the terminal
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_timer(_LISTENS_AFTER_S, lambda: self.listen_to(listen()))
         self._resume_sampler()
 
     def listen_to(self, listener: DeviceListener | str) -> None:
-        """Takes what is said of this host's devices into the log; of another machine nobody says anything."""
+        """Add this host's device events to the log; other machines have none. A string is why there is no listener."""
         if isinstance(listener, str):
             self.model.log.silence = listener
             return
@@ -104,7 +104,7 @@ class MonitorApp(ActingApp):
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
 
     async def _follow(self, sampler: SamplerProcess) -> None:
-        """Shows the sampler's frames until it ends, and then why. One that an error ended is started again, once."""
+        """Show the sampler's frames until it ends, and then the reason; after an error it is restarted once."""
         reason = await sampler.follow(self._take_in_or_tell, self._draw_what_came)
         if reason is not None and not self.model.is_recorded:
             self._tell_of_restart(reason)
@@ -114,7 +114,7 @@ class MonitorApp(ActingApp):
             self.draw()
 
     def _tell_of_restart(self, reason: str) -> None:
-        """What the sampler would have seen until its next frame is missing."""
+        """Show and log the restart: what the sampler would have observed until its next frame is missing."""
         self.model.notice = f"the sampler ended and was restarted: {reason}"
         if self.model.newest is not None:
             at_ns, number = self.model.newest.taken_at_ns, self.model.history.count
@@ -128,7 +128,7 @@ class MonitorApp(ActingApp):
             await asyncio.to_thread(process.wait)
 
     def _await_frame(self) -> None:
-        """From now on; a timer that ran on would wake this process for nothing."""
+        """Restart the timer for the next frame; a periodic timer would wake this process needlessly."""
         self._framed_s = time.monotonic()
         self._tell_silence_in(self.model.longest_silence_s)
 
@@ -142,22 +142,22 @@ class MonitorApp(ActingApp):
             self.model.notice_silence(time.monotonic() - self._framed_s)
             if self.model.silence is not None:
                 self.draw()
-        if not self.model.is_recorded:  # which nothing more is awaited of
+        if not self.model.is_recorded:  # no further frames are expected of a recording
             self._tell_silence_in(_TELLS_SILENCE_EVERY_S)
 
     def on_hung_up(self) -> None:
-        """The terminal is gone; a shell's hang-up signal may have been ignored."""
+        """Exit, as the terminal is gone; a shell's hang-up signal may have been ignored."""
         if self._sampler is not None:
             self._sampler.stop()
         os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on
 
     def show_frame(self, frame: Frame) -> None:
-        """Takes in a frame and draws it, unless the picture is frozen."""
+        """Add a frame and draw it, unless the picture is frozen."""
         self.take_in(frame)
         self._draw_what_came()
 
     def pass_over(self, frame: Frame) -> None:
-        """Takes in a frame as if it had been drawn, as nobody will see it."""
+        """Add a frame that is not drawn, as if it had been."""
         self.take_in(frame)
         self.model.note_drawn()
 
@@ -165,7 +165,7 @@ class MonitorApp(ActingApp):
         contained(lambda: self.take_in(frame, line), lambda reason: self._cannot(reason, "show what the sampler saw"))
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
-        """Of frames that come faster than they can be drawn the newest is: drawing waits until there is no other."""
+        """Add a frame to the model; of frames that come faster than they can be drawn, only the newest is drawn."""
         self._move_aside(frame)
         self.model.add(frame, line)
         if self._player is not None and self.model.is_recorded:
@@ -182,7 +182,7 @@ class MonitorApp(ActingApp):
             self.draw()
 
     def on_app_blur(self) -> None:
-        """Nobody looks: the frames are taken in, and drawn now and then."""
+        """Draw rarely while the terminal has no focus; frames are still added."""
         self._is_away = True
 
     def on_app_focus(self) -> None:
@@ -190,24 +190,24 @@ class MonitorApp(ActingApp):
         self.draw()
 
     def picture(self) -> str:
-        """The screen as SVG; the same screen makes the same bytes."""
+        """Return the screen as SVG; the same screen makes the same bytes."""
         from noisewatch.surfaces.picture import svg_of_lines  # the first picture on the screen comes first
 
         return svg_of_lines(self.lines(), self.size.width, self.title_of_picture)
 
     def lines(self) -> Sequence[Line]:
-        """The screen as it is now, with what lies above it."""
+        """Return the current screen with its overlays as rendered lines."""
         update = self.screen._compositor.render_update(full=True, screen_stack=self._background_screens)
         return self.console.render_lines(update or "", self.console.options.update_width(self.size.width), pad=False)
 
     @property
     def title_of_picture(self) -> str:
-        """With the host's name, or the recording's."""
+        """The title with the name of the host or recording."""
         frame = self.model.frame
         return f"noisewatch · {frame.machine}" if frame is not None else "noisewatch"
 
     def draw(self) -> None:
-        """What has changed since the last time."""
+        """Draw what has changed since the last picture."""
         self._drawn_s = time.monotonic()
         self.model.note_drawn()
         self._view.update()
@@ -218,11 +218,10 @@ class MonitorApp(ActingApp):
         return self._glyphs.has_braille
 
     def rows(self, width: int, height: int) -> list[Row]:
-        """The screen as it is now."""
         return self._as_shown(self._rows(width, height))
 
     def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
-        """The screen where it cannot be drawn."""
+        """Return the rows of a screen that cannot be drawn, with the reason."""
         screen = self._overlays.shown
         if screen is not None:
             return self._as_shown(screen.rows_of_fault(reason, width, height))
@@ -245,14 +244,14 @@ class MonitorApp(ActingApp):
         return rows_of_screen(self.model, width, height, self._glyphs)
 
     def action_command_palette(self) -> None:
-        """Asks for a screen, an action or a CPU by its name."""
+        """Open the palette that finds screens, actions and CPUs by name."""
         from noisewatch.surfaces.tui.app.palette import Palette  # the first picture comes first
 
         if len(self.screen_stack) == 1:
             self.push_screen(Palette(self.is_in_unicode))
 
     def _keep_calibration(self, screen: Overlay) -> None:
-        """For the screen of one CPU."""
+        """Keep an overlay's calibration for the screen of one CPU."""
         if screen.calibration is not None:
             self.model.calibration = screen.calibration
             self.model.calibrated_at_ns = self.model.newest.taken_at_ns if self.model.newest is not None else None
@@ -267,9 +266,9 @@ class MonitorApp(ActingApp):
             self.run_worker(self._follow(self._sampler), exclusive=False)
 
     def _move_aside(self, frame: Frame) -> None:
-        """The sampler knows which CPUs are to be left alone; this process follows it there."""
+        """Pin this process to the sampler's CPUs, away from the target CPUs."""
         if frame.sampler_cpu_s is None or frame.housekeeping == self._aside:
             return
         self._aside = frame.housekeeping
-        with suppress(OSError):  # the sampler meets the same refusal, and its frames carry the remark
+        with suppress(OSError):  # the sampler is refused too, and its frames have the remark
             pin_all_threads(frozenset(frame.housekeeping or frame.target[:1]))

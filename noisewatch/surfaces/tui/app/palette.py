@@ -1,4 +1,4 @@
-"""The command palette: screens, actions and CPUs by plain words, a row each, in the terminal's own colours."""
+"""The command palette: screens, actions and CPUs by plain words, one row each, in the terminal's own colours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 
 _KEY, _NAME = 12, 28
-# What else one may call it, by what a key's action begins with.
+# Other words for an action, by the beginning of the action.
 _WORDS = {
     "do('go_to', 'overview')": "screen: all CPUs, noise, culprits, summary, home",
     "do('go_to', 'map')": "screen: all CPUs over time, heat map",
@@ -61,7 +61,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """What can be asked for; `words` are what else it may be found by."""
+    """A command of the palette; `words` are further search terms."""
 
     key: str
     name: str
@@ -73,7 +73,7 @@ class _Command:
         return Content.assemble(f"{self.key:<{_KEY}}", f"{self.name:<{_NAME}}", (self.words, "dim"))
 
     def score(self, query: str) -> float:
-        """How well it is meant by what was typed: 1 is its name, 0 not at all."""
+        """Return how well the query matches: 1 for the name or key, 0 for no match."""
         name, asked = self.name.lower(), query.lower()
         if name == asked or self.key == query:
             return 1.0
@@ -85,13 +85,13 @@ class _Command:
 
 
 def _has(text: str, asked: str) -> bool:
-    """Whether each word that was typed begins one of the text's."""
+    """Return whether each typed word begins a word of the text."""
     words = findall(r"\w+", text)
     return all(any(word.startswith(each) for word in words) for each in asked.split())
 
 
 class KeyCommands(Provider):
-    """What keys do, and the CPUs."""
+    """A provider of the keys' actions, the quantities of the map, and the CPUs."""
 
     async def discover(self) -> Hits:
         for command in self._of_keys():
@@ -104,7 +104,7 @@ class KeyCommands(Provider):
 
     @property
     def _monitor(self) -> KeyedApp:
-        """The only app that has this palette."""
+        """The application, which is always the monitor."""
         assert isinstance(self.app, KeyedApp)
         return self.app
 
@@ -115,7 +115,7 @@ class KeyCommands(Provider):
                 keys = " ".join(name_of_key(key, self._monitor.is_in_unicode) for key in binding.key.split(","))
                 name, *more = binding.description.split("; ")
                 action, words = binding.action, ", ".join([*more, words]) if more else words
-                if action == "quit":  # the key closes what is open first; whoever asks by name means the program
+                if action == "quit":  # the key first closes what is open; in the palette it ends the program
                     name, action = "quit", "leave_at_once"
                 yield _Command(keys, name, words, partial(self.app.run_action, action))
 
@@ -136,7 +136,7 @@ class KeyCommands(Provider):
 
 
 class Palette(CommandPalette):
-    """Textual's, without its theme."""
+    """Textual's command palette, without its theme."""
 
     CSS = """
     Palette { background: transparent; color: ansi_default; }

@@ -1,4 +1,4 @@
-"""A recording that plays: which interval is next and when it is due, and how far ahead is read."""
+"""The playback of a recording: which interval is next, when it is due, and how far ahead is read."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _SHORTEST_S, _LONGEST_S = 0.02, 10.0
 
 
 class Playback:
-    """Moves the cursor of the model. What is read of the recording runs ahead of it."""
+    """The moving cursor of the model; reading the recording runs ahead of it."""
 
     def __init__(self, model: ScreenModel) -> None:
         self._model = model
         self.has_begun = False
 
     def begin(self) -> None:
-        """From the first interval."""
+        """Play from the first interval."""
         self.has_begun = True
         if self._model.history.count:
             self._model.cursor, self._model.plays = self._model.history.first, True
 
     def toggle(self) -> None:
-        """Stops, or goes on; from the beginning where the end was reached."""
+        """Stop or play; at the end, play from the beginning."""
         model = self._model
         if not model.history.count:
             return
@@ -42,13 +42,13 @@ class Playback:
             model.cursor = model.history.count - 1
 
     def change_speed(self, steps: int) -> None:
-        """So many steps faster, or slower."""
+        """Change the speed by this many steps; positive is faster."""
         at = SPEEDS.index(self._model.speed) + steps
         self._model.speed = SPEEDS[max(min(at, len(SPEEDS) - 1), 0)]
 
     @property
     def wait_s(self) -> float | None:
-        """Until the next interval is to be shown; None while the picture stands."""
+        """The time until the next interval is due, or None while stopped."""
         model = self._model
         if not model.plays:
             return None
@@ -58,8 +58,7 @@ class Playback:
         return min(max(model.history.frame(following).seconds / model.speed, _SHORTEST_S), _LONGEST_S)
 
     def advance(self) -> None:
-        """Goes to the next interval, unless it was stopped since that was due; stops at the end, and at a spike that
-        is to pause it."""
+        """Go to the next interval, if still playing; stop at the end, and at a spike that is to pause it."""
         model = self._model
         if not model.plays:
             return
@@ -79,7 +78,7 @@ _READ_AHEAD_DRAWN_S = 0.1
 
 
 class Player:
-    """Plays what the sampler reads, for `app`, whose screen `draw` draws."""
+    """A player of the sampler's frames for `app`, whose screen `draw` draws."""
 
     def __init__(self, app: App[None], model: ScreenModel, sampler: SamplerProcess, draw: Callable[[], None]) -> None:
         self._app = app
@@ -91,7 +90,7 @@ class Player:
         self._draws_soon = False
 
     def take(self, frame: Frame) -> None:
-        """A recording comes faster than it is played: what comes is drawn now and then."""
+        """Draw a new frame only now and then: a recording is read faster than it is played."""
         if not self._playback.has_begun:
             if self._model.history.count > 1 or frame.is_last:
                 self._playback.begin()
@@ -103,12 +102,12 @@ class Player:
         self.read_on()
 
     def toggle(self) -> None:
-        """Stops, or goes on."""
+        """Stop or play."""
         self._playback.toggle()
         self._go_on()
 
     def change_speed(self, steps: int) -> None:
-        """So many steps faster, or slower."""
+        """Change the speed by this many steps; positive is faster."""
         self._playback.change_speed(steps)
         self._go_on()
 
@@ -122,7 +121,7 @@ class Player:
         self._draw()
 
     def _go_on(self) -> None:
-        """The next interval is due when it is, at the speed that is wanted now."""
+        """Set the timer for the next interval at the current speed."""
         if self._next is not None:
             self._next.stop()
         wait_s = self._playback.wait_s
@@ -130,5 +129,5 @@ class Player:
         self.read_on()
 
     def read_on(self) -> None:
-        """So far ahead of the picture as there is room, wherever a key has put it."""
+        """Read ahead of the picture as far as the history has room."""
         self._sampler.read_on(self._model.has_room)

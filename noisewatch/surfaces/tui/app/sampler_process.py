@@ -1,4 +1,4 @@
-"""The sampler's process, as the screen sees it: what it is asked for, its frames, and why they ended."""
+"""The sampler's process as the screen uses it: its requests, its frames, and why they ended."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CHUNK = 1 << 18
 
 
 class SamplerProcess:
-    """Runs the command, which writes a frame a line to standard output, and takes a request a line on its input."""
+    """A sampler's process, which writes a frame a line to standard output, and reads a request a line."""
 
     def __init__(self, command: Sequence[str], process: subprocess.Popen[bytes] | None = None) -> None:
-        """With a `process` the command was started already."""
+        """Set the command; `process` is given if the command was started already."""
         self._command = command
         self._process = process
         self._requests: asyncio.WriteTransport | None = None
@@ -33,25 +33,25 @@ class SamplerProcess:
         self.asked: dict[str, object] = {}
 
     def read_on(self, wanted: bool) -> None:
-        """Whether frames are taken in; where they are not, the sampler waits."""
+        """Set whether frames are read; while they are not, the sampler waits."""
         self._wants_more = wanted
         if wanted and self._inflow is not None:
             self._inflow.go_on()
 
     def ask(self, name: str, wanted: object) -> None:
-        """Tells the sampler what is wanted, now and whenever it is started anew. Whether it is so, its frames tell."""
+        """Send a setting to the sampler, now and at each restart. Its frames report whether it applies."""
         self.asked[name] = wanted
         self._send({name: wanted})
 
     def _send(self, requests: Mapping[str, object]) -> None:
-        """Never waits: what a stopped sampler does not read is kept for it."""
+        """Send requests without waiting: requests to a stopped sampler are buffered."""
         if self._requests is not None and not self._requests.is_closing():
             self._requests.write(json.dumps(requests).encode() + b"\n")
 
     async def follow(self, show: Callable[[Frame, bytes], None], draw: Callable[[], None]) -> str | None:
-        """Shows the frames until there are no more; why, or None where it was stopped or there were to be no more.
+        """Show frames until they end; return the reason, or None if it was stopped or the last frame came.
 
-        What came together is drawn once.
+        Frames that come together are drawn once.
         """
         process = self._process = self._process or start(self._command)
         if process.stdin is None or process.stdout is None or process.stderr is None:
@@ -72,7 +72,7 @@ class SamplerProcess:
         try:
             with process.stdout as pipe, _Inflow(pipe.fileno(), take, draw) as self._inflow:
                 await self._inflow.ended
-        except ValueError:  # a frame that was cut short, or is longer than any machine's
+        except ValueError:  # a truncated frame, or one longer than any machine's
             process.kill()
         said = (await errors.read()).decode("utf-8", "replace").strip().splitlines()
         status = await asyncio.to_thread(process.wait)
@@ -85,7 +85,7 @@ class SamplerProcess:
         return printable(said[-1]) if said else f"status {status}"
 
     def stop(self) -> subprocess.Popen[bytes] | None:
-        """Ends it, and nothing is told of that; the process, to be waited for."""
+        """Kill the process silently, and return it so that it can be waited for."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -93,9 +93,10 @@ class SamplerProcess:
 
 
 class _Inflow:
-    """Hands each line to `take` until that wants no more, and calls `draw` behind those that have come together.
+    """A reader that passes lines to `take` until that returns False, and calls `draw` after lines that came together.
 
-    The loop's own turn does it all: a coroutine that reads takes a turn more, and two calls of the kernel.
+    The event loop's callback does all of it: a reading coroutine takes another turn of the loop and two system
+    calls.
     """
 
     def __init__(self, descriptor: int, take: Callable[[bytes], bool], draw: Callable[[], None]) -> None:
@@ -104,10 +105,10 @@ class _Inflow:
         self._take, self._draw = take, draw
         self._lines: deque[bytes] = deque()
         self._unfinished = b""
-        self._waits = self._has_ended = False  # whether lines wait for who wants them, and whether more can come
+        self._waits = self._has_ended = False  # whether reading pauses, and whether the input has ended
         self.ended: asyncio.Future[None] = (
             self._loop.create_future()
-        )  # with what was raised; ValueError for a line that does not end
+        )  # holds an exception that was raised; ValueError for a line that does not end
 
     def __enter__(self) -> Self:
         self._loop.add_reader(self._descriptor, self._read)
@@ -118,14 +119,14 @@ class _Inflow:
         self.ended.cancel()
 
     def go_on(self) -> None:
-        """More is wanted."""
+        """Resume reading."""
         if self._waits:
             self._waits = False
             self._loop.add_reader(self._descriptor, self._read)
             self._loop.call_soon(self._hand_on)
 
     def _read(self) -> None:
-        """What there is, as soon as there is something."""
+        """Read the available input."""
         found = os.read(self._descriptor, _CHUNK)
         *lines, self._unfinished = (self._unfinished + found).split(b"\n")
         self._lines += lines
@@ -155,13 +156,13 @@ class _Inflow:
 
 
 class _RaisedBy:
-    """A context manager: whoever awaits the future gets what is raised in the block."""
+    """A context manager that passes exceptions of its block to a future."""
 
     def __init__(self, future: asyncio.Future[None]) -> None:
         self._future = future
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Enter the block."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
         if not isinstance(error, Exception):
@@ -182,7 +183,7 @@ async def _writer_to(pipe: IO[bytes]) -> asyncio.WriteTransport:
 
 
 def toggle_idle_probe(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
-    """Asks the sampler to switch it on, or off; the reason where there is nothing to spin on."""
+    """Ask the sampler to toggle the idle probe; return the reason if there is no CPU to spin on."""
     if sampler is None or frame is None:
         return "no idle probe: the sampler has not started"
     if frame.origin is not None:

@@ -1,1 +1,1 @@
-"""The log of what changed."""
+"""The log of what changed on the machine."""

@@ -1,4 +1,4 @@
-"""What comes and goes again and again as one event: on a busy host a verdict changes every few seconds."""
+"""Folding of repeated events into one: on a busy host a verdict changes every few seconds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.units import short_seconds, short_share
 
-_LEAST_FOLDED = 3  # what came, went and came again
+_LEAST_FOLDED = 3  # events: it began, ended and began again
 _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldedEvent(Event):
-    """All events of one thing, at the place of the last; `events` are those, the newest first; `beside` are they and
-    those that were about more than it, which have lines of their own.
+    """All events about one thing, in the place of the last; `events` are these events, the newest first.
+
+    `beside` are `events` and the events that are also about other things, which keep their own lines.
     """
 
     events: tuple[Event, ...] = ()
@@ -23,7 +24,7 @@ class FoldedEvent(Event):
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
-    """The events, the newest first; those of one thing that came again and again are one, where the newest was."""
+    """Return the events, the newest first, with repeated events about one thing folded into the newest of them."""
     groups: dict[tuple[EventKind, str], list[Event]] = {}
     for event in events:
         if event.about:
@@ -39,7 +40,7 @@ def folded(events: Sequence[Event]) -> list[Event]:
 
 
 def _beside(group: Sequence[Event], events: Sequence[Event]) -> list[Event]:
-    """They, and each change of the verdict that is about all that they are about, and maybe more."""
+    """Return the group's events, and each change of the verdict that covers at least the group's checks."""
     alike, checks = {id(each) for each in group}, group[0].failed | group[0].recovered
     return [
         each for each in events if id(each) in alike or (checks and (checks <= each.failed or checks <= each.recovered))
@@ -47,14 +48,14 @@ def _beside(group: Sequence[Event], events: Sequence[Event]) -> list[Event]:
 
 
 def begins(event: Event, of: Event) -> bool:
-    """Whether what the other event is about began in it."""
+    """Return whether what `of` is about began with the event."""
     checks = of.failed | of.recovered
     return checks <= event.failed if checks else event.begins
 
 
 def _one(group: Sequence[Event], beside: Sequence[Event]) -> FoldedEvent:
     last = group[0]
-    times = sum(begins(event, last) for event in beside) or len(group)  # a filter may leave only the ends
+    times = sum(begins(event, last) for event in beside) or len(group)  # filters may leave only the ends
     over = short_seconds((beside[0].at_ns - beside[-1].at_ns) / 1e9)
     most = max((event.share for event in group if event.share is not None), default=None)
     peak = f" (peak {short_share(most)})" if most is not None else ""
@@ -75,7 +76,7 @@ def _one(group: Sequence[Event], beside: Sequence[Event]) -> FoldedEvent:
 
 
 def is_same_event(one: Event, other: Event) -> bool:
-    """Whether one is the other, or what is folded into it."""
+    """Return whether one event is the other, or is folded into it."""
     if isinstance(one, FoldedEvent) and isinstance(other, FoldedEvent):
         return (one.kind, one.about) == (other.kind, other.about)
     return one is other or any(

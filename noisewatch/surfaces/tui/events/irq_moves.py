@@ -1,4 +1,4 @@
-"""IRQs that were moved, in words."""
+"""Texts for moved IRQs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from noisewatch.errors import Malformed
 if TYPE_CHECKING:
     from noisewatch.surfaces.tui.state.irq_history import IrqMove
 
-_MOST_TOLD = 8  # in one interval: where a balancer moves all of a hundred, the log shall keep more than that
+_MOST_TOLD = 8  # texts in one interval, so that a balancer that moves a hundred IRQs does not fill the log
 
 
 def told(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
-    """A sentence for each of the first, those from and to target CPUs before all others, and one for the rest."""
+    """Yield a sentence for each of the first moves, those from or to target CPUs first, and one for the rest."""
     ordered = sorted(moves, key=lambda move: not (_cpus(move.before) | _cpus(move.after)) & target)
     yield from map(_sentence, ordered[:_MOST_TOLD])
     rest = ordered[_MOST_TOLD:]

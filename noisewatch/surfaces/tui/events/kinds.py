@@ -1,4 +1,4 @@
-"""An event, and the kinds of them, each with the letter that marks it on the timeline: no colour is needed."""
+"""Events and their kinds, each with the letter that marks it on the timeline, so that no colour is needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewatch.records import dataclass
 
 
 class EventKind(StrEnum):
-    """What an event is about."""
+    """The kind of an event."""
 
     HOT_PLUG = "hot-plug"
     TARGET_SET = "target"
@@ -45,11 +45,11 @@ _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then.
+    """An event in interval `number`; `at_ns` is the time of the frame that was the newest then.
 
-    `about` names what began, or ended where `begins` is false, so that all of one thing can be folded; or is empty.
-    `share` is the most of a CPU that it took up to then. A change of the verdict has the checks that `failed` then, and
-    those that `recovered`.
+    `about` names what began, or ended if `begins` is false, so that events about one thing can be folded; or is empty.
+    `share` is the highest share of a CPU taken until then. A change of the verdict has the checks that `failed` then,
+    and those that `recovered`.
     """
 
     at_ns: int
@@ -64,12 +64,12 @@ class Event:
 
 
 def kind_of_device(subsystem: str) -> EventKind:
-    """The kind of what the kernel says of a device."""
+    """Return the kind of a device event of the kernel."""
     return _KIND_BY_SUBSYSTEM.get(subsystem, EventKind.DEVICE)
 
 
 def mark_of(kinds: Iterable[EventKind]) -> str:
-    """The letter of what happened; a verdict is the consequence of something, and gives way to it."""
+    """Return the letter of these kinds; a verdict is the consequence of another event, and gives way to it."""
     found = set(kinds)
     if len(found) == 1:
         return MARKS[next(iter(found))]

@@ -1,4 +1,4 @@
-"""The log of what changed from one frame to the next, and of what the kernel said of its devices meanwhile."""
+"""The log of changes from one frame to the next, and of the kernel's device events."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from noisewatch.units import short_seconds
 
 _GOVERNOR, _LOWEST, _HIGHEST, _TURBO, _MAINS = "governor", "minimum frequency", "maximum frequency", "turbo", "mains"
 Value = str | int | bool
-Setting = tuple[str, int | None]  # what it is, and of which CPU
+Setting = tuple[str, int | None]  # name, and CPU
 _MOST = 1000
 
 
 @dataclass(slots=True)
 class KnownSettings:
-    """The last value that is known of each setting: one that could not be read meanwhile is compared all the same."""
+    """The last known value of each setting, so that a setting that was unreadable in between is still compared."""
 
     _value_by_setting: dict[Setting, Value] = field(default_factory=dict)
     _turbo: str | None = None  # as the last frame had it
     _limits: tuple[ClockLimits, ...] = ()
 
     def changes(self, frame: Frame) -> Iterator[tuple[EventKind, str]]:
-        """What is now another value than the last known one. What had none was not set, but found out."""
+        """Yield settings whose value differs from the last known one; a first value is not a change."""
         if self._turbo is not None and frame.turbo is None:
             yield EventKind.CLOCK, f"turbo is now unknown, was {self._turbo}"
         cpus_by_change: dict[tuple[str, Value, Value], list[int]] = {}
@@ -50,7 +50,7 @@ class KnownSettings:
             )
 
     def _settings(self, frame: Frame) -> Iterator[tuple[Setting, Value | None]]:
-        """Limits only where they are not those of the last frame: hundreds of CPUs have the same, every time."""
+        """Yield the settings with their values; limits only if they changed, as hundreds of CPUs have the same ones."""
         yield (_TURBO, None), frame.turbo
         yield (_MAINS, None), frame.conditions.mains_power
         for line in frame.cpus:
@@ -95,18 +95,20 @@ class EventLog:
     """The last events by their time, the newest last."""
 
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
-    silence: str | None = None  # why nothing is heard of devices
-    chosen: Event | None = None  # in the list of them; None is the newest
-    drawn: Event | None = None  # what the user has seen selected
+    silence: str | None = None  # why there are no device events
+    chosen: Event | None = None  # selected by a key; None is the newest
+    drawn: Event | None = None  # drawn as selected
     filter: str = ""
-    folds: bool = True  # what comes again and again into one line
+    folds: bool = True  # whether repeated events are one line
     _judged: Frame | None = None  # the last frame with a verdict
     _settings: KnownSettings = field(default_factory=KnownSettings)
     _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
 
     def add(self, event: Event) -> None:
-        """Takes it in at its time, unless it has just been told: of a CPU that goes the kernel tells, and then the
-        next frame. That something has ended, or how a repetition was, is known only after a while.
+        """Insert the event at its time, unless this or the preceding interval contains it already.
+
+        A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end, or the outcome
+        of a repetition, is known only later.
         """
         for known in reversed(self.events):
             if known.number < event.number - 1:
@@ -120,7 +122,7 @@ class EventLog:
         self.events.extend(reversed(later))
 
     def compare(self, before: Frame | None, after: Frame, number: int) -> None:
-        """Takes in what changed between two frames, the second of which is that interval."""
+        """Add the changes between two frames, the second of which is interval `number`."""
         judged, self._judged = self._judged, after if after.verdict is not None else self._judged
         for kind, text in changes(before, after):
             self.add(Event(after.taken_at_ns, kind, text, number))
@@ -133,7 +135,7 @@ class EventLog:
                 self.add(event)
 
     def within(self, numbers: range) -> Iterator[Event]:
-        """The events of these intervals, the newest first."""
+        """Yield the events of these intervals, the newest first."""
         for event in reversed(self.events):
             if event.number < numbers.start:
                 return
@@ -141,16 +143,16 @@ class EventLog:
                 yield event
 
     def listed(self) -> list[Event]:
-        """Those that all words of the filter hold for, the newest first; `!` before a word turns it round.
+        """Return the events that match all words of the filter, the newest first; `!` before a word negates it.
 
-        What comes again and again is one of them, unless all are asked for.
+        Repeated events are folded into one, unless folding is off.
         """
         words = [(word.removeprefix("!"), not word.startswith("!")) for word in self.filter.casefold().split()]
         found = [event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)]
         return folded(found) if self.folds else found
 
     def row(self) -> int:
-        """Where the chosen one is listed; where it is forgotten, or left out, the one before it."""
+        """Return the row of the chosen event, or of the one before it if it is forgotten or filtered out."""
         listed, chosen = self.listed(), self.chosen
         if chosen is None:
             return 0
@@ -161,7 +163,7 @@ class EventLog:
         return next(before, max(len(listed) - 1, 0))
 
     def selected(self) -> Event | None:
-        """The one that the user sees selected."""
+        """Return the event that the user sees selected."""
         listed = self.listed()
         drawn = self.drawn
         if self.chosen is None and drawn is not None and any(is_same_event(each, drawn) for each in listed):
@@ -169,14 +171,14 @@ class EventLog:
         return listed[self.row()] if listed else None
 
     def choose(self, rows: int) -> None:
-        """Moves so many rows down the list."""
+        """Move the selection down by this many rows."""
         listed = self.listed()
         if listed:
             self.chosen = listed[max(min(self.row() + rows, len(listed) - 1), 0)]
 
 
 def _time_of(event: Event) -> tuple[int, int]:
-    """Of one time are what was in an interval, and then what a device said while the next one went on."""
+    """Return the sort key: events of an interval precede device events at the same time, which belong to the next."""
     return event.at_ns, event.number
 
 
@@ -185,7 +187,7 @@ def _has(event: Event, word: str) -> bool:
 
 
 def changes(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str]]:
-    """CPUs that came and went, another target."""
+    """Yield CPUs that went offline or came online, and a change of the target CPUs."""
     if before is None:
         return
     was, now = _online(before), _online(after)
@@ -199,7 +201,10 @@ def changes(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str
 
 
 def _change_of_verdict(before: Frame, after: Frame, number: int) -> Event | None:
-    """What fails, or no longer fails; it is about those checks where it is one of the two."""
+    """Return the event of a changed verdict or changed failures, or None.
+
+    It is about the checks that failed or recovered, if it has only one of the two.
+    """
     if (before.verdict, before.failed) == (after.verdict, after.failed):
         return None
     said = list(_changes_of_verdict(before, after))
@@ -224,8 +229,9 @@ def _online(frame: Frame) -> CpuSet:
 
 
 def _changes_of_verdict(before: Frame, after: Frame) -> Iterator[str]:
-    """The step from verdict to verdict with what fails since; what recovered, with the time that was judged: what ended
-    within it has failed until now.
+    """Yield the change of the verdict with new failures, and the recovered checks with the time that is judged.
+
+    The time matters: a check recovers only when its failure is older than the judged time.
     """
     if None in (before.verdict, after.verdict):
         return

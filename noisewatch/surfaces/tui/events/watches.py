@@ -1,4 +1,4 @@
-"""What the log watches for in every frame: busy tasks, steal, throttling, cooling and heat."""
+"""Watches over each frame for the log: busy tasks, steal, throttling, cooling and heat."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.units import short_share
 
-Subject = tuple[str, int | None]  # who, or what; and the CPU, of what is told for each
+Subject = tuple[str, int | None]  # name; and CPU, if readings are by CPU
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """`last_ns` is when the figure was last high, or unknown, and `last_number` that interval.
+    """An episode of a high figure; `last_ns` and `last_number` are of the last interval that was high or unknown.
 
-    `is_least`: a frame left out what the figure may have more of.
+    `is_least`: a frame may have left out a part of the figure.
     """
 
     began_ns: int
@@ -37,29 +37,32 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """When an episode begins and ends, and what is said of it: of its name, the CPUs in words, and itself."""
+    """When an episode begins and ends, and its texts, made from its name, the CPUs in words, and the episode."""
 
     kind: EventKind
     begins_at: float
     ends_below: float
-    rests_s: float  # for so long it has to be below
+    rests_s: float  # time that the figure has to be below
     readings: Callable[[Frame], Mapping[Subject, float | None]]
-    absent: Callable[[Frame, Subject], float | None]  # the figure of what is not among the readings
+    absent: Callable[[Frame, Subject], float | None]  # the figure of a subject without a reading
     begun: Callable[[str, str, Episode], str]
     ended: Callable[[str, str, Episode], str]
-    is_share: bool = False  # whether the figure is one of a CPU
+    is_share: bool = False  # whether the figure is a share of a CPU
     is_least: Callable[[Frame, Subject], bool] = lambda frame, subject: False
 
 
 @dataclass(slots=True)
 class Episodes:
-    """Those of one watch that last. What is unknown neither begins one nor ends it."""
+    """The current episodes of one watch. An unknown figure neither begins nor ends an episode."""
 
     watch: Watch
     _lasting: dict[Subject, Episode] = field(default_factory=dict)
 
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
-        """What began in this interval, and what ended, in the last one with it; the CPUs of one name together."""
+        """Yield the events of episodes that ended or began in this interval; CPUs of one name share an event.
+
+        The end of an episode is dated to its last high interval.
+        """
         readings = self.watch.readings(frame)
         if not readings and not self._lasting:
             return
@@ -91,7 +94,7 @@ class Episodes:
             yield Event(frame.taken_at_ns, self.watch.kind, text, number, about, share=share)
 
     def _follow(self, frame: Frame, number: int, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
-        """Those that are over; the others are as they are now."""
+        """Update the current episodes, and return those that ended."""
         ended = {}
         for subject, episode in list(self._lasting.items()):
             value = readings[subject] if subject in readings else self.watch.absent(frame, subject)
@@ -114,7 +117,7 @@ def _start_ns(frame: Frame) -> int:
 
 
 def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Episode]]:
-    """One a name, with all its CPUs in words; of the figures the highest, and the longest time."""
+    """Yield one episode a name, with all its CPUs in words, the highest figure and the longest time."""
     subjects_by_name: dict[str, list[Subject]] = {}
     for subject in episodes:
         subjects_by_name.setdefault(subject[0], []).append(subject)
@@ -130,7 +133,7 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
         )
 
 
-# Where an episode begins and where it ends lie apart, so that what swings between them is told once.
+# An episode ends below the value at which it begins, so that a figure that swings between them makes one episode.
 _HOT, _COOL = 0.2, 0.1  # of a CPU
 _HOT_RESTS_S = 5
 _STEAL_BEGINS, _STEAL_ENDS = 0.02, 0.01  # of a CPU: two ticks of 10 ms in a second, and less than one
@@ -141,12 +144,12 @@ _NEAR, _FAR = 5, 10  # °C below the critical temperature
 
 
 def all_episodes() -> tuple[Episodes, ...]:
-    """Of each thing that is watched, and nothing of it seen yet."""
+    """Return the watches, with no current episodes."""
     return tuple(Episodes(watch) for watch in (_BUSY, _STEAL, _THROTTLING, _COOLING, _CRITICAL))
 
 
 def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[[Frame], Mapping[Subject, float]]:
-    """The noise of these kinds on each target CPU, as a share."""
+    """Return a function for the noise of these kinds on each target CPU, as a share."""
 
     def readings(frame: Frame) -> Mapping[Subject, float]:
         shares: dict[Subject, float] = defaultdict(float)
@@ -159,7 +162,7 @@ def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[
 
 
 def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
-    """Nothing where the frame tells all of the CPU, or where the CPU has gone, or is no target any more."""
+    """Return 0 if the frame has all culprits of the CPU, or the CPU is offline or no target now; else None."""
     line = next((line for line in frame.cpus if line.cpu == subject[1]), None)
     if line is None or line.role == Role.OFFLINE:
         return 0.0
@@ -167,14 +170,14 @@ def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
 
 
 def _process(line: CulpritLine) -> str:
-    """The threads of a process that have one name are told together."""
+    """Return the name of a process; threads of one name share it."""
     if line.kind == Kind.UNATTRIBUTED:
         return "short-lived threads"
     return line.name + (f" [{line.pid}]" if line.pid is not None else "")
 
 
 def _busy(frame: Frame) -> Mapping[Subject, float | None]:
-    """Unknown where little is told of a process that may have more threads than the frame tells."""
+    """Return the shares of busy processes; a small one is unknown if the frame may leave out threads of the process."""
     shares = _on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process)(frame)
     return {subject: None if share < _COOL and _is_cut(frame, subject) else share for subject, share in shares.items()}
 
@@ -222,7 +225,7 @@ def _throttled(frame: Frame) -> Mapping[Subject, float | None]:
 
 
 def _not_throttled(frame: Frame, subject: Subject) -> float | None:
-    """Only a counter that was read, and stood still, is not told; where one was not, others may not have been asked."""
+    """Return 0 if all counters were read: a counter that did not advance is not listed; else None."""
     is_known = frame.seconds > 0 and all(each.times is not None for each in frame.conditions.throttled)
     return 0.0 if is_known else None
 
@@ -276,7 +279,7 @@ _CRITICAL = Watch(
     ended=lambda name, cpus, episode: f"{name}: more than {_FAR} °C left again, after {episode.lasted_s:.0f} s",
 )  # fmt: skip
 
-# What an event of each kind tells.
+# The meaning of each kind of event.
 TOLD: Mapping[EventKind, str] = {
     EventKind.HOT_PLUG: "a CPU goes offline, or comes online",
     EventKind.TARGET_SET: "other CPUs become the target",

@@ -1,1 +1,1 @@
-"""What is shown above the screens while the machine is measured."""
+"""Overlays, which the monitor shows above its screens while it measures the machine."""

@@ -1,4 +1,4 @@
-"""The calibration in the monitor: announced, running with its histogram growing, and what came of it."""
+"""The calibration in the monitor: announced, running with a growing histogram, and its result."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
 SECONDS = 5.0
-_LEAST_ROWS = 22  # of the picture, from which it has frames; on a lower screen the change that shows stands below it
-_MOST_ROWS = 48  # of the picture: on a higher screen the details stand below it
+_LEAST_ROWS = 22  # of the picture, from which it has frames; on a lower screen the detectable change is below it
+_MOST_ROWS = 48  # of the picture; on a higher screen the details are below it
 
 
 @dataclass(slots=True)
 class CalibrationOverlay(Overlay):
-    """A calibration, whose histogram can be seen growing."""
+    """A calibration with a live histogram."""
 
     live: LiveGaps = field(default_factory=LiveGaps)
     result: Calibrated | None = None
     picture: CalibrationPicture | None = None
-    drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size: dear to draw
+    drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size; slow to draw
 
     @property
     def costs_nothing(self) -> bool:
         return self.origin is not None
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """The calibration, or that of the recording."""
+        """Calibrate, or read the recording's calibration; return the function that stores the result."""
 
         result = _calibrated(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Calibrated | str) -> None:
-        """Takes in what came of it."""
+        """Store the result, or the reason of the failure."""
         self.state = OverlayState.OVER
         if isinstance(result, str):
             self.failure = f"No calibration: {result}"
@@ -62,7 +62,6 @@ class CalibrationOverlay(Overlay):
         return self.result.calibration if self.result is not None else None
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
-        """The screen's rows."""
         rows = self._rows(width, max(height - 2, 1), UNICODE if in_unicode else ASCII)
         return self.framed("calibration of", rows, width, height, in_unicode=in_unicode)
 
@@ -78,14 +77,14 @@ class CalibrationOverlay(Overlay):
             is_above = most - len(opening) >= _LEAST_ROWS
             picture = picture_rows(self.picture, width, most - len(opening) if is_above else most, glyphs)
             first = [*opening, *picture] if is_above else picture
-            has_room = height >= _MOST_ROWS  # else details begin on a page of their own
+            has_room = height >= _MOST_ROWS  # else details begin on their own page
             below: list[Row] = [[] for _ in range(1 if has_room else height - len(first))]
             below += [] if is_above else [*opening, []]
             self.drawn = {(width, height): [*first, *below, *wrapped(detail_lines(self.result, width), width)]}
         return self.drawn[width, height]
 
     def reports(self) -> dict[str, str]:
-        """Figures and picture as files, by their suffix."""
+        """Return figures and picture as files, by suffix."""
         if self.result is None:
             return {}
         figures = {
@@ -109,7 +108,7 @@ class CalibrationOverlay(Overlay):
 
 
 class _Listener(QuietListener):
-    """Has the histogram grow."""
+    """A listener that grows the histogram."""
 
     def __init__(self, screen: CalibrationOverlay, show: Show) -> None:
         super().__init__(show)
@@ -120,7 +119,7 @@ class _Listener(QuietListener):
 
 
 def _calibrated(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Calibrated | str:
-    """The calibration of the machine, or that of its recording; the reason where there is none."""
+    """Return the calibration of the machine or of its recording, or the reason why there is none."""
     options = CalibrateOptions(
         machine=MachineOptions(cpus=format_cpu_list(cpus)), calibration=CalibrationOptions(SECONDS)
     )

@@ -1,4 +1,4 @@
-"""The machine's history in the monitor: read once when it is opened."""
+"""The machine's history in the monitor, read once when it is opened."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ELSEWHERE = "Only this host keeps a history: a recording, or a copy, has none t
 
 @dataclass(slots=True)
 class HistoryOverlay(Overlay):
-    """Where speed and noise of the target CPUs moved, and what changed just then; of others where these have none."""
+    """The moves of speed and noise of the target CPUs with their changes; of other CPUs if the targets have none."""
 
     pauses_sampler: ClassVar[bool] = False
     names_target: ClassVar[bool] = False
@@ -28,7 +28,7 @@ class HistoryOverlay(Overlay):
 
     @classmethod
     def of(cls, frame: Frame | None) -> Self:
-        """Whether or not there is a target CPU now."""
+        """Return the overlay for the frame's target CPUs, of which there may be none."""
         return cls(frame.target, origin=frame.origin) if frame is not None else cls(())
 
     @property
@@ -36,7 +36,7 @@ class HistoryOverlay(Overlay):
         return True
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """Reads the file that the options name, or the usual one."""
+        """Read the history from the file of the options, or the usual one; return the function that stores it."""
         if self.origin is not None:
             return lambda: self.finish(_ELSEWHERE)
         try:
@@ -47,7 +47,7 @@ class HistoryOverlay(Overlay):
         return lambda: self.finish(found)
 
     def finish(self, found: HistoryView | str) -> None:
-        """Takes in what came of it."""
+        """Store the history, or the reason of the failure."""
         self.state = OverlayState.OVER
         if isinstance(found, str):
             self.failure = found
@@ -55,7 +55,6 @@ class HistoryOverlay(Overlay):
             self.view = found
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
-        """The screen's rows."""
         return self.framed("history of this machine", self._lines(width, in_unicode), width, height, "", in_unicode)
 
     def _lines(self, width: int, in_unicode: bool) -> list[str]:
@@ -66,7 +65,7 @@ class HistoryOverlay(Overlay):
         return list(history_lines(self.view, width, in_unicode, is_verbose=True))
 
     def reports(self) -> dict[str, str]:
-        """The history as files, by their suffix."""
+        """Return the history as files, by suffix."""
         if self.view is None:
             return {}
         return {"json": json_of_history(self.view), "md": markdown_of_history(self.view, is_verbose=True)}

@@ -1,4 +1,4 @@
-"""Where an overlay is shown above the monitor: announced, started, run in a thread of its own, and left again."""
+"""The host of overlays above the monitor: it announces, starts, runs (in a thread) and leaves an overlay."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.faults import contained
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState
 
-_DRAW_EVERY_S = 0.25  # a calibration tells more often how far it is, and its chart takes milliseconds to draw
+_DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart takes milliseconds to draw
 
 
 class OverlayHost:
-    """Holds at most one overlay. `pause` and `resume` are the sampler's: a calibration would be in what it sees.
+    """The holder of at most one overlay. `pause` and `resume` the sampler, which would otherwise see a calibration.
 
-    `keep` is told of an overlay that has a result.
+    `keep` is called with an overlay that has a result.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class OverlayHost:
         self._next_draw_s = 0.0
 
     def announce(self, overlay: Overlay) -> None:
-        """Shows what it will cost; nothing is started yet."""
+        """Show the overlay with its cost; nothing is started yet."""
         if self.shown is None:
             self.shown = overlay
 
     def start(self) -> None:
-        """Begins what was announced."""
+        """Start the announced overlay."""
         overlay = self.shown
         if overlay is None or not overlay.can_start:
             return
@@ -51,13 +51,13 @@ class OverlayHost:
         self._app.run_worker(lambda: self._run(overlay), thread=True)
 
     def leave(self) -> None:
-        """Goes back to the monitor; what runs is stopped by its next look at the overlay."""
+        """Return to the monitor; a running measurement stops when it next updates the overlay."""
         overlay, self.shown = self.shown, None
         if overlay is not None and overlay.pauses_sampler and overlay.state == OverlayState.RUNNING:
             self._resume()
 
     def _run(self, overlay: Overlay) -> None:
-        """In a thread; the overlay is changed, and drawn, by the other one."""
+        """Measure in a thread; the main thread changes and draws the overlay."""
         try:
             while overlay.state == OverlayState.RUNNING and self.shown is overlay and self._app.is_running:
                 take = self._measured(overlay)
@@ -67,7 +67,7 @@ class OverlayHost:
             overlay.end()
 
     def _measured(self, overlay: Overlay) -> Callable[[], None]:
-        """What has the overlay take in the result, or why there is none."""
+        """Return the function that stores the result in the overlay, or the reason of the failure."""
 
         def failed(reason: str) -> Callable[[], None]:
             return lambda: overlay.fail(reason)
@@ -75,7 +75,7 @@ class OverlayHost:
         return contained(lambda: overlay.measure(self._access, lambda change: self._show(overlay, change)), failed)
 
     def _show(self, overlay: Overlay, change: Callable[[], None]) -> None:
-        """Raises CannotMeasure once the overlay was left."""
+        """Change and draw the overlay. Raise CannotMeasure once the overlay was left."""
         if self.shown is not overlay or not self._app.is_running:
             raise CannotMeasure("stopped")
         self._app.call_from_thread(self._change, change)

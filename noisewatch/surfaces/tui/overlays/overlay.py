@@ -1,4 +1,4 @@
-"""What a key asks for in the monitor: announced first, then running, then over; a title, lines to scroll, and keys."""
+"""The base of overlays: announced first, then running, then over, with a title, lines to scroll, and keys."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _NO_TARGET = "There is no target CPU."
 
 
 class OverlayState(StrEnum):
-    """Between the key that asks for an overlay and the one that goes back."""
+    """The state of an overlay between the key that opens it and the key that leaves it."""
 
     ANNOUNCED = "announced"
     RUNNING = "running"
     OVER = "over"
 
 
-Show = Callable[[Callable[[], None]], None]  # changes the screen and draws it; raises CannotMeasure once it was left
+Show = Callable[[Callable[[], None]], None]  # changes the overlay and draws it; raises CannotMeasure once it was left
 
 
 @dataclass(frozen=True, slots=True)
 class MachineAccess:
-    """How overlays open the machine that is shown, and a preflight's options; None where there is none."""
+    """The functions that open the shown machine and return a preflight's options; None if there is none."""
 
     open_machine: Callable[[], Machine] | None = None
     preflight_options: Callable[[], PreflightOptions] | None = None
 
     def opened(self) -> Machine:
-        """The machine. Raises CannotMeasure where there is none."""
+        """Return the machine. Raise CannotMeasure if there is none."""
         if self.open_machine is None:
             raise CannotMeasure("there is no machine")
         return self.open_machine()
@@ -51,43 +51,43 @@ class MachineAccess:
 
 @dataclass(slots=True)
 class Overlay(ABC):
-    """What a key asks for: announced with its cost, started by another key, and left again."""
+    """An overlay that a key opens: announced with its cost, started by another key, and left again."""
 
     pauses_sampler: ClassVar[bool] = True
     names_target: ClassVar[bool] = True  # in its title
     target: tuple[int, ...]
     refusal: str | None = None
-    origin: str | None = None  # what is looked at instead of this host
+    origin: str | None = None  # what is shown instead of this host
     state: OverlayState = OverlayState.ANNOUNCED
     failure: str | None = None
     offset: int = 0
-    notice: str | None = None  # what a key has done
+    notice: str | None = None  # the effect of a key
 
     @classmethod
     def of(cls, frame: Frame | None) -> Self:
-        """For the CPUs that the frame is about."""
+        """Return the overlay for the frame's target CPUs."""
         if frame is None or not frame.target:
             return cls((), _NO_TARGET)
         return cls(frame.target, origin=frame.origin)
 
     @property
     def costs_nothing(self) -> bool:
-        """Whether it only shows what was recorded."""
+        """Whether the overlay only shows recorded data."""
         return False
 
     @abstractmethod
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """Does in a thread what was asked for; what has the screen take in the result. Again while it is running."""
+        """Measure in a thread, and return the function that stores the result; repeated while it is running."""
 
     @abstractmethod
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
-        """The screen's rows."""
+        """Return the rows of the screen."""
 
     def end(self) -> None:  # noqa: B027 - most keep nothing
-        """Gives back what was kept from one measurement to the next, in the thread that measured."""
+        """Release what was kept between measurements, in the thread that measured."""
 
     def reports(self) -> dict[str, str]:
-        """The result as files, by their suffix; none where it has no format of its own."""
+        """Return the result as files, by suffix; empty if it has no format of its own."""
         return {}
 
     @property
@@ -96,20 +96,20 @@ class Overlay(ABC):
         return False
 
     def scripts(self) -> dict[str, str]:
-        """What would fix what was found, and undo it, by the suffix of the file; none where it has no verdict."""
+        """Return the scripts that fix and undo, by suffix of the file; empty without a verdict."""
         return {}
 
     @property
     def calibration(self) -> Calibration | None:
-        """The gaps that were measured on the way."""
+        """The gaps that were measured along the way, or None."""
         return None
 
     def fail(self, reason: str) -> None:
-        """It is over, and nothing came of it."""
+        """End the overlay without a result."""
         self.state, self.failure = OverlayState.OVER, f"Failed: {reason}"
 
     def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
-        """The screen where it cannot be drawn."""
+        """Return the rows of the screen if it cannot be drawn."""
         return self.framed("nothing to show of", wrapped([f"Cannot be drawn: {reason}"], width), width, height)
 
     @property
@@ -125,7 +125,7 @@ class Overlay(ABC):
         doing: str = "",
         in_unicode: bool = False,
     ) -> list[Row]:
-        """The lines, as far as they are scrolled, between a title and the keys; `doing` is told while it runs."""
+        """Return the visible lines between a title and the keys; `doing` is shown next to the keys."""
         room = max(height - 2, 1)
         self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
         shown = lines[self.offset : self.offset + room]
@@ -140,11 +140,11 @@ class Overlay(ABC):
         return with_notice(rows, self.notice, width) if self.notice and height > 1 else rows
 
     def styled(self, line: str) -> Row:
-        """One of the lines, whose meaning hangs on no style."""
+        """Return a line as a row; styles must not be needed to understand it."""
         return [(line, "plain")]
 
     def _keys(self, count: int, room: int, arrows: str) -> Iterator[tuple[str, str]]:
-        """Those that do something now, with what that is."""
+        """Yield the keys that have an effect now, with their effects."""
         is_over = self.state == OverlayState.OVER and self.failure is None
         if self.can_start:
             yield "enter", "starts"
@@ -158,7 +158,10 @@ class Overlay(ABC):
 
 
 class QuietListener:
-    """Shows nothing; an overlay's listener overrides what it shows. `show` ends what runs once the overlay is left."""
+    """A listener that shows nothing; overlays override what they show.
+
+    `show` stops the measurement once the overlay was left.
+    """
 
     def __init__(self, show: Show) -> None:
         self._show = show
@@ -170,17 +173,17 @@ class QuietListener:
         self._show(lambda: None)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """An overlay does not wait."""
+        """Ignore it, as overlays do not wait."""
 
     def on_remark(self, text: str) -> None:
-        """What it says of this process, the monitor's first line tells already."""
+        """Ignore remarks about this process, which the monitor's status row shows already."""
 
     def on_done(self) -> None:
-        """The next part draws over it."""
+        """Ignore it, as the next part draws over this one."""
 
 
 def wrapped(lines: Iterable[str], width: int) -> list[str]:
-    """What is too long for the screen goes on below, further in than it began."""
+    """Return the lines wrapped to the width, with continuation lines indented further."""
     return [part for line in lines for part in _wrapped(line, max(width, 10))]
 
 
@@ -198,7 +201,7 @@ _MODULES = {
 
 
 def overlay_named(name: str, frame: Frame | None) -> Overlay:
-    """The screen, imported once it is asked for: the monitor's first picture comes first."""
+    """Return the overlay of that name; its module is imported late, because the first picture comes first."""
     module, kind = _MODULES[name]
     found: type[Overlay] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
     return found.of(frame)

@@ -1,4 +1,4 @@
-"""The whole of `noisewatch preflight` in the monitor: announced, watched, and the verdict as a page."""
+"""A whole `noisewatch preflight` in the monitor: announced, running, and the verdict as a page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
-_STYLES: Mapping[str, Style] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}  # the report begins with one
+_STYLES: Mapping[str, Style] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}  # first word of the report
 _CAUSE = regex(r"( *\d+ )(\S)(?= )")
 _STYLE_BY_MARK: Mapping[str, Style] = {
     mark_of(gravity, in_unicode): MEANINGS[gravity] or "plain" for gravity in Gravity for in_unicode in (True, False)
@@ -35,7 +35,7 @@ _REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
 
 @dataclass(slots=True)
 class PreflightOverlay(Overlay):
-    """A preflight, whose histogram can be seen growing."""
+    """A preflight with a live histogram."""
 
     doing: str = "looking"
     live: LiveGaps = field(default_factory=LiveGaps)
@@ -43,12 +43,12 @@ class PreflightOverlay(Overlay):
     remarks: list[str] = field(default_factory=list)
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """Runs preflight, or judges the recording."""
+        """Run preflight, or judge the recording; return the function that stores the result."""
         result = judged(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Verdict | str) -> None:
-        """Takes in what came of it."""
+        """Store the verdict, or the reason of the failure."""
         self.state = OverlayState.OVER
         if isinstance(result, str):
             self.failure = f"No verdict: {result}"
@@ -56,7 +56,7 @@ class PreflightOverlay(Overlay):
             self.verdict = result
 
     def reports(self) -> dict[str, str]:
-        """The verdict as files, by their suffix; nothing before there is one."""
+        """Return the verdict as files, by suffix; empty before there is one."""
         if self.verdict is None:
             return {}
         options = RenderOptions(self.verdict.exit_status, time.time())
@@ -67,7 +67,7 @@ class PreflightOverlay(Overlay):
         return self.verdict is not None and bool(self.verdict.failures or self.verdict.warnings)
 
     def scripts(self) -> dict[str, str]:
-        """What would fix what was found, and undo it, by the suffix of the file; nothing before there is a verdict."""
+        """Return the scripts that fix and undo, by suffix of the file; empty before there is a verdict."""
         if self.verdict is None or not self.has_scripts:
             return {}
         return {"fix.sh": fix_script(self.verdict), "undo.sh": undo_script(self.verdict)}
@@ -78,12 +78,11 @@ class PreflightOverlay(Overlay):
         return calibrated.calibration if calibrated is not None else None
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
-        """The screen's rows."""
         lines = self._lines(width, max(height - 2, 1), in_unicode)
         return self.framed("preflight of", lines, width, height, in_unicode=in_unicode)
 
     def styled(self, line: str) -> Row:
-        """The verdict stands out, and the mark of each cause."""
+        """Return the line with the verdict and the mark of each cause highlighted."""
         first, cause = line.partition(" ")[0], _CAUSE.match(line)
         if self.verdict is None or (first not in _STYLES and cause is None):
             return [(line, "plain")]
@@ -119,7 +118,7 @@ class PreflightOverlay(Overlay):
 
 
 class _Listener(QuietListener):
-    """Takes what a preflight tells to the screen."""
+    """A listener that shows the progress of a preflight."""
 
     def __init__(self, screen: PreflightOverlay, show: Show) -> None:
         super().__init__(show)
@@ -136,7 +135,7 @@ class _Listener(QuietListener):
 
 
 def judged(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
-    """The verdict on the machine, whose target CPUs are `cpus` as announced; the reason where there is none."""
+    """Return the verdict on the machine, with `cpus` as announced target CPUs, or the reason why there is none."""
     if access.preflight_options is None:
         return "there is no machine"
     try:

@@ -1,4 +1,4 @@
-"""Following the target CPUs in the monitor: announced, then one stretch after the other until it is left."""
+"""Tracing the target CPUs in the monitor: announced, then one stretch after another until it is left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_KEPT = 20
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """An interruption of a CPU; the time is that of CLOCK_MONOTONIC."""
+    """An interruption of a CPU, at a CLOCK_MONOTONIC time."""
 
     at_ns: int
     cpu: int
@@ -36,7 +36,7 @@ class _Remembered:
 
 @dataclass(slots=True)
 class TraceOverlay(Overlay):
-    """What was followed last, while more is; and the longest interruptions of the last minute."""
+    """The last traced stretch, while the next one is traced, and the longest interruptions of the last minute."""
 
     done_s: float = 0.0
     count: int = 0
@@ -51,7 +51,7 @@ class TraceOverlay(Overlay):
         return self.origin is not None
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """A stretch."""
+        """Trace one stretch; return the function that stores the result."""
 
         result = _followed(access, frozenset(self.target), _Listener(self, show), self.kept)
         return lambda: self.take(result)
@@ -60,7 +60,7 @@ class TraceOverlay(Overlay):
         self.kept.close()
 
     def take(self, result: TraceRun | str) -> None:
-        """A stretch is over; of a recording there is but one, and after a failure no other."""
+        """Store a stretch; a recording has only one, and a failure ends tracing."""
         self.done_s, self.count = 0.0, self.count + 1
         if isinstance(result, str):
             self.state, self.failure = OverlayState.OVER, f"No trace: {result}"
@@ -70,7 +70,7 @@ class TraceOverlay(Overlay):
             self.state = OverlayState.OVER if self.origin is not None else OverlayState.RUNNING
 
     def _remember(self, followed: TraceRun) -> None:
-        """Keeps the longest of the last minute, and forgets what is older."""
+        """Keep the longest interruptions of the last minute, and forget older ones."""
         if followed.trace is None:
             return
         begin_ns = followed.trace.begin_ns
@@ -82,7 +82,6 @@ class TraceOverlay(Overlay):
         self.past = heapq.nlargest(_MOST_KEPT, recent, key=lambda each: (each.interruption.length_ns, each.at_ns))
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
-        """The screen's rows."""
         stretch = f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
         doing = stretch if self.state == OverlayState.RUNNING and self.origin is None else ""
         return self.framed("trace of", self._lines(width), width, height, doing, in_unicode)
@@ -98,7 +97,7 @@ class TraceOverlay(Overlay):
         return wrapped(said, width)
 
     def _past_lines(self) -> list[str]:
-        """Only of more than what is shown anyway."""
+        """Return the longest interruptions, if more than the shown stretch was traced."""
         trace = self.followed.trace if self.followed is not None else None
         if trace is None or self.count < 2:
             return []
@@ -124,7 +123,7 @@ class TraceOverlay(Overlay):
 
 
 class _Listener(QuietListener):
-    """Counts the seconds of a stretch."""
+    """A listener that counts the seconds of a stretch."""
 
     def __init__(self, screen: TraceOverlay, show: Show) -> None:
         super().__init__(show)
@@ -136,7 +135,7 @@ class _Listener(QuietListener):
 
 
 def _followed(access: MachineAccess, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
-    """One stretch of the machine, or what was followed in its recording; the reason where there is none."""
+    """Return a traced stretch of the machine or its recording, or the reason why there is none."""
     options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(cpus)), seconds=STRETCH_S)
     try:
         return follow(access.opened(), options, listener, kept)

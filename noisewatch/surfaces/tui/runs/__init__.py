@@ -1,1 +1,1 @@
-"""Runs of commands (`noisewatch run`) that were watched as well: what they told, and their lane on the timeline."""
+"""Observed runs of commands (`noisewatch run`): their status, and their lane on the timeline."""

@@ -1,4 +1,4 @@
-"""What runs of commands (`noisewatch run`) have told so far: what became of each repetition, and what runs now."""
+"""The runs of commands (`noisewatch run`) so far: the outcome of each repetition, and the running one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from noisewatch.records import dataclass
 
 RUNNING, ENDED = "running", "ended"
 UNDISTURBED = "undisturbed"
-_MOST_KEPT = 4096  # of one run: an hour, at one in a second
+_MOST_KEPT = 4096  # repetitions of one run: an hour of one a second
 _MOST_RUNS = 64
-_MOST_TOLD = 8  # in one frame: the log shall keep more than that
+_MOST_TOLD = 8  # events in one frame, so that they do not fill the log
 
 
 @dataclass(slots=True)
 class KnownRun:
-    """A run as it was told last. `is_over`: it has ended, or its process is gone."""
+    """The last known state of a run. `is_over`: it has ended, or its process is gone."""
 
     line: RunLine
     is_over: bool = False
@@ -29,12 +29,12 @@ class KnownRun:
 
     @property
     def program(self) -> str:
-        """Of its first command."""
+        """The program of the run's first command."""
         return self.line.programs[0] if self.line.programs else "a command"
 
     @property
     def since_ns(self) -> int | None:
-        """When the repetition began that runs; None where none does, or it is judged already."""
+        """The start of the running repetition (ns), or None if none runs or it is judged already."""
         line = self.line
         last = max((each.last for each in self.repetitions.values()), default=0)
         is_running = line.stage == RUNNING and not self.is_over and line.number is not None and line.number > last
@@ -43,17 +43,17 @@ class KnownRun:
 
 @dataclass(slots=True)
 class RunHistory:
-    """By what each run is called."""
+    """The known runs by their id."""
 
     by_id: dict[str, KnownRun] = field(default_factory=dict)
 
     @property
     def has_any(self) -> bool:
-        """Whether any run was told of."""
+        """Whether any run is known."""
         return bool(self.by_id)
 
     def follow(self, frame: Frame) -> Iterator[tuple[int, str, str]]:
-        """Takes in the frame's; what is worth telling, each with when it was, in ns, and what can be folded with it."""
+        """Update the runs from a frame; yield time (ns), text and folding key of each event."""
         for line in frame.runs:
             yield from self._take(line, frame)
         there = {line.id for line in frame.runs}
@@ -87,11 +87,11 @@ class RunHistory:
             yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}", ""
 
     def repetitions(self) -> list[RepetitionLine]:
-        """Of all runs."""
+        """Return the repetitions of all runs."""
         return [each for run in self.by_id.values() for each in run.repetitions.values()]
 
     def running_since(self) -> list[tuple[int, int]]:
-        """The number of each repetition that runs now, and when it began."""
+        """Return the number and start (ns) of each running repetition."""
         runs = ((run.line.number, run.since_ns) for run in self.by_id.values())
         return [(number, since_ns) for number, since_ns in runs if number is not None and since_ns is not None]
 
@@ -101,19 +101,22 @@ def _of(wanted: int) -> str:
 
 
 def describe_repetition(each: RepetitionLine) -> str:
-    """`run 7 disturbed: stress-ng (pid 812) on CPU 3: 12 ms`; of several `runs 7-19`."""
+    """Return a repetition's text: `run 7 disturbed: stress-ng (pid 812) on CPU 3: 12 ms`; of several `runs 7-19`."""
     which = f"run {each.number}" if each.number == each.last else f"runs {each.number}-{each.last}"
     return f"{which} {each.outcome}" + (f": {each.said}" if each.said else "")
 
 
 def describe_counts(line: RunLine) -> str:
-    """`9 undisturbed, 1 disturbed`."""
+    """Return the number of repetitions by outcome: `9 undisturbed, 1 disturbed`."""
     named = zip(line.counts, OUTCOMES, strict=False)
     return ", ".join(f"{count} {name}" for count, name in named if count) or "no verdict"
 
 
 def describe_run(line: RunLine, target: Collection[int]) -> str:
-    """What it does, as it says: `run 7/10 of bench`, with its CPUs if not all are targets; nothing where it is over."""
+    """Return the run's current state, `run 7/10 of bench`, or empty if it is over.
+
+    Its CPUs are named if not all of them are target CPUs.
+    """
     program = line.programs[0] if line.programs else "a command"
     program += "" if set(line.cpus) <= set(target) else f" on {name_cpus(line.cpus)}"
     if line.stage == RUNNING and line.number is not None:
@@ -123,7 +126,7 @@ def describe_run(line: RunLine, target: Collection[int]) -> str:
 
 
 def overlapping(repetitions: Sequence[RepetitionLine], begin_ns: int, end_ns: int) -> list[RepetitionLine]:
-    """Those, ordered by their begin, that were at that time."""
+    """Return the repetitions, which are ordered by their start, that overlap the time."""
     first = bisect_right(repetitions, begin_ns, key=lambda each: each.ended_ns)
     found = []
     for each in repetitions[first:]:

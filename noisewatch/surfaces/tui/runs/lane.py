@@ -1,4 +1,4 @@
-"""The lane of runs on the timeline: each repetition as its number and its verdict's sign, for as long as it took."""
+"""The lane of runs on the timeline: each repetition as its number and its outcome's sign, over its duration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STYLES: dict[str, Style] = {
 
 
 def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
-    """Where several share a column the worst of them is shown, and a number where it has room."""
+    """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown where they fit."""
     signs: list[tuple[str, Style]] = [(" ", "plain")] * axis.room
     ordered = _ordered(model)
     running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)
@@ -42,7 +42,7 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
             signs[column] = RUNNING, "strong"
     for (_, number), columns in columns_of.items():
         digits = str(number)
-        if len(columns) > len(digits):  # its sign is to be seen as well
+        if len(columns) > len(digits):  # leaves a column for its sign
             for column, digit in zip(columns, digits, strict=False):
                 signs[column] = digit, signs[column][1]
     return [(f"{'run':<{LABEL}}", "faint"), *runs(signs)]
@@ -53,7 +53,7 @@ def _ordered(model: ScreenModel) -> list[RepetitionLine]:
 
 
 def _columns(model: ScreenModel, axis: TimeAxis) -> list[tuple[int, int, int]]:
-    """Each column of the lane, with the time that it shows, in ns."""
+    """Return each column of the lane with its start and end, in ns."""
     found = []
     for column in range(axis.before, axis.stop):
         times = _times(model, axis.of_column(column))
@@ -63,7 +63,7 @@ def _columns(model: ScreenModel, axis: TimeAxis) -> list[tuple[int, int, int]]:
 
 
 def _times(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None:
-    """From the end of the interval before the first of them to the end of the last; None where that is not kept."""
+    """Return the start of the first kept interval and the end of the last one, in ns, or None if none is kept."""
     kept = [number for number in numbers if model.history.first <= number < model.history.count]
     if not kept:
         return None
@@ -74,7 +74,7 @@ def _times(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None
 
 
 def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
-    """What was in the column of the cursor, the worst first."""
+    """Return the repetitions in the cursor's column, the worst first."""
     times = _times(model, axis.of_column(axis.cursor)) if axis.cursor is not None else None
     if times is None:
         return []

@@ -1,1 +1,1 @@
-"""The six screens, and help: each a function from state to rows."""
+"""The screens: each a function from the monitor's state to rows."""

@@ -202,7 +202,7 @@ def _help_rows(model: ScreenModel, width: int) -> int:
 
 
 def _below(wanted: int, room: int, least: int) -> int:
-    """Return the rows for fixes: as many as they need and fit, but at least `least`.
+    """Return the rows for fixes: all that they need if these fit, but at least `least`.
 
     If `least` is 1, a single row without edges, they get all rows that they need or that one.
     """

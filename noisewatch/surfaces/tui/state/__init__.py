@@ -1,1 +1,1 @@
-"""What the monitor shows, and how it is looked at."""
+"""The state of the monitor: the collected frames, and how they are shown."""

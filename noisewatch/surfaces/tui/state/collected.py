@@ -107,10 +107,11 @@ class CulpritHistory:
         self._told.append(_Told(packed, unknown, misses_target, frame.is_cut))
 
     def noise(self, line: CulpritLine, numbers: Iterable[int], cpus: CpuSet | None = None) -> list[float | None]:
-        """Return the noise (ns/s) by interval of all the culprit's threads together, on the CPU where it is highest.
+        """Return the culprit's noise (ns/s) by interval, on the CPU where it is highest; `cpus` None is all CPUs.
 
-        NOT_FOLLOWED_NS where the culprit was not among the costliest. None where one of its CPUs could not be read and
-        the noise on the others is not grave, or the interval is not kept.
+        A folded line is all threads of the culprit together, another line only its own thread. NOT_FOLLOWED_NS where
+        the culprit was not among the costliest. None where one of its CPUs could not be read and the noise on the
+        others is not grave, or the interval is not kept.
         """
         what = hash(what_is_same(line))
         tid = None if isinstance(line, FoldedLine) else line.tid

@@ -31,8 +31,8 @@ class IrqMove:
 
     label: str
     name: str
-    at_ns: int  # CLOCK_MONOTONIC of the frame that told of it
-    number: int  # and its interval
+    at_ns: int  # CLOCK_MONOTONIC of its frame
+    number: int  # interval of that frame
     before: str
     after: str
     is_effective: bool  # the effective affinity moved; False: the allowed CPUs, if the kernel reports only these
@@ -45,7 +45,7 @@ class AffinityKnown:
 
     name: str
     number: int
-    at_ns: int  # CLOCK_MONOTONIC of the frame that told of it
+    at_ns: int  # CLOCK_MONOTONIC of its frame
     knows_goes: bool  # the effective affinity is known
     knows_may: bool  # the allowed CPUs are known
     is_less: bool  # less is known than in the span before
