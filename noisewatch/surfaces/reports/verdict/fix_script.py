@@ -128,14 +128,6 @@ def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, 
     return {pid: name for _, fix in fixes for pid, name in named_by(fix, verdict.case)}
 
 
-def _undo_of_units(fix: Fix) -> str | None:
-    """Return the command that undoes `persist`, or None if files are removed instead.
-
-    The command could enable units that were disabled before, so it is left to the user.
-    """
-    return fix.undo_persist if fix.undo_files is None else None
-
-
 def _files_gone(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
     """Return the commands that remove noisewatch's own files of permanent fixes, none twice."""
     by_command = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}

@@ -137,11 +137,6 @@ def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
     return [worst_of(noise[max(end - zoom, 0) : end]) for end in range(len(noise), 0, -zoom)][::-1]
 
 
-def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Return the worst noise of several CPUs by interval."""
-    return [worst_of(each) for each in zip(*columns, strict=True)]
-
-
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
     """Return one character for each value, with runs of one style joined."""
     return runs(_marks_of(noise, glyphs))
