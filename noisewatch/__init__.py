@@ -1,3 +1,3 @@
-"""Shows what disturbs the CPUs that a benchmark runs on, and says whether it may start."""
+"""Show what disturbs the CPUs that a benchmark runs on, and judge whether it may start."""
 
 __version__ = "0.2.0"

@@ -11,7 +11,7 @@ _YOUNG_OBJECTS = 50_000  # before cycles are looked for among them: importing ma
 
 
 def run() -> None:
-    """Runs the command line as a process of its own. SIGTERM ends it in order, as Ctrl-C does, unless it is ignored."""
+    """Run the command line as a process of its own. SIGTERM ends it in order, as Ctrl-C does, unless it is ignored."""
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -30,9 +30,10 @@ def run() -> None:
 
 
 def _tell_that_it_cannot_start(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Of what it needs, such as a library that is gone. Python itself would exit with 1, as an unstable machine has it.
+    """Print why noisewatch cannot start, such as a missing library, and exit.
 
-    Raises SystemExit, with the status that the command line gives its own faults.
+    Raise SystemExit with the status that the command line gives its own faults. Python itself would exit with 1, the
+    status of an unstable machine.
     """
     is_run = sys.argv[1:2] == ["run"]
     told = f"{kind.__name__}: {' '.join(str(error).split())}"
@@ -41,7 +42,7 @@ def _tell_that_it_cannot_start(kind: type[BaseException], error: BaseException, 
 
 
 def _command_line() -> ModuleType:
-    """Importing it takes a tenth of a second, in which Ctrl-C ends this process as it ends any other."""
+    """Import and return the command line. This takes a tenth of a second, in which Ctrl-C ends this process at once."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -28,10 +28,10 @@ _EMPTY = frozenset({"", "(null)"})
 
 
 def parse_cpu_list(text: str, last_cpu: int | None = None) -> CpuSet:
-    """The CPUs of a list; blanks, a NUL and `(null)` (nohz_full without the option) are the empty set.
+    """Return the CPUs of a list; blanks, a NUL and `(null)` (nohz_full without the option) are the empty set.
 
-    Accepts `1-7:2/4` (of each group of 4 the first 2), and with `last_cpu` also `all` and `N`.
-    Raises Malformed.
+    Accept `1-7:2/4` (the first 2 of each group of 4), and with `last_cpu` also `all` and `N`. Raise Malformed
+    otherwise.
     """
     stripped = bare(text)
     if len(stripped) > _LONGEST or stripped.count("-") > _MOST_RANGES:
@@ -41,7 +41,7 @@ def parse_cpu_list(text: str, last_cpu: int | None = None) -> CpuSet:
 
 @lru_cache(maxsize=_KEPT)
 def _parse(stripped: str, last_cpu: int | None) -> CpuSet:
-    """Many CPUs share one list, and then one set of them."""
+    """Parse a stripped list. The cached result is shared: many CPUs have the same list."""
     if stripped in _EMPTY:
         return frozenset()
     cpus: set[int] = set()
@@ -75,7 +75,7 @@ def _number(text: str, last_cpu: int | None, whole: str) -> int:
 
 
 def parse_nonempty_cpu_list(text: str) -> CpuSet:
-    """As parse_cpu_list, for files that cannot be empty on a working machine. Raises Malformed."""
+    """Return the CPUs of a list that cannot be empty on a working machine. Raise Malformed if it is, or is no list."""
     cpus = parse_cpu_list(text)
     if not cpus:
         raise Malformed(_WANTED, text.strip())
@@ -83,33 +83,33 @@ def parse_nonempty_cpu_list(text: str) -> CpuSet:
 
 
 def parse_cpu_words(text: str) -> CpuSet:
-    """The CPUs of a file that separates them by blanks, as cpufreq's policies do. Raises Malformed."""
+    """Return the CPUs of a list separated by blanks, as in cpufreq's policies. Raise Malformed."""
     return parse_cpu_list(",".join(bare(text).split()))
 
 
 def format_cpu_list(cpus: Iterable[int]) -> str:
-    """The shortest kernel list: `0-3,8`; the empty string for no CPU."""
+    """Return the shortest kernel list: `0-3,8`; the empty string for no CPU."""
     return ",".join(map(_range, _ranges(cpus)))
 
 
 def format_cpu_strides(cpus: Iterable[int]) -> str:
-    """The same with interleaved CPUs as `0-30:1/2`: of each 2 the first. Only kernels from 4.12 on accept that."""
+    """Return a kernel list with interleaved CPUs as `0-30:1/2` (1 of every 2). Linux 4.12 and later accept strides."""
     return ",".join(
         f"{first}-{last}:{used}/{group}" if group else rest for first, last, used, group, rest in _strides(cpus)
     )
 
 
 def format_taskset_list(cpus: Iterable[int]) -> str:
-    """The same with every second CPU as `0-30:2`, for `taskset -c`."""
+    """Return a list for `taskset -c`, with every second CPU as `0-30:2`."""
     return ",".join(
         f"{first}-{last}:{group}" if used == 1 else rest for first, last, used, group, rest in _strides(cpus)
     )
 
 
 def cpu_list_argument(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = format_cpu_list) -> str:
-    """Return the CPUs as an option or a kernel file takes them. Raises ValueError for no CPU.
+    """Return the CPUs as an option or a kernel file takes them. Raise ValueError if there is no CPU.
 
-    An empty list is refused there, or means all CPUs (AllowedCPUs= of systemd): without CPUs there is no command.
+    Options and files reject an empty list, or take it for all CPUs (AllowedCPUs= of systemd), so a command needs a CPU.
     """
     listed = write(cpus)
     if not listed:
@@ -118,7 +118,11 @@ def cpu_list_argument(cpus: Iterable[int], write: Callable[[Iterable[int]], str]
 
 
 def fitting_cpu_list(cpus: Iterable[int], width: int) -> str:
-    """As a kernel list in so many columns, or with strides, or as the first, the last and their number: `0…56 (6)`."""
+    """Return the CPUs in at most `width` columns if possible.
+
+    The first that fits: a kernel list, a list with strides; otherwise the first CPU, the last and the count: `0…56
+    (6)`.
+    """
     numbers = sorted(set(cpus))
     found = (format(numbers) for format in (format_cpu_list, format_cpu_strides))
     return next(
@@ -128,7 +132,7 @@ def fitting_cpu_list(cpus: Iterable[int], width: int) -> str:
 
 
 def _ranges(cpus: Iterable[int]) -> list[list[int]]:
-    """The first and the last of neighbours."""
+    """Return the ranges of consecutive CPUs, as pairs of first and last."""
     ranges: list[list[int]] = []
     for cpu in sorted(set(cpus)):
         if ranges and cpu == ranges[-1][1] + 1:
@@ -144,8 +148,10 @@ def _range(ends: Sequence[int]) -> str:
 
 
 def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
-    """First, last, how many of how many: ranges of one length at one distance; a distance of 0 is none, and their list
-    stands behind them.
+    """Yield runs of equal ranges at one distance as first CPU, last CPU, used, group size, list.
+
+    `used` of every `group` CPUs are in the set. Both are 0 for ranges that form no stride; only the list describes
+    these.
     """
     ranges, at = _ranges(cpus), 0
     while at < len(ranges):
@@ -158,7 +164,7 @@ def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
 
 
 def _alike(ranges: Sequence[Sequence[int]]) -> int:
-    """How many of them from the first on have its length and one distance; 1 where those are too few."""
+    """Return how many leading ranges have the first one's length and a common distance; 1 if too few do."""
     (first, end), *others = ranges
     step = others[0][0] - first if others else 0
     alike = takewhile(lambda at: ranges[at] == [first + at * step, end + at * step], range(len(ranges)))
@@ -167,7 +173,7 @@ def _alike(ranges: Sequence[Sequence[int]]) -> int:
 
 
 def name_cpus(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = format_cpu_list) -> str:
-    """The CPUs in a sentence, as that writes them: `CPU 3`, `CPUs 2-3`, `no CPU`."""
+    """Return the CPUs for a sentence, formatted by `write`: `CPU 3`, `CPUs 2-3`, `no CPU`."""
     numbers = set(cpus)
     if not numbers:
         return "no CPU"
@@ -175,12 +181,12 @@ def name_cpus(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = forma
 
 
 def name_cpu_sets(sets: Iterable[CpuSet]) -> str:
-    """Return several sets in a sentence, separable from their own commas: `CPUs 0 | 1,5 | 2-3`."""
+    """Return several CPU sets for a sentence, with a separator other than their own commas: `CPUs 0 | 1,5 | 2-3`."""
     return f"CPUs {' | '.join(map(format_cpu_list, sets))}"
 
 
 def parse_cpu_mask(text: str) -> CpuSet:
-    """The CPUs of a mask: hexadecimal, in groups of 32 bits, the highest first. Raises Malformed."""
+    """Return the CPUs of a hexadecimal mask in groups of 32 bits, the highest first. Raise Malformed."""
     stripped = bare(text)
     if len(stripped) > _LONGEST:
         raise Malformed(_WANTED_MASK, stripped)
@@ -197,7 +203,7 @@ def _parse_mask(stripped: str) -> CpuSet:
 
 
 def parse_nonempty_cpu_mask(text: str) -> CpuSet:
-    """As parse_cpu_mask, for files that cannot be empty on a working machine. Raises Malformed."""
+    """Return the CPUs of a mask that cannot be empty on a working machine. Raise Malformed if it is, or is no mask."""
     cpus = parse_cpu_mask(text)
     if not cpus:
         raise Malformed(_WANTED_MASK, text.strip())
@@ -205,7 +211,7 @@ def parse_nonempty_cpu_mask(text: str) -> CpuSet:
 
 
 def format_cpu_mask(cpus: Iterable[int]) -> str:
-    """The mask as the kernel accepts it: `3`, `ff,ffffffff`."""
+    """Return the mask as the kernel accepts it: `3`, `ff,ffffffff`."""
     digits = f"{sum(1 << cpu for cpu in set(cpus)):x}"
     padded = digits.rjust(-(-len(digits) // 8) * 8, "0")
     groups = [padded[start : start + 8] for start in range(0, len(padded), 8)]

@@ -1,12 +1,12 @@
-"""Everything that noisewatch raises on purpose.
+"""The exceptions that noisewatch raises on purpose.
 
 NoisewatchError
-├── UsageError        what was asked for cannot be done: exit status 2
+├── UsageError        the request cannot be met: exit status 2
 ├── CannotMeasure     nothing could be measured: exit status 3
 ├── CannotStart       a command could not be started: exit status 125, 126 or 127
-├── Unreadable        a file gave no answer, and why
-│   └── Absent        the kernel itself says that there is no such file
-└── Malformed         a file says something that its format does not allow
+├── Unreadable        a file could not be read, with the reason
+│   └── Absent        the kernel itself reports that there is no such file
+└── Malformed         a file's content violates its format
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _LONGEST_QUOTE = 40
 
 
 def quoted(found: str) -> str:
-    """The text in quotes, what is unprintable in it escaped, and no more of it than helps."""
+    """Return the text in quotes, with unprintable characters escaped, cut to a helpful length."""
     return repr(found if len(found) <= _LONGEST_QUOTE else found[:_LONGEST_QUOTE] + "…")
 
 
 def damaged_words(why: str, where: str = "") -> str:
-    """`damaged in line 3: no JSON object`: the words for whatever file of ours is not as it was written."""
+    """Return the message for a damaged file of noisewatch's own: `damaged in line 3: no JSON object`."""
     return f"damaged{f' {where}' if where else ''}: {why}"
 
 
@@ -37,7 +37,7 @@ class UsageError(NoisewatchError):
 
 
 class NothingUndisturbed(NoisewatchError):
-    """No run was undisturbed, and the format that was wanted holds no others. It says who disturbed them."""
+    """No run was undisturbed, and the requested format only has undisturbed ones. The text names the culprits."""
 
 
 class CannotMeasure(NoisewatchError):
@@ -45,7 +45,7 @@ class CannotMeasure(NoisewatchError):
 
 
 class CannotStart(NoisewatchError):
-    """A command that could not be started; `status` is what env(1) and timeout(1) would end with."""
+    """A command that could not be started; `status` is the exit status that env(1) and timeout(1) would have."""
 
     NOT_FOUND, NOT_EXECUTABLE, OURS = 127, 126, 125
 
@@ -70,20 +70,20 @@ class Unreadable(NoisewatchError):
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is nothing to read, rather than something that cannot be read."""
+        """Whether the file does not exist or was not recorded, rather than exists and cannot be read."""
         return self.reason in (NO_SUCH_FILE, NOT_RECORDED)
 
     def again(self) -> Self:
-        """The same, without the frames that it was raised through."""
+        """Return a copy without this error's traceback."""
         return type(self)(self.path, self.reason)
 
 
 class Absent(Unreadable):
-    """The observed kernel says that there is no such file: known not to be there, not merely unknown."""
+    """The observed kernel reports that there is no such file: the file is absent, not merely unknown."""
 
 
 class Malformed(NoisewatchError):
-    """A text that is not what its format says: `/proc/interrupts:7: wanted 64 counts, found 'rubbish'`."""
+    """A text that violates its format: `/proc/interrupts:7: wanted 64 counts, found 'rubbish'`."""
 
     def __init__(self, wanted: str, found: str, line: int | None = None, path: str = "") -> None:
         fault = f"wanted {wanted}, found {quoted(found)}"
@@ -93,5 +93,5 @@ class Malformed(NoisewatchError):
         self.reason = fault if line is None else f"line {line}: {fault}"
 
     def at(self, path: str) -> Malformed:
-        """The same fault, with the file that it was found in."""
+        """Return a copy of the error with the path of the file."""
         return Malformed(self.wanted, self.found, self.line, path)

@@ -1,8 +1,8 @@
-"""Faults of noisewatch's own: exceptions that nobody thought of, and where they are kept from doing more harm.
+"""Faults of noisewatch's own: unexpected exceptions, and the boundaries that contain them.
 
-What errors.py declares is raised on purpose, and caught where it is known what to do. Everything else is a fault. It
-costs the part that it happens in (a check, a picture, what a key asked for, one run of the sampler), which tells it;
-the rest goes on. In the tests faults are raised: what is contained there would be overlooked.
+Exceptions in errors.py are raised on purpose, and caught where they can be handled. Everything else is a fault. A fault
+costs the part in which it happens (a check, a picture, the action of a key, one run of the sampler), which reports it;
+the rest goes on. In the tests faults are raised, as contained ones would be overlooked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ T = TypeVar("T")
 
 
 def _installed() -> tuple[int, int] | None:
-    """Which file the package begins with: another one once pip has installed it anew; None where it is gone."""
+    """Return inode and modification time of the package's first file, or None if it is gone.
+
+    A reinstallation changes them.
+    """
     try:
         status = os.stat(noisewatch.__file__)
     except OSError:
@@ -33,7 +36,7 @@ _INSTALLED_AT_START = _installed()
 
 
 def describe_fault(error: BaseException) -> str:
-    """In one line, with the place: `internal error: KeyError: 7 (idle.py:43)`."""
+    """Return the error in one line, with its place: `internal error: KeyError: 7 (idle.py:43)`."""
     import traceback  # faults are rare
 
     frame = traceback.extract_tb(error.__traceback__)[-1:]
@@ -44,9 +47,9 @@ def describe_fault(error: BaseException) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """What to tell the user about the error. Raises it where faults are raised.
+    """Return the error's reason for the user. Raise the error itself if faults are to be raised.
 
-    What is imported at a key press may be of another version than what has been running since before an update.
+    A module imported at a key press may be newer than the running modules, after an update.
     """
     if isinstance(error, NoisewatchError):
         return str(error)
@@ -58,13 +61,13 @@ def reason_of(error: Exception) -> str:
 
 
 class Boundary:
-    """A context manager that ends faults: `tell` gets the reason of what was raised in it, and the caller goes on."""
+    """A context manager that contains faults: `tell` receives the reason of an exception, and the caller goes on."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self._tell = tell
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
         if not isinstance(error, Exception):  # such as KeyboardInterrupt, or none at all
@@ -74,7 +77,7 @@ class Boundary:
 
 
 def contained(work: Callable[[], T], instead: Callable[[str], T]) -> T:
-    """What `work` gives; where it raises, what `instead` makes of the reason."""
+    """Return the result of `work`, or `instead` of the reason if `work` raises."""
     answers: list[T] = []
     with Boundary(lambda reason: answers.append(instead(reason))):
         return work()

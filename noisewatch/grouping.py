@@ -1,4 +1,4 @@
-"""What belongs together."""
+"""Grouping by a common key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Member = TypeVar("Member")
 
 
 def grouped(members: Iterable[Member], key: Callable[[Member], Hashable]) -> list[list[Member]]:
-    """The members that have the key in common, in the order of the first of each."""
+    """Return the members grouped by key. Groups are in the order of their first members."""
     groups: dict[Hashable, list[Member]] = {}
     for member in members:
         groups.setdefault(key(member), []).append(member)

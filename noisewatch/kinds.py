@@ -1,4 +1,4 @@
-"""What takes time from a CPU, which part a CPU plays, and how interruptions are traced: each a type, defined once."""
+"""Types defined once for all rooms: kinds of noise and work, roles of CPUs, tracers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What has a CPU, or takes time from it. The values are those of the JSON reports."""
+    """What occupies a CPU, or takes time from it. The values are those of the JSON reports."""
 
     IDLE = "idle"  # in a trace: nobody has the CPU
     IRQ = "irq"  # a device's interrupt, and only a device's: it can be moved, and has a driver
@@ -25,7 +25,10 @@ class Kind(StrEnum):
     UNATTRIBUTED = "unexplained"  # busy time that no visible thread explains
 
     def with_name(self, name: str) -> str:
-        """In a sentence: `softirq RCU`, but `unattributed time` and `CPU quota of /a`, which say their kind."""
+        """Return kind and name for a sentence: `softirq RCU`.
+
+        Names that contain their kind stay alone: `CPU quota of /a`.
+        """
         return name if self in _IN_NAMES else f"{self} {name}"
 
 
@@ -45,7 +48,7 @@ class Role(StrEnum):
 
 
 class Work(StrEnum):
-    """What the time of a benchmark depends on, and so whose company it notices."""
+    """The kinds of work: what the time of a benchmark depends on, and so which neighbours disturb it."""
 
     LATENCY = "latency"  # steps that wait for each other: of whoever shares the core it notices little
     THROUGHPUT = "throughput"  # as many instructions a cycle as the core can do: a busy sibling takes half of them
@@ -56,7 +59,7 @@ class Work(StrEnum):
 
 
 class Tracer(StrEnum):
-    """How the kernel is asked who interrupts a CPU."""
+    """How the kernel traces what interrupts a CPU."""
 
     EVENTS = "events"  # tracepoints, most detail
     OSNOISE = "osnoise"  # the osnoise tracer, lower overhead

@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used: in one run, most never are."""
+"""Regular expressions that are compiled at their first use: one run never uses most of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _USED = ("match", "fullmatch", "search", "finditer", "findall", "sub", "split")
 
 
 class _Later:
-    """Stands for the pattern until one of its methods is called; from then on it holds them itself."""
+    """A placeholder for a pattern, which compiles it at the first use of a method and then holds its methods itself."""
 
     def __init__(self, text: Any, flags: int) -> None:
         self._text, self._flags = text, flags
@@ -24,5 +24,8 @@ class _Later:
 
 
 def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """The pattern, as `re.compile` gives it. A fault in the text raises re.error at its first use."""
+    """Return the pattern, like `re.compile`, but compiled at its first use.
+
+    A fault in the text raises re.error only then.
+    """
     return cast("re.Pattern[AnyStr]", _Later(text, flags))

@@ -1,4 +1,4 @@
-"""How the program that runs is started, for advice: what pipx or a virtual environment installs, sudo does not find."""
+"""How the running program is started, for advice: sudo does not find what pipx or a virtual environment installs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _SUDO = "sudo"
 
 
 def as_root(arguments: str, is_here: bool) -> str:
-    """The shell's words that start noisewatch as root; by its path where `is_here`, else as another machine may."""
+    """Return the shell words that start noisewatch as root; `is_here` uses its path, otherwise its name."""
     return f"{_SUDO} {started_by() if is_here else NAME} {arguments}"
 
 
 def named_for_root(text: str) -> str:
-    """A text for people in which `sudo noisewatch` is the program that runs, which sudo finds."""
+    """Return a text for people with each `sudo noisewatch` replaced by a command that sudo finds on this host."""
     return text.replace(f"{_SUDO} {NAME} ", as_root("", is_here=True))
 
 
 def started_by() -> str:
-    """The shell's words that start the noisewatch that runs, from any folder and as anybody."""
+    """Return the shell words that start the running noisewatch, for any folder and user."""
     started, beside = sys.argv[0], os.path.join(os.path.dirname(sys.executable), NAME)
     if started == os.environ.get("PEX") and os.access(started, os.X_OK):
         return shlex.quote(started)  # one file, which pex unpacks to a cache of whoever starts it

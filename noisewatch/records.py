@@ -1,7 +1,7 @@
-"""Records: the `dataclass` of the standard library, with methods that are compiled only when they are first called.
+"""Records: `dataclass` of the standard library, with methods that are compiled at their first call.
 
-The library compiles six methods of every class by `exec`. Of the two hundred classes here that takes longer than all
-that a preflight reads and judges; and of most, no record is ever made, or compared, in one run.
+The library compiles six methods of every class by `exec`. For two hundred classes that takes longer than all reading
+and judging of a preflight, and one run never creates or compares records of most classes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 def _dataclass(
     *, slots: bool, frozen: bool = False, eq: bool = True, kw_only: bool = False
 ) -> Callable[[type[Any]], type[Any]]:
-    """Decorates a class as `dataclasses.dataclass` does; its `fields`, `replace` and `asdict` take the records."""
+    """Decorate a class as `dataclasses.dataclass` does. Its `fields`, `replace` and `asdict` accept the records."""
     declare = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
 
     def decorate(plain: type[Any]) -> type[Any]:
@@ -51,7 +51,7 @@ def _compile_when_called(record: type[Any], name: str, make: Callable[[], Callab
 
 
 def _init_of(record: type[Any], frozen: bool) -> Callable[..., Any]:
-    """Of a frozen record each slot is set by its descriptor, which asks no `__setattr__`."""
+    """Compile `__init__`. That of a frozen record sets slots by their descriptors, which bypass `__setattr__`."""
     names: dict[str, Any] = {"missing": dataclasses.MISSING}
     positional, keywords, lines = ["self"], ["*"], []
     for each in dataclasses.fields(record):
@@ -105,6 +105,6 @@ def _refuse(self: object, name: str, *_: object) -> NoReturn:
 
 
 def _restore(self: object, state: tuple[None, dict[str, Any]]) -> None:
-    """Of a copy: otherwise each slot would be set as an attribute."""
+    """Set the state of a copied frozen record. Without this, copying would set attributes and be refused."""
     for name, value in state[1].items():
         object.__setattr__(self, name, value)

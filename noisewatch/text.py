@@ -1,7 +1,7 @@
-"""Names that somebody else chose: processes, devices, drivers, cgroups.
+"""Names that other programs chose: processes, devices, drivers, cgroups.
 
-A process names itself with any 15 bytes, escape sequences among them; a terminal must never see those. What a damaged
-copy or a hostile file gives as a name may be megabytes long.
+A process names itself with any 15 bytes, escape sequences among them; a terminal must never receive those. A name in a
+damaged copy or a hostile file may be megabytes long.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ _LONGEST = 512  # twice a file's; nobody reads further
 
 
 def clean(name: str) -> str:
-    """The name with everything unprintable as `·`, and no more of it than is read."""
+    """Return the name cut to a readable length, with unprintable characters as `·`."""
     return printable(name if len(name) <= _LONGEST else name[:_LONGEST] + "…")
 
 
 def printable(text: str) -> str:
-    """The text with everything unprintable (control, bidirectional, zero-width characters) as `·`."""
+    """Return the text with all unprintable characters (control, bidirectional, zero-width) as `·`."""
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else _REPLACEMENT for character in text)

@@ -1,4 +1,4 @@
-"""How long a turbo budget lasts: what nobody can read, and so has to be waited for.
+"""How long a turbo budget lasts. It cannot be read, so it has to be waited for.
 
 Most processors average their long-term power limit over 28 s. A budget lasts as long where the turbo draws 1.6 times
 that limit, and half as long again where it draws 1.3 times as much: less than that hardly lowers the clock.

@@ -1,4 +1,4 @@
-"""Figures in words: durations, shares, rates, frequencies and sizes as people write them; `?` is not known.
+"""Formatting and parsing of durations, shares, rates, frequencies and sizes; an unknown value is `?`.
 
 `describe_…` is for sentences and tables, `short_…` for the columns of a screen.
 """
@@ -29,31 +29,31 @@ _SHORT_UNITS = {"per second": "/s", "seconds": " s"}
 
 
 def parse_duration(text: str) -> float | None:
-    """Nanoseconds of `10ms`, `1.5 s`, `100us`; None where it is no duration."""
+    """Parse `10ms`, `1.5 s`, `100us` as nanoseconds. Return None for any other text."""
     match = _DURATION.fullmatch(text)
     return float(match[1]) * _NS_BY_UNIT[match[2]] if match else None
 
 
 def parse_frequency(text: str) -> float | None:
-    """kHz of `3 GHz`, `2100 MHz`, `1200000 kHz`, `250 Hz`; None where it is no frequency."""
+    """Parse `3 GHz`, `2100 MHz`, `1200000 kHz`, `250 Hz` as kHz. Return None for any other text."""
     match = _FREQUENCY.fullmatch(text)
     return float(match[1]) * _KHZ_BY_UNIT[match[2]] if match else None
 
 
 def parse_size(text: str) -> float | None:
-    """Bytes of `64 GiB`, `64 GB`, `16316412 kB`, `1024K`, all of them powers of 1024; None where it is no size."""
+    """Parse `64 GiB`, `64 GB`, `16316412 kB`, `1024K` (all powers of 1024) as bytes. Return None for any other text."""
     match = _SIZE.fullmatch(text)
     return float(match[1]) * 1024 ** _SIZES.index(match[2].upper()) if match else None
 
 
 def describe_size(size: float) -> str:
-    """`15.6 GiB`, `512 MiB`, `64 bytes`."""
+    """Return a size in bytes as `15.6 GiB`, `512 MiB`, `64 bytes`."""
     step = next((step for step in range(len(_SIZES) - 1) if size < 999.5 * 1024**step), len(_SIZES) - 1)
     return f"{size / 1024**step:.3g} {_SIZES[step]}iB" if step else f"{size:g} bytes"
 
 
 def describe_ns(ns: float | None) -> str:
-    """`850 ns`, `12 µs`, `3.2 ms`, `1 s`."""
+    """Return a duration in nanoseconds as `850 ns`, `12 µs`, `3.2 ms`, `1 s`."""
     if ns is None:
         return "?"
     for unit, size in (("ns", 1), ("µs", 1e3), ("ms", 1e6)):
@@ -63,7 +63,10 @@ def describe_ns(ns: float | None) -> str:
 
 
 def in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
-    """One unit for all of a column, and the figures in it: `µs` and `3.4`, `62.9`. What is not known is `?`."""
+    """Return one unit for all values of a column, and the values in it: `µs` and `3.4`, `62.9`.
+
+    An unknown value is `?`.
+    """
     known = [value for value in values_ns if value]
     unit, size = next(
         (
@@ -86,12 +89,12 @@ def in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
 
 
 def describe_share(share: float | None, digits: int = 2) -> str:
-    """`0.71%`."""
+    """Return a share as a percentage with fixed decimals: `0.71%`."""
     return "?" if share is None else f"{share:.{digits}%}"
 
 
 def share_text(share: float) -> str:
-    """`0.21%`, `7.4%`, `132%`, `1140%`: three digits of it; what is next to nothing is no zero."""
+    """Return a share with three digits: `0.21%`, `7.4%`, `132%`, `1140%`. A tiny share is `<…%`, not 0."""
     if 0 < share < _LEAST_TEXT:
         return f"<{_LEAST_TEXT:.2%}"
     if _FOUR_DIGITS_FROM <= share < _MOST_TEXT:
@@ -105,7 +108,7 @@ def spaced_share(share: float) -> str:
 
 
 def describe_chance(chance: float | None) -> str:
-    """Return `83 %`, `> 99 %` or `< 1 %`, rounded down: no chance reads as one that it does not reach."""
+    """Return a probability as `83 %`, `> 99 %` or `< 1 %`, rounded down, so that it is never overstated."""
     if chance is None:
         return "?"
     if 0 < chance < 0.01:
@@ -117,22 +120,22 @@ _ROUNDED = 1e-9  # 0.29 * 100 is less than 29
 
 
 def describe_ghz(khz: float | None) -> str:
-    """`3.694`."""
+    """Return a frequency in kHz as GHz without the unit: `3.694`."""
     return "?" if khz is None else f"{khz / 1e6:.3f}"
 
 
 def describe_mhz(khz: float | None) -> str:
-    """`3694`."""
+    """Return a frequency in kHz as MHz without the unit: `3694`."""
     return "?" if khz is None else f"{khz / 1000:.0f}"
 
 
 def describe_count(count: int, noun: str) -> str:
-    """`1 run`, `25 runs`, `0 runs`."""
+    """Return a count with its noun: `1 run`, `25 runs`, `0 runs`."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def describe_rate(per_s: float | None) -> str:
-    """`0.4/s`, `13/s`, `41 200/s`."""
+    """Return events per second as `0.4/s`, `13/s`, `41 200/s`."""
     if per_s is None:
         return "?"
     value = float(f"{per_s:.3g}")
@@ -143,7 +146,7 @@ _MOST_DIGITS = 7
 
 
 def describe_value(value: float, unit: str) -> str:
-    """`5.0%` of a share, `10/s` of a rate, `4,194,304 kB` of anything else."""
+    """Return a value by its unit: `5.0%` for a share, `10/s` for a rate, `4,194,304 kB` for any other."""
     if unit == "share":
         return f"{value:.1%}"
     if value == 1 and unit in _COUNTED:
@@ -153,13 +156,13 @@ def describe_value(value: float, unit: str) -> str:
 
 
 def told_apart(value: float, limit: float) -> str:
-    """The number with a decimal, and with more of them where it would read as the limit."""
+    """Return the value with one decimal, or with more if it would otherwise read as the limit."""
     told = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
     return next((each for each in told if value == limit or float(each) != limit), f"{value!r}")
 
 
 def short_duration(ns: float | None) -> str:
-    """Nanoseconds in at most six columns: `0`, `12 µs`, `3.2 ms`, `480 ms`."""
+    """Return a duration in nanoseconds in at most six columns: `0`, `12 µs`, `3.2 ms`, `480 ms`."""
     if ns is None:
         return "?"
     if ns < 1:
@@ -174,24 +177,24 @@ def short_duration(ns: float | None) -> str:
 
 
 def short_noise(ns_per_s: float | None) -> str:
-    """The time that is taken in each second, with the digits of `short_duration`: `0 µs/s`, `3.2 ms/s`, `1.0 s/s`."""
+    """Return noise (ns/s) with the digits of `short_duration`: `0 µs/s`, `3.2 ms/s`, `1.0 s/s`."""
     return "0 µs/s" if ns_per_s is not None and ns_per_s < 1 else f"{short_duration(ns_per_s)}/s"
 
 
 def short_seconds(value: float) -> str:
-    """`0.2 s`, `5 s`, `60 s`."""
+    """Return seconds as `0.2 s`, `5 s`, `60 s`."""
     return f"{value:.1f} s" if value < 0.95 else f"{value:.0f} s"
 
 
 def short_change(ns: float | None) -> str:
-    """A duration with its sign, in at most seven columns."""
+    """Return a difference of durations (ns) with its sign, in at most seven columns."""
     if ns is None:
         return "?"
     return f"{'-' if ns < 0 else '+'}{short_duration(abs(ns))}" if abs(ns) >= 1 else "0"
 
 
 def short_rate(per_s: float | None) -> str:
-    """Events a second in at most six columns, with the digits of `describe_rate`: `0.4`, `13`, `41 200`, `120k`."""
+    """Return events per second in at most six columns, rounded as in `describe_rate`: `0.4`, `13`, `41 200`, `120k`."""
     if per_s is None:
         return "?"
     if per_s >= _THOUSANDS_FROM:
@@ -202,12 +205,12 @@ def short_rate(per_s: float | None) -> str:
 
 
 def _grouped(value: float) -> str:
-    """A whole number, its thousands apart."""
+    """Return a whole number with blanks between its thousands."""
     return f"{value:,.0f}".replace(",", " ")
 
 
 def short_share(value: float | None) -> str:
-    """A share as a percentage in at most five columns; what is little is never shown as nothing."""
+    """Return a share as a percentage in at most five columns; a small share is never shown as 0."""
     if value is None:
         return "?"
     if 0 < value < _LEAST_SHARE:
@@ -216,17 +219,17 @@ def short_share(value: float | None) -> str:
 
 
 def describe_clock(khz: float | None) -> str:
-    """`1.8 GHz`."""
+    """Return a frequency in kHz as `1.8 GHz`."""
     return "?" if khz is None else f"{khz / 1e6:.4g} GHz"
 
 
 def describe_clocks(lowest_khz: float, highest_khz: float) -> str:
-    """`1.2 to 2.3 GHz`."""
+    """Return a range of frequencies in kHz as `1.2 to 2.3 GHz`."""
     return f"{lowest_khz / 1e6:.4g} to {describe_clock(highest_khz)}"
 
 
 def describe_minute(at_s: float) -> str:
-    """`2026-11-14 09:30`, in local time, of seconds since 1970."""
+    """Return seconds since 1970 in local time: `2026-11-14 09:30`."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
     except (OverflowError, OSError, ValueError):
@@ -234,7 +237,7 @@ def describe_minute(at_s: float) -> str:
 
 
 def describe_figure(value: float, unit: str) -> str:
-    """A measured figure by its unit: ns, kHz, CV, share of a median or /s."""
+    """Return a measured figure by its unit: ns, kHz, CV, share of a median or /s."""
     by_unit = {"ns": describe_ns, "kHz": describe_clock, "CV": describe_share, "median": _describe_of_median}
     return by_unit.get(unit, describe_rate)(value)
 
@@ -244,7 +247,7 @@ def _describe_of_median(share: float) -> str:
 
 
 def long_duration(seconds: float) -> str:
-    """In one unit, rounded down: `45 s`, `12 min`, `30 h`, `4 days`."""
+    """Return seconds in one unit, rounded down: `45 s`, `12 min`, `30 h`, `4 days`."""
     for unit, size, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
         if seconds < size * most:
             return f"{seconds // size:.0f} {unit}"

@@ -1,7 +1,7 @@
-"""The machine that is observed, and the only door to it.
+"""The observed machine, and the only access to it.
 
-A source asks a `Machine` and never the operating system, so that the same code runs on this host, on a
-copied tree, in replay and in tests. A machine hands out what the kernel said; it does not know what it means.
+Sources ask a `Machine`, never the operating system, so that the same code runs on this host, on a copied tree, in
+replay and in tests. A machine returns the kernel's texts without interpreting them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ Json = Any  # what json.loads gives back
 
 
 def is_readable_within(descriptor: int, seconds: float) -> bool:
-    """Waits until it can be read, or the other end is gone. Takes any descriptor, select only those below 1024."""
+    """Wait until the descriptor is readable or its other end is closed; return False if neither happens in time.
+
+    Any descriptor works; select takes only those below 1024.
+    """
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     return bool(waiting.poll(seconds * 1e3))
 
 
 def not_at_hand(files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
-    """What `Machine.reread` answers where each file is to be read by itself."""
+    """Return the answer of `Machine.reread` that leaves every file to `read_bytes`."""
     return [(at, None) for at in range(len(files))]
 
 
@@ -31,43 +34,43 @@ class Machine(Protocol):
 
     @property
     def is_live(self) -> bool:
-        """Whether it is this host, now: it can be pinned to, spun on, and changes while one looks."""
+        """Whether the machine is this host, now: it can be pinned to and spun on, and changes while it is read."""
 
     @property
     def name(self) -> str:
-        """What is observed, in words for a header: `this host`, or the folder's or the file's name."""
+        """The machine's name in a header: `this host`, or the name of the folder or file."""
 
     @property
     def own_pids(self) -> frozenset[int]:
-        """The observer's own processes, which are never blamed."""
+        """The observer's own processes, which are never culprits."""
 
     def now_ns(self) -> int:
-        """The machine's CLOCK_MONOTONIC, in nanoseconds."""
+        """Return the machine's CLOCK_MONOTONIC in nanoseconds."""
 
     def read_bytes(self, path: str) -> bytes:
-        """The whole content of the file at the absolute `path`. Raises Unreadable or Absent."""
+        """Return the whole content of the file at the absolute `path`. Raise Unreadable or Absent."""
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> Iterable[tuple[int, bytes | None]]:
-        """Of the paths, each with what it said before, those that say something else now, by their place in `files`.
+        """Return the files that have changed, as pairs of their index in `files` and the new content.
 
-        What it said is None of a path at which there was nothing. The answer is None where that is not at hand:
-        `read_bytes` has it, or says why there is none.
+        `files` are paths with their previous content, None if the file did not exist. A returned content of None means
+        that it is not available here: `read_bytes` returns it, or raises the reason.
         """
 
     def list_names(self, path: str) -> list[str]:
-        """The names in the directory `path`, sorted. Raises Unreadable or Absent."""
+        """Return the sorted names in the directory `path`. Raise Unreadable or Absent."""
 
     def mode(self, path: str) -> int:
-        """The permission bits of `path`. Raises Unreadable or Absent."""
+        """Return the permission bits of `path`. Raise Unreadable or Absent."""
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        """What no file says (a system call, udev): JSON from `answer`, which only a live machine calls.
+        """Return what no file contains (a system call, udev): JSON from `answer`, which only a live machine calls.
 
-        Raises Unreadable where it cannot be asked.
+        Raise Unreadable if the question cannot be asked.
         """
 
     def begin_snapshot(self) -> None:
-        """Marks that the reads from here on belong together."""
+        """Begin a snapshot: all reads from here on belong together."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
-        """The result of `work`, started over without a file that gave no answer in time."""
+        """Return the result of `work`, restarted without a file that could not be read in time."""

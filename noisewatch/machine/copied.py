@@ -1,4 +1,4 @@
-"""A tree of /proc and /sys files copied from some machine (`--sysroot`): a still picture."""
+"""A tree of /proc and /sys files copied from some machine (`--sysroot`): one unchanging snapshot."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _CLASS = regex(r"/sys/class/[^/]+")  # it holds nothing but links, which many wa
 
 
 class CopiedTree:
-    """The machine whose files lie under `root`. A file that is missing there is unknown, not known to be absent."""
+    """The machine whose files are below `root`. A file missing there is unknown, not absent."""
 
     is_live = False
     own_pids: frozenset[int] = frozenset()
 
     def __init__(self, root: str) -> None:
-        """Raises UsageError where `root` is no folder with a proc or a sys in it."""
+        """Open the tree. Raise UsageError unless `root` is a folder that contains proc or sys."""
         folder = Path(root)
         if not folder.is_dir():
             raise UsageError(f"--sysroot {root}: no such folder")
@@ -56,7 +56,7 @@ class CopiedTree:
         raise Unreadable(question, "a copied tree cannot answer this")
 
     def begin_snapshot(self) -> None:
-        """Nothing to mark: a copied tree stands still."""
+        """Do nothing: a copied tree does not change."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         return work()
@@ -68,14 +68,17 @@ class CopiedTree:
             raise Unreadable(path, reason_of(error)) from error
 
     def _read(self, path: str) -> bytes:
-        """What is neither a file nor a directory might never answer."""
+        """Read a regular file or fail on a directory; any other type of file might block forever."""
         place, mode = self._place(path)
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise Unreadable(path, "not a regular file")
         return read_file(place)
 
     def _place(self, path: str) -> tuple[str, int]:
-        """Where the file or folder is, all links followed, and its mode. Raises OSError, and Unreadable outside."""
+        """Return the real path and the mode, all links followed.
+
+        Raise OSError, or Unreadable if it is outside the tree.
+        """
         above, _, name = path.rpartition("/")
         place = f"{self._folder(above)}/{name}"
         mode = os.lstat(place).st_mode
@@ -87,7 +90,7 @@ class CopiedTree:
         return place, mode
 
     def _folder(self, path: str) -> str:
-        """Where the folder is. It is looked for once, as the tree stands still: a large machine has 100,000."""
+        """Return the folder's real path. It is cached: the tree does not change, and may have 100,000 folders."""
         if path not in self._place_by_folder:
             try:
                 place, _ = self._place(path)
@@ -101,7 +104,7 @@ class CopiedTree:
 
 
 def _followed(link: str) -> tuple[str, int]:
-    """Where the link leads, which nothing is opened or waited for to find out, and the mode of what is there."""
+    """Return the target of the link and its mode, without opening it for reading, which could block."""
     descriptor = os.open(link, os.O_PATH | os.O_CLOEXEC)
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}"), os.fstat(descriptor).st_mode

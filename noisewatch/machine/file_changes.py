@@ -21,7 +21,7 @@ _LONGEST = 4096
 
 
 class FileChanges:
-    """Calls `note` with the path of each file that is written to, from a thread of its own, until it is closed."""
+    """A watcher that calls `note` from its own thread with the path of each written file, until it is closed."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note

@@ -1,8 +1,8 @@
-"""Where this host keeps what was measured on it: JSON Lines, of which the last ones are the newest.
+"""The file in which this host keeps its history: JSON Lines, the newest last.
 
-A line is appended in one piece, locked against others and synced; nothing is ever written over. A line that is torn, as
-by a power cut, is passed over, and ends before the next one begins. Each entry has a `kind`; a file that says something
-without one is somebody else's.
+A line is appended in one piece, locked against other writers and synced; nothing is ever overwritten. A line torn by a
+power cut is skipped, and terminated before the next one. Each entry has a `kind`; a file with content but no `kind`
+belongs to another program.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Entry = dict[str, Any]
 
 
 def usual_path() -> Path:
-    """That of the machine for root, and else the user's own ($XDG_STATE_HOME, or ~/.local/state). Raises UsageError.
+    """Return the default history file: the machine's for root, otherwise the user's. Raise UsageError.
 
-    https://specifications.freedesktop.org/basedir-spec/latest/
+    The user's is below $XDG_STATE_HOME, or ~/.local/state. https://specifications.freedesktop.org/basedir-spec/latest/
     """
     if os.geteuid() == 0:
         return _SYSTEM / _NAME
@@ -44,10 +44,10 @@ def usual_path() -> Path:
 
 
 def machine_key() -> str:
-    """Which machine this is, in a directory that several may share: 32 hexadecimal digits.
+    """Return this machine's key, 32 hexadecimal digits, for a directory that several machines share.
 
-    Keyed, as the identity itself is not to be told: machine-id(5). All machines without one have the same key, see
-    `has_identity`.
+    A keyed hash, as the machine ID must not be published: machine-id(5). All machines without an ID have the same key,
+    see `has_identity`.
     """
     import hashlib  # only for those who keep a history
     import hmac
@@ -56,7 +56,7 @@ def machine_key() -> str:
 
 
 def has_identity() -> bool:
-    """Whether this machine can be told from others: machine-id(5) calls one that is still to be set uninitialized."""
+    """Return whether this machine has an ID; machine-id(5) has `uninitialized` for one that is still to be set."""
     return _machine_id() not in (b"", b"uninitialized")
 
 
@@ -68,7 +68,7 @@ def _machine_id() -> bytes:
 
 
 def boot_key() -> str | None:
-    """Which of its boots this is: a random number, that tells nothing of the machine. None where nobody says.
+    """Return the random ID of the current boot, which identifies no machine; None if it is not readable.
 
     https://docs.kernel.org/admin-guide/sysctl/kernel.html#random
     """
@@ -79,9 +79,9 @@ def boot_key() -> str | None:
 
 
 class Store(NamedTuple):
-    """What a file holds: entries, the oldest first, and the numbers of their lines and of the damaged ones, from 1 on.
+    """The content of a history file: entries, oldest first, their line numbers and those of damaged lines, from 1.
 
-    Of a file of more than 256 MB `is_cut` says that it is the end, and the lines are counted from there.
+    Only the last 256 MB of a larger file are read: `is_cut` is then true, and lines are counted from there.
     """
 
     entries: list[Entry]
@@ -91,14 +91,14 @@ class Store(NamedTuple):
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """What was kept, the oldest first; nothing where there is no file yet. Raises UsageError."""
+    """Return all entries, oldest first; none if there is no file yet. Raise UsageError."""
     return read_store(path).entries
 
 
 def read_store(path: Path, is_wanted: Callable[[bytes], bool] = lambda _: True) -> Store:
-    """All of it, with what is damaged; without the lines that are not wanted, which the newest is asked of first.
+    """Return the entries whose lines `is_wanted` accepts, and the damaged lines. The newest line is asked first.
 
-    Raises UsageError.
+    Raise UsageError.
     """
     with failures_told(path):
         try:
@@ -109,7 +109,7 @@ def read_store(path: Path, is_wanted: Callable[[bytes], bool] = lambda _: True) 
 
 
 def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> None:
-    """Adds it, and before it what it refers to, unless that is there already. Raises UsageError."""
+    """Append the entry, preceded by the entry it refers to unless that is in the file already. Raise UsageError."""
     with failures_told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with opened_regular(path, _APPEND, _WHAT) as file:
@@ -125,7 +125,7 @@ def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> 
 
 
 def _append(file: int, text: bytes) -> None:
-    """All of it or, on a full disk, nothing. Raises OSError."""
+    """Append the whole text or, on a full disk, nothing. Raise OSError."""
     size = os.fstat(file).st_size
     try:
         with open(file, "ab", buffering=0, closefd=False) as stream:
@@ -146,7 +146,7 @@ def _end_of(file: int) -> bytes:
 
 
 def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
-    """The newest first; the last of them is what is left of one where the file began earlier."""
+    """Yield the lines, newest first; the last one yielded is incomplete if its line begins before `begin`."""
     rest: list[bytes] = []  # of the line that goes on before what was read, its end first
     while end > begin:
         size = min(_PIECE, end - begin)
@@ -161,7 +161,7 @@ def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _store(path: Path, file: int, is_wanted: Callable[[bytes], bool]) -> Store:
-    """What is wanted of it. Raises UsageError where it says something, and has no entry."""
+    """Read the requested entries. Raise UsageError if the file has content but no entry."""
     entries: list[Entry] = []
     numbers, damaged = [], []  # of lines, from -1 on backwards
     size, at, is_history = os.fstat(file).st_size, 0, False
@@ -182,7 +182,7 @@ def _store(path: Path, file: int, is_wanted: Callable[[bytes], bool]) -> Store:
 
 
 def parsed_line(line: bytes) -> Entry | None:
-    """None where it is no entry."""
+    """Return the entry of a line, or None if the line is not an entry."""
     if len(line) > _PIECE:
         return None
     try:

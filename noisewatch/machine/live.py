@@ -1,6 +1,6 @@
-"""This host, read with the plainest system calls, and never for longer than a deadline a file.
+"""This host, read with the plainest system calls, with a deadline for each file.
 
-A read that gives no answer keeps a thread until it comes back, and is tried again seldom.
+A read that hangs keeps a thread until it returns, and is seldom tried again.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MOST_STUCK = 32  # threads; where more files hang it is the machine that does, a
 
 
 class Goes(Protocol):
-    """What may have ended, such as a thread."""
+    """An object that can end, such as a thread."""
 
     def is_alive(self) -> bool:
-        """Whether it has not."""
+        """Return whether the object has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class _Hung:
 
 
 class HungReads:
-    """By path, the thread that was left behind in it. Times are those of CLOCK_MONOTONIC."""
+    """Hanging reads: by path, the thread that was left behind in it. Times are CLOCK_MONOTONIC."""
 
     def __init__(self, again_after: float = AGAIN_AFTER) -> None:
         self._again_after = again_after
         self._by_path: dict[str, _Hung] = {}
 
     def add(self, path: str, thread: Goes, deadline_s: float, now_s: float) -> None:
-        """Notes that the thread got no answer from `path` in time."""
+        """Note that the thread's read of `path` missed its deadline."""
         earlier = self._by_path.get(path)
         wait_s = earlier.wait_s * _GROWS_BY if earlier is not None else self._again_after * deadline_s
         wait_s = min(wait_s, _LONGEST_WAIT_S)
@@ -60,17 +60,17 @@ class HungReads:
         return path in self._by_path
 
     def may_try(self, path: str, now_s: float) -> bool:
-        """Whether the last read has come back after all, and long enough ago: no two threads hang in one file."""
+        """Return whether the last read has returned, long enough ago: at most one thread hangs in a file."""
         hung = self._by_path.get(path)
         return hung is None or (now_s >= hung.again_at_s and not hung.thread.is_alive())
 
     def answered(self, path: str) -> None:
-        """Forgets that `path` ever hung."""
+        """Forget that `path` ever hung."""
         self._by_path.pop(path, None)
 
     @property
     def stuck(self) -> list[str]:
-        """The paths whose reads have not come back."""
+        """Return the paths whose reads have not returned."""
         return sorted(path for path, hung in self._by_path.items() if hung.thread.is_alive())
 
 
@@ -89,13 +89,13 @@ _REASONS = {
 
 
 def unreadable(path: str, error: OSError) -> Unreadable:
-    """The error for the user, from the kernel's."""
+    """Return the error for the user from the kernel's."""
     kind = Absent if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH) else Unreadable
     return kind(path, reason_of(error))
 
 
 def reason_of(error: OSError) -> str:
-    """The kernel's error in words."""
+    """Return the kernel's error as text."""
     return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
 
 
@@ -125,7 +125,7 @@ class LiveMachine:
         return self._timed(path, self._files.read, path)
 
     def reread(self, files: Sequence[File]) -> list[tuple[int, bytes | None]]:
-        """In one call, without the interpreter between the files; each of them has the deadline for itself."""
+        """Reread the files in one call, without the interpreter between them; each file has its own deadline."""
         attempt, progress = _current_attempt(), ReadProgress()
         if attempt is None:
             return self._files.reread(files, progress, self._hung)
@@ -148,10 +148,10 @@ class LiveMachine:
         self._files.begin_snapshot()
 
     def within_deadline(self, work: Callable[[], T]) -> T:
-        """Runs `work` in a thread; a read that is stuck is given up with its thread, and `work` starts over.
+        """Run `work` in a thread. If a read is stuck, abandon the thread and start `work` over.
 
-        A read that the kernel does not finish cannot be interrupted from within, so the thread is left behind. Raises
-        CannotMeasure where that has happened too often.
+        A read that the kernel does not finish cannot be interrupted from within the process, so its thread is left
+        behind. Raise CannotMeasure if that has happened too often.
         """
         while True:
             with closing(_Attempt(work)) as attempt:
@@ -193,11 +193,11 @@ class LiveMachine:
 
 
 class _TakenOver(BaseException):
-    """Ends an attempt that was given up: its read came back after all, but another has started over."""
+    """The end of an abandoned attempt whose read returned after all, when another one has started over."""
 
 
 class _Attempt(Generic[T]):
-    """One run of `work` in a thread of its own. A threading.Thread, and an Event, would wake the caller six times."""
+    """One run of `work` in its own thread. threading.Thread and Event would wake the caller six times."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self.is_given_up = False
@@ -210,51 +210,54 @@ class _Attempt(Generic[T]):
         self._end, self._told_end = os.pipe2(os.O_CLOEXEC)
 
     def start(self) -> None:
-        """Returns before the thread has begun."""
+        """Start the thread, and return before it has begun."""
         with signals_left_to_us():
             start_new_thread(self._run, ())
 
     def ends_within(self, seconds: float) -> bool:
-        """Waits for the end."""
+        """Wait for the end; return whether it came in time."""
         return is_readable_within(self._end, seconds)
 
     def close(self) -> None:
-        """Nobody waits for the end any more."""
+        """Close the descriptor of the end, as no thread waits for it any more."""
         os.close(self._end)
 
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether the attempt has not ended."""
         return not self._has_ended
 
     def begin_read(self, path: str, deadline_s: float) -> None:
-        """Notes what is being read, and until when. Raises _TakenOver if nobody waits for the answer any more."""
+        """Note the file being read, and its deadline. Raise _TakenOver if the attempt was abandoned."""
         if self.is_given_up:
             raise _TakenOver
         self.deadline_s = deadline_s
         self._reads = (path, time.monotonic() + deadline_s)
 
     def begin_reads(self, progress: ReadProgress, deadline_s: float) -> None:
-        """The same of many files, of which each has the deadline for itself."""
+        """Note the progress of many reads, each with its own deadline.
+
+        Raise _TakenOver if the attempt was abandoned.
+        """
         if self.is_given_up:
             raise _TakenOver
         self.deadline_s = deadline_s
         self._reads = progress
 
     def end_read(self) -> None:
-        """Raises _TakenOver where some of many files were not read any more."""
+        """Note the end of a read. Raise _TakenOver if some of many files were not read."""
         is_cut = self.is_given_up and isinstance(self._reads, ReadProgress)
         self._reads = None
         if is_cut:
             raise _TakenOver
 
     def give_up(self) -> None:
-        """Nobody waits for it any more."""
+        """Abandon the attempt: the caller waits for it no longer."""
         self.is_given_up = True
         if isinstance(self._reads, ReadProgress):
             self._reads.give_up()
 
     def overdue(self) -> str | None:
-        """The path whose read should have come back by now."""
+        """Return the path whose read has missed its deadline, or None."""
         reads = self._reads
         if isinstance(reads, ReadProgress):
             path, since_s = reads.since() or (None, math.inf)

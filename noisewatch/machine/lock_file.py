@@ -1,6 +1,6 @@
-"""A file that only one process at a time may have its name in: who comes second sees the first.
+"""A lock file, which contains the name of one process: a second process sees the first one's.
 
-The name stays when we end, as it is not ours but that of whoever started us: the script whose benchmark comes next.
+The name stays when noisewatch ends: it belongs to its starter, the script whose benchmark comes next.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class FileHeld(UsageError):
-    """Another process keeps the file for itself, and may let go of it later."""
+    """Another process holds the file's lock; a later attempt may succeed."""
 
 
 def claim(path: str, successor: Callable[[str], str | None]) -> bool:
-    """Has the file say what `successor` makes of its text, empty where there is no file yet; whether it may.
+    """Replace the file's text by `successor` of it (empty for no file yet); return whether the claim succeeded.
 
-    The same text again leaves the file alone; None says that somebody else has it. Raises FileHeld, and UsageError
-    where the file cannot be written.
+    An unchanged text is not written again; None means that the file is claimed by another process. Raise FileHeld, and
+    UsageError if the file cannot be written.
     """
     with _held(path) as file:
         text = _read(file)
@@ -40,7 +40,7 @@ def claim(path: str, successor: Callable[[str], str | None]) -> bool:
 
 
 def release(path: str, text: str) -> None:
-    """Empties the file if it still says `text`. Raises as `claim` does."""
+    """Empty the file if its content still is `text`. Raise as `claim` does."""
     with _held(path) as file:
         if _read(file) == text:
             _write(file, "")
@@ -48,7 +48,7 @@ def release(path: str, text: str) -> None:
 
 @contextmanager
 def _held(path: str) -> Iterator[int]:
-    """The open file, which nobody else may change for the moment."""
+    """Open the file, locked against changes by other processes within the context."""
     try:
         file = _opened(path)
         try:
@@ -63,9 +63,9 @@ def _held(path: str) -> Iterator[int]:
 
 
 def hold(path: str, file: int) -> None:
-    """Locks the open file until it is closed. Raises FileHeld.
+    """Lock the open file until it is closed. Raise FileHeld after a timeout.
 
-    Everybody may open the file, and so keep it for as long as they like: nobody is waited for without an end.
+    Any user may open the file, and so hold it for any time.
     """
     give_up_s = time.monotonic() + HOLD_WITHIN_S
     while True:
@@ -78,7 +78,7 @@ def hold(path: str, file: int) -> None:
 
 
 def _holder(file: int) -> str:
-    """Who has it, by /proc/locks: `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`."""
+    """Return the holder's name and pid, by /proc/locks: `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`."""
     inode = os.fstat(file).st_ino
     try:
         with open("/proc/locks") as locks:
@@ -93,7 +93,7 @@ def _holder(file: int) -> str:
 
 
 def _opened(path: str) -> int:
-    """An existing file is opened as such: in /run/lock the kernel may refuse to create what is another user's."""
+    """Open the file, creating it only if missing: in /run/lock the kernel may refuse O_CREAT on another user's file."""
     try:
         return os.open(path, _OPEN)
     except FileNotFoundError:
@@ -108,6 +108,6 @@ def _read(file: int) -> str:
 
 
 def _write(file: int, text: str) -> None:
-    """In this order, so that whoever reads without our lock never sees a file that looks given back."""
+    """Write before truncating, so that a reader without the lock never sees an empty, released file."""
     os.pwrite(file, text.encode("utf-8"), 0)
     os.ftruncate(file, len(text.encode("utf-8")))

@@ -1,6 +1,6 @@
-"""What the kernel counts of the thread that asks, read in some microseconds, for use between two measurements.
+"""Counters of the calling thread, read in some microseconds, for use between two measurements.
 
-It imports next to nothing, as it works inside of the benchmark's own process.
+It imports next to nothing, as it runs inside the benchmark's own process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LONGEST = 100  # bytes: three counts
 
 
 class ThreadReading(NamedTuple):
-    """`ran_ns` is of this thread, `process_ns` of all of its process, `children_s` of children that were waited for."""
+    """Counters at one time: `ran_ns` of this thread, `process_ns` of its process, `children_s` of reaped children."""
 
     at_ns: int  # CLOCK_MONOTONIC
     ran_ns: int
@@ -28,7 +28,7 @@ class ThreadReading(NamedTuple):
 
 
 class OwnThread:
-    """The counters of the thread that made it. The file stays open until it is gone."""
+    """The counters of the thread that created the object. The file stays open as long as the object."""
 
     def __init__(self) -> None:
         try:
@@ -41,13 +41,13 @@ class OwnThread:
             os.close(self._file)
 
     def read_before(self) -> ThreadReading:
-        """Right before what is measured: the clock comes last."""
+        """Read the counters right before a measurement: the clock comes last."""
         schedstat, children_s, usage = self._slow_parts()
         process_ns, ran_ns = time.process_time_ns(), time.thread_time_ns()
         return ThreadReading(time.monotonic_ns(), ran_ns, process_ns, usage, children_s, schedstat)
 
     def read_after(self) -> ThreadReading:
-        """Right after it: the clock comes first."""
+        """Read the counters right after a measurement: the clock comes first."""
         at_ns = time.monotonic_ns()
         ran_ns, process_ns = time.thread_time_ns(), time.process_time_ns()
         schedstat, children_s, usage = self._slow_parts()
@@ -68,7 +68,7 @@ class OwnThread:
 
 
 class CpuReading(NamedTuple):
-    """The raw texts of the files that count by CPU; None is unreadable."""
+    """The raw texts of the per-CPU counter files; None is unreadable."""
 
     at_ns: int
     stat: bytes | None
@@ -76,13 +76,13 @@ class CpuReading(NamedTuple):
 
 
 def read_cpu_files() -> CpuReading:
-    """All CPUs now: some 10 µs on two CPUs, milliseconds on hundreds."""
+    """Read the counters of all CPUs: some 10 µs on two CPUs, milliseconds on hundreds."""
     stat, interrupts = (_bytes_of(path) for path in _CPU_FILES)
     return CpuReading(time.monotonic_ns(), stat, interrupts)
 
 
 def read_siblings(cpu: int) -> bytes | None:
-    """The list of the hardware threads of the CPU's core."""
+    """Return the list of hardware threads of the CPU's core."""
     return _bytes_of(_SIBLINGS.format(cpu))
 
 

@@ -1,4 +1,4 @@
-"""Files that the user names: what is no regular file (a pipe, a device, a folder) is refused, and never waited for."""
+"""Files named by the user. Other than regular files (a pipe, a device, a folder) are refused without waiting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 @contextmanager
 def failures_told(path: Path) -> Iterator[None]:
-    """An OSError within it becomes a UsageError that names the file."""
+    """Convert an OSError within the context to a UsageError that names the file."""
     try:
         yield
     except OSError as error:
@@ -24,7 +24,10 @@ def failures_told(path: Path) -> Iterator[None]:
 
 @contextmanager
 def opened_regular(path: Path, flags: int, what: str) -> Iterator[int]:
-    """Its descriptor. Raises UsageError where it is no regular file, so not `what` was wanted, and OSError."""
+    """Open the file and yield its descriptor.
+
+    Raise OSError, or UsageError if it is not a regular file, so not `what`.
+    """
     file = os.open(path, flags, 0o666)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -35,7 +38,7 @@ def opened_regular(path: Path, flags: int, what: str) -> Iterator[int]:
 
 
 def read_small(path: Path, most_bytes: int, what: str) -> bytes:
-    """The whole file. Raises UsageError where it cannot be read, or is larger."""
+    """Return the whole content. Raise UsageError if the file cannot be read, or is larger than `most_bytes`."""
     with failures_told(path), opened_regular(path, READ, what) as file, open(file, "rb", closefd=False) as stream:
         content = stream.read(most_bytes + 1)
     if len(content) > most_bytes:

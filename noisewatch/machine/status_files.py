@@ -1,14 +1,14 @@
-"""Small files by which a process of ours tells others on this host what it does, for as long as it lives.
+"""Small files by which a process of noisewatch shows others on this host what it does, while it runs.
 
-    /run/noisewatch/4711                root's, for everybody to read; the name is the pid
+    /run/noisewatch/4711                root's, readable for all; the name is the pid
     /run/user/1000/noisewatch/4711      a user's own ($XDG_RUNTIME_DIR)
 
     5f3c2a11                            CRC-32 of all that follows
     {"schema":1,…
 
-A file is written in place, and so has one inode: whoever has it open reads how it ended, also once it was removed. The
-checksum tells a text that was read while it was written. The writer holds a lock (flock) for as long as it lives, by
-which the file of one that was killed is known.
+A file is written in place, and so has one inode: a reader with an open descriptor sees its last content, even after the
+file was removed. The checksum detects a text read while it was written. The writer holds a lock (flock) until it ends,
+which distinguishes its file from one left by a killed process.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def own_folder() -> str:
-    """Where this user's processes have theirs."""
+    """Return the folder for status files of this user's processes."""
     uid = os.geteuid()
     return _OF_ROOT if uid == 0 else f"{os.environ.get('XDG_RUNTIME_DIR') or f'/run/user/{uid}'}/{_NAME}"
 
 
 def trusted_folders() -> tuple[str, ...]:
-    """Root's, our own, and below sudo that of who called it."""
+    """Return the folders of root, of this user, and below sudo of its caller."""
     caller = os.environ.get("SUDO_UID", "")
     of_caller = (f"/run/user/{caller}/{_NAME}",) if os.geteuid() == 0 and _is_number(caller) else ()
     return tuple(dict.fromkeys((_OF_ROOT, own_folder(), *of_caller)))
@@ -59,7 +59,7 @@ def _is_number(text: str) -> bool:
 
 
 class StatusFile:
-    """The file of this process. Where it cannot be written there is none, and nobody is told of it."""
+    """The status file of this process. If it cannot be written, there is none, without an error."""
 
     def __init__(self, folder: str | None = None) -> None:
         self._pid = os.getpid()
@@ -85,7 +85,7 @@ class StatusFile:
             os.fchmod(self._file, 0o644)
 
     def write(self, text: str) -> None:
-        """It says this from now on."""
+        """Replace the file's text."""
         if self._file < 0:
             return
         content = text.encode("utf-8", "replace")
@@ -99,7 +99,7 @@ class StatusFile:
         self._size = len(content)
 
     def remove(self) -> None:
-        """There is none any more; again it does nothing, nor in a process that was forked."""
+        """Remove the file. A second call does nothing, and a forked process removes nothing."""
         if os.getpid() == self._pid and self._file >= 0:
             with suppress(OSError):
                 os.unlink(str(self._pid), dir_fd=self._folder)
@@ -111,7 +111,7 @@ class StatusFile:
 
 @contextmanager
 def _alone_in(folder: int) -> Iterator[None]:
-    """Nobody else makes or removes files there meanwhile. Raises BlockingIOError where somebody does so for long."""
+    """Lock the folder: no other process adds or removes files. Raise BlockingIOError if it stays locked for long."""
     for tries_left in reversed(range(_FOLDER_TRIES)):
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,7 +127,7 @@ def _alone_in(folder: int) -> Iterator[None]:
 
 
 def _sweep(folder: int) -> None:
-    """Removes what killed processes have left."""
+    """Remove the files of killed processes."""
     for name in filter(_is_number, os.listdir(folder)):
         with suppress(OSError):
             file = os.open(name, _READ, dir_fd=folder)
@@ -139,7 +139,7 @@ def _sweep(folder: int) -> None:
 
 
 def _is_safe(found: os.stat_result, uids: frozenset[int]) -> bool:
-    """Whether it is one of theirs, and nobody else can write it."""
+    """Return whether one of the users owns the file, and no other user can write it."""
     return found.st_uid in uids and not found.st_mode & _OTHERS_WRITE
 
 
@@ -150,7 +150,7 @@ class _Opened:
 
 
 class StatusFiles:
-    """What the processes of ours say that run, and for the last time of those that have ended since."""
+    """The status texts of running noisewatch processes, and once more those of processes that have ended since."""
 
     def __init__(self, folders: Sequence[str] | None = None) -> None:
         self._folders = trusted_folders() if folders is None else tuple(folders)
@@ -158,7 +158,7 @@ class StatusFiles:
         self._opened: dict[tuple[str, str], _Opened] = {}
 
     def texts(self) -> list[str]:
-        """One of each process that is trusted: root, ourselves, and who called sudo."""
+        """Return the text of each process of a trusted user: root, this user, and the caller of sudo."""
         there = {(folder, name) for folder in self._folders for name in self._open_new(folder)}
         found = []
         for key, opened in list(self._opened.items()):
@@ -170,7 +170,7 @@ class StatusFiles:
         return found
 
     def _open_new(self, folder: str) -> list[str]:
-        """The names in it, all of which are opened, as far as they may be."""
+        """Open new files in the folder as far as permitted, and return all names there."""
         try:
             opened = os.open(folder, _FOLDER)
         except OSError:
@@ -191,7 +191,7 @@ class StatusFiles:
             os.close(opened)
 
     def _new(self, folder: int, name: str) -> int | None:
-        """The open file; None where it is of somebody else, or tells of a process of somebody else, or of none."""
+        """Open the file; return None if another user owns it, or if its process is missing or another user's."""
         with suppress(OSError):
             file = os.open(name, _READ, dir_fd=folder)
             with suppress(OSError):
@@ -203,7 +203,7 @@ class StatusFiles:
 
 
 def _read(file: int) -> str | None:
-    """None where it is not whole."""
+    """Return the text, or None if the file is incomplete."""
     with suppress(OSError):
         for _ in range(_TRIES):
             content = os.pread(file, LARGEST + 1, 0)

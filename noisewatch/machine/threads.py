@@ -1,4 +1,4 @@
-"""Threads of ours beside the main one."""
+"""Threads of noisewatch next to the main one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOR_MAIN_THREAD = frozenset(
 
 @contextmanager
 def signals_left_to_us() -> Iterator[None]:
-    """Threads that are started meanwhile take none of these signals, though the main thread has them blocked."""
+    """Block the main thread's signals within the context, so that threads started there never take them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)
     try:
         yield

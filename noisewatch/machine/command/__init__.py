@@ -1,4 +1,4 @@
-"""A command that is started as if noisewatch were not there: by a compiled core, else in Python, with one interface."""
+"""Starting a command as if noisewatch were not there: in C if built, otherwise in Python, with one interface."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewatch.machine.spinning.loops import CHOICE, PYTHON
 
 
 def load_launching(name: str | None = None) -> ModuleType:
-    """The core of that name; else the compiled one if it was built and is not declined."""
+    """Return the core with this name; by default the compiled one, unless it is missing or declined."""
     from noisewatch.machine.command import python_launching
 
     if (name or os.environ.get(CHOICE)) == PYTHON:

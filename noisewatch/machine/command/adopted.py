@@ -1,8 +1,8 @@
-"""Processes that a command leaves behind: the kernel gives them to us, as to a subreaper, prctl(2).
+"""Processes that a command leaves behind: the kernel makes them children of this process, a subreaper, prctl(2).
 
     /proc/4711/task/4711/children    4712 4713        Linux 3.5, CONFIG_PROC_CHILDREN
 
-They are never ended and never waited for. Those that have ended are taken off the kernel's list, as init would.
+They are never ended and never waited for until they exit. Zombies are reaped, as init would do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from noisewatch.machine.command.usage import ResourceUsage
 
 
 def children_of(pid: int | str) -> frozenset[int] | None:
-    """Also those that have ended, and not been waited for; None where the kernel does not tell."""
+    """Return all children, zombies included. Return None for this process if the kernel does not list them."""
     told = list(_told_by_threads(f"/proc/{pid}/task"))
     if not told and pid == "self":
         return None
@@ -23,7 +23,7 @@ def children_of(pid: int | str) -> frozenset[int] | None:
 
 
 def _told_by_threads(folder: str) -> Iterator[bytes]:
-    """Without those that have ended meanwhile."""
+    """Yield the list of children of each thread; threads that have exited are skipped."""
     try:
         threads = os.listdir(folder)
     except (FileNotFoundError, ProcessLookupError):
@@ -34,12 +34,12 @@ def _told_by_threads(folder: str) -> Iterator[bytes]:
 
 
 def living_children() -> frozenset[int]:
-    """Without those that have ended: they start nothing any more."""
+    """Return this process's children except zombies, which start nothing any more."""
     return frozenset(pid for pid in children_of("self") or () if _lives(pid))
 
 
 def with_descendants(pids: Iterable[int]) -> frozenset[int]:
-    """They, and all that they have started."""
+    """Return the processes and all their descendants."""
     found: set[int] = set()
     left = set(pids)
     while left:
@@ -50,10 +50,13 @@ def with_descendants(pids: Iterable[int]) -> frozenset[int]:
 
 
 class AdoptedProcesses:
-    """The children that we have not started ourselves, of one command after the other."""
+    """The children that this process did not start itself, for one command after the other."""
 
     def __init__(self, inherited: frozenset[int] = frozenset()) -> None:
-        """Processes that we have started to help us leave none behind; those that were `inherited` may."""
+        """Begin with the children `inherited` at the start, which can leave processes behind.
+
+        The helper processes of noisewatch leave none.
+        """
         self._inherited = inherited
         self._known: frozenset[int] = frozenset()  # of earlier commands
         self._helpers: frozenset[int] | None = None  # that we had before the first of them
@@ -62,7 +65,10 @@ class AdoptedProcesses:
         self._usage = ResourceUsage()
 
     def begin_command(self) -> frozenset[int]:
-        """Who is below us now, the next command did not leave; returns those that earlier ones have left."""
+        """Return the processes left by earlier commands.
+
+        Processes that exist now are not attributed to the next command.
+        """
         self.reap()
         children = children_of("self")
         self._helpers = children if self._helpers is None else self._helpers
@@ -74,7 +80,7 @@ class AdoptedProcesses:
         return earlier
 
     def reap(self, command: int | None = None) -> None:
-        """Takes leave of those that have ended since."""
+        """Reap adopted zombies; add the usage of those left by `command` to its total."""
         self._known = frozenset(pid for pid in self._known if _ended(pid) is None)
         if command is None:
             return
@@ -84,7 +90,10 @@ class AdoptedProcesses:
                 self._usage = self._usage.plus(usage)
 
     def end_command(self, command: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
-        """Those that live on, and what those used that have ended; both None where the kernel does not tell."""
+        """Return the command's living descendants and the usage of exited ones.
+
+        Both are None if the kernel lists no children.
+        """
         self.reap(command)
         left = self._left_by(command)
         if left is None:
@@ -98,7 +107,7 @@ class AdoptedProcesses:
 
 
 def _lives(pid: int) -> bool:
-    """Whoever started it is still to learn how it ended: it is not waited for."""
+    """Return whether the child is running. It is not reaped: its exit status is left to its starter."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
@@ -106,7 +115,7 @@ def _lives(pid: int) -> bool:
 
 
 def _ended(pid: int) -> ResourceUsage | None:
-    """What it used; None while it lives."""
+    """Reap the child and return its usage; None while it runs."""
     try:
         ended, _, used = os.wait4(pid, os.WNOHANG)
     except ChildProcessError:  # somebody else has waited for it

@@ -1,4 +1,4 @@
-"""How a command ended, and ending as it did."""
+"""How a command ended, and ending this process in the same way."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _BY_SIGNAL = 128  # what a shell adds to the signal's number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedCommand:
-    """How a command ended, and what it used since it began, with its descendants that it waited for.
+    """How a command ended, and the resources it used with the descendants that it waited for.
 
-    Exactly one of `exit_status` and `signal_number` is known. `max_rss_bytes` is None where no part of it grew larger
-    than noisewatch, whose size the kernel counts as the child's. `left_pids` are its descendants that live on, and
-    `adopted_usage` is of those that it did not wait for, and that ended before it did; None where the kernel does not
-    tell them. `may_be_others`: both may be of processes that lived before the command: they can start some too, which
-    come to us like its own. `stopped_ns` is as exact as the caller waits.
+    Exactly one of `exit_status` and `signal_number` is set. `max_rss_bytes` is None if no process of it grew larger
+    than noisewatch, whose size the kernel counts as the child's. `left_pids` are its living descendants;
+    `adopted_usage` is the usage of descendants that ended before it and that it did not wait for. Both are None if the
+    kernel does not list children. `may_be_others`: processes older than the command can start some too, which are
+    adopted like its own, so both may include those. `stopped_ns` is as exact as the caller waits.
     """
 
     exit_status: int | None
@@ -44,10 +44,10 @@ class EndedCommand:
 
 
 def end_as(ended: EndedCommand) -> NoReturn:
-    """Ends this process with the command's exit status, or by the signal that ended it; no line behind it is run.
+    """End this process with the command's exit status, or by the same signal; no code after the call runs.
 
-    An exit status raises SystemExit; a signal is final: what is to be put back or written has to be done by then. There
-    is no second core dump.
+    An exit status raises SystemExit. A signal is final: restore and write everything before the call. There is no
+    second core dump.
     """
     number = ended.signal_number
     if number is None:

@@ -1,7 +1,7 @@
-"""A process that ends a command, and all that it has started, once noisewatch has been killed.
+"""A process that ends a command and all its descendants if noisewatch is killed.
 
-The kernel does that for the command alone (PR_SET_PDEATHSIG, prctl(2)), as soon as noisewatch is dead; what the command
-has started would run on, pinned to the target CPUs, and nobody could tell any more whose it was.
+The kernel does so for the command alone (PR_SET_PDEATHSIG, prctl(2)), as soon as noisewatch is dead. Its descendants
+would run on, pinned to the target CPUs, without a sign of their origin.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ _NOBODY = 0
 
 
 class CommandGuard:
-    """It sleeps until the pipe that this process holds closes, however this process ends.
+    """A guard process, which sleeps until the pipe held by noisewatch closes, however noisewatch ends.
 
-    What has left the command to become a daemon, and been taken over by us, lives on. So does everything if the guard
-    itself is killed before.
+    Daemons of the command, which noisewatch has adopted, live on. So does everything if the guard is killed first.
     """
 
     def __init__(self) -> None:
@@ -31,7 +30,10 @@ class CommandGuard:
         self._alive = -1
 
     def begin(self) -> None:
-        """With all signals that concern a command blocked: it is to outlive them."""
+        """Fork the guard.
+
+        The caller has blocked all signals that concern a command, so that the guard outlives them.
+        """
         ends, self._alive = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -42,15 +44,15 @@ class CommandGuard:
         os.close(ends)
 
     def watch(self, pid: int) -> None:
-        """This is the command now."""
+        """Guard this command from now on."""
         _PID.pack_into(self._guarded, 0, pid)
 
     def rest(self) -> None:
-        """It has ended."""
+        """Guard no command, as the last one has ended."""
         self.watch(_NOBODY)
 
     def end(self) -> None:
-        """Nothing is left to be guarded."""
+        """End the guard process."""
         self.rest()
         os.close(self._alive)
         with suppress(ChildProcessError):
@@ -67,7 +69,7 @@ class CommandGuard:
 
 
 def _end_all(pid: int) -> None:
-    """Stopped first, as who runs could start more meanwhile."""
+    """Kill the process and its descendants. All are stopped first, as running ones could start more."""
     known: set[int] = set()
     while found := with_descendants([pid]) - known:
         for each in found:

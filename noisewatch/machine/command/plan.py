@@ -1,4 +1,4 @@
-"""What a command is started with, and what it would have had without us."""
+"""The parameters of a command, and the state it would have inherited without noisewatch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SET_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # ignored, before 
 
 @dataclass(frozen=True, slots=True)
 class CommandUser:
-    """Whom the command runs as: numbers, and all supplementary groups."""
+    """The user of a command: uid, gid and all supplementary groups."""
 
     uid: int
     gid: int
@@ -24,11 +24,11 @@ class CommandUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlan:
-    """A command, and where it runs. None leaves it as noisewatch was started.
+    """A command, and where it runs. None keeps what noisewatch was started with.
 
-    `memory_nodes` are the only ones that it gets memory of. `cgroup` is a folder of cgroup v2, to which it is moved
-    before it is pinned: CPUs of an isolated partition can be used from within only. `is_quiet` gives it /dev/null as
-    standard input, output and error; otherwise its descriptors are those that noisewatch was given.
+    `memory_nodes` are the only nodes that its memory comes from. `cgroup` is a folder of cgroup v2; the command is
+    moved there before it is pinned, as CPUs of an isolated partition can only be used from within. `is_quiet` gives it
+    /dev/null as standard input, output and error; otherwise it has noisewatch's descriptors.
     """
 
     argv: tuple[str, ...]
@@ -41,9 +41,9 @@ class CommandPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InheritedState:
-    """How this process was started, before it changed anything. Signals are bits, 1 << (number - 1).
+    """The state in which this process was started, before it changed anything. Signals are bits, 1 << (number - 1).
 
-    Whether SIGPIPE and SIGXFSZ were ignored nobody knows any more, as Python has set them: they count as not ignored.
+    SIGPIPE and SIGXFSZ count as not ignored: Python has set both, so their original handling is unknown.
     """
 
     cpus: CpuSet
@@ -54,7 +54,10 @@ class InheritedState:
 
 
 def inherited_state() -> InheritedState:
-    """What a command is to inherit. To be asked before this process is pinned, blocks signals or handles them."""
+    """Return the state for a command to inherit.
+
+    Call it before this process is pinned, or blocks or handles signals.
+    """
     signals = signal.valid_signals()
     ignored = {number for number in signals if signal.getsignal(number) is signal.SIG_IGN}
     return InheritedState(
@@ -67,12 +70,12 @@ def inherited_state() -> InheritedState:
 
 
 def signal_bits(numbers: Iterable[int]) -> int:
-    """As /proc/PID/status has them: 1 << (number - 1)."""
+    """Return the signals as bits, 1 << (number - 1), as in /proc/PID/status."""
     return sum(1 << (number - 1) for number in numbers)
 
 
 def _environment() -> tuple[bytes, ...]:
-    """As the kernel was given it: Python adds LC_CTYPE to what it finds itself in the locale C."""
+    """Return the environment as the kernel received it: in the locale C Python adds LC_CTYPE to its own copy."""
     try:
         with open("/proc/self/environ", "rb") as file:
             content = file.read()

@@ -1,4 +1,4 @@
-"""Starting a command in Python: what the compiled core does, where there is none.
+"""Start commands in Python, where there is no compiled core.
 
 It copies this process with fork, which takes a millisecond or two more, some of it on the target CPUs: they run the
 last lines before the command, and take down the copy.
@@ -49,11 +49,11 @@ def launch(
     blocked: int,
     ignored: int,
 ) -> Launched:
-    """Starts the first of the `paths` that can be run. Raises OSError where there can be no further process.
+    """Start the first of the `paths` that can be run. Raise OSError if no process can be created.
 
-    No `cpus` or no `nodes` leave it as it is; `must_have_all` of the CPUs. `cgroup` is its `cgroup.procs`, open to be
-    written, or -1. Signals are bits, 1 << (number - 1): blocked in the command, and ignored there; others have their
-    default.
+    Empty `cpus` or `nodes` leave the affinity or memory policy unchanged; `must_have_all` requires all of the CPUs.
+    `cgroup` is the cgroup's `cgroup.procs`, open for writing, or -1. Signals are bits, 1 << (number - 1): `blocked` and
+    `ignored` in the command; all others have their default.
     """
     child = _Child()
     child.steps = (
@@ -71,7 +71,7 @@ def launch(
 
 
 class _Child:
-    """What it does between fork and execve; all of it is made before."""
+    """The steps of the child between fork and execve, all prepared before the fork."""
 
     steps: tuple[tuple[int, Callable[[], None]], ...]
     set_signals: Callable[[], None]
@@ -79,7 +79,7 @@ class _Child:
     run_command: Callable[[], NoReturn]
 
     def run(self, told: int) -> NoReturn:
-        """Reports that the command begins, and where it does not, why not."""
+        """Run the steps and the command; report the start, or the step that failed, to the descriptor `told`."""
         stage = STARTED
         try:
             self.set_signals()
@@ -98,7 +98,7 @@ class _Child:
 
 
 def _start(child: _Child) -> Launched:
-    """No signal is taken until the child has its own handling of them."""
+    """Fork the child with all signals blocked until it has its own signal handling."""
     heard, told = os.pipe2(os.O_CLOEXEC)
     before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     try:
@@ -115,14 +115,14 @@ def _start(child: _Child) -> Launched:
 
 
 def _fork() -> int:
-    """A copy of this process. Python 3.12 warns of other threads; the child takes no lock that they may hold."""
+    """Fork this process. Python 3.12 warns of other threads; the child takes no lock that they may hold."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
 def _launched(pid: int, heard: int) -> Launched:
-    """What the child reported, once it runs the command or has ended."""
+    """Return the child's report, once it runs the command or has ended."""
     said = b""
     with open(heard, "rb", buffering=0) as file:
         while piece := file.read(2 * _REPORT.size):
@@ -137,12 +137,12 @@ def _launched(pid: int, heard: int) -> Launched:
 
 
 def prctl(option: int, value: int) -> None:
-    """Changes how the kernel treats this process. Raises OSError."""
+    """Change how the kernel treats this process. Raise OSError."""
     _checked(_libc().prctl(option, *_longs(value, 0, 0, 0)))
 
 
 def signalfd(numbers: int) -> int:
-    """A descriptor, to be closed, that such signals can be read from; bits, 1 << (number - 1). Raises OSError."""
+    """Return a descriptor to read these signals from (bits, 1 << (number - 1)); the caller closes it. Raise OSError."""
     mask = (ctypes.c_uint64 * 16)(numbers)  # the C library's set has 1024 bits
     descriptor = int(_libc().signalfd(-1, mask, os.O_CLOEXEC | os.O_NONBLOCK))
     if descriptor < 0:
@@ -168,13 +168,16 @@ def _failed(number: int) -> OSError:
 
 
 def _variable(text: bytes) -> tuple[bytes, bytes] | None:
-    """The name and the value; None for what os.execve does not take."""
+    """Return name and value; None for what os.execve does not accept."""
     name, sign, value = text.partition(b"=")
     return (name, value) if name and sign else None
 
 
 def _signal_setter(ignored: int) -> Callable[[], None]:
-    """Sets what is not as the command is to have it; execve itself forgets handlers that Python does not know."""
+    """Return a function that changes signal handling where it differs from the command's.
+
+    execve itself resets handlers that Python does not know.
+    """
     wanted: list[tuple[int, signal.Handlers]] = []
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         handler = signal.SIG_IGN if ignored >> (number - 1) & 1 else signal.SIG_DFL
@@ -189,7 +192,7 @@ def _signal_setter(ignored: int) -> Callable[[], None]:
 
 
 def _leave() -> None:
-    """As it is."""
+    """Change nothing: the step of an option that is not requested."""
 
 
 def _be_quiet() -> None:

@@ -1,4 +1,4 @@
-"""Commands that run, one after the other, as if noisewatch were not there: signals, stops, and how they end."""
+"""Run commands one after the other as if noisewatch were not there: signals, stops, and how they end."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _INEXACT_KB = 1024  # by how much the kernel may miscount what a process has in 
 
 
 class Commands:
-    """A context manager, of the main thread: starts commands, and takes the signals that come meanwhile.
+    """A context manager of the main thread, which starts commands and handles signals meanwhile.
 
-    Threads and processes of ours that are started meanwhile have these signals blocked, so a sampler's process is to be
-    started before. When it is left, a command that still runs goes on, until this process ends (guard.py).
+    Threads and processes of ours started within have these signals blocked, so start a sampler's process before. A
+    command that still runs when the context is left goes on until this process ends (guard.py).
     """
 
     def __init__(self, inherited: InheritedState | None = None, core: ModuleType | None = None) -> None:
@@ -62,17 +62,17 @@ class Commands:
 
     @property
     def asked_to_end(self) -> signal.Signals | None:
-        """The first signal that asked noisewatch to end, whether or not the command took any notice."""
+        """The first signal that asked noisewatch to end, whether or not the command reacted to it."""
         self.take_signals()
         return self._asked_to_end
 
     @property
     def ended_by(self) -> signal.Signals | None:
-        """Return the first signal that asked noisewatch to end until the context was left."""
+        """The first signal that asked noisewatch to end until the context was left."""
         return self._asked_to_end
 
     def start(self, plan: CommandPlan) -> StartedCommand:
-        """Starts it; the one before has ended. Raises CannotStart."""
+        """Start the command; the one before has ended. Raise CannotStart."""
         earlier = self._adopted.begin_command()
         launched = launch_command(self._core, plan, self._inherited)
         self._guard.watch(launched.pid)
@@ -80,21 +80,21 @@ class Commands:
         return self._running
 
     def pause(self, until_ns: int) -> bool:
-        """Waits between two commands until CLOCK_MONOTONIC says so; False as soon as it is asked to end."""
+        """Wait until CLOCK_MONOTONIC reaches `until_ns`; return False as soon as a signal asks to end."""
         while self.asked_to_end is None:
             if not self._signals.wait(until_ns):
                 return True
         return False
 
     def wait_for_news(self, until_ns: int | None, ends: int | None) -> bool:
-        """Waits for a signal, or the end of a process; False if there was neither in time."""
+        """Wait for a signal, or the end of a process; return False if there was neither in time."""
         return self._signals.wait(until_ns, ends)
 
     @contextmanager
     def calling_for_children(self, note: Callable[[], None]) -> Iterator[None]:
-        """Meanwhile `note` is called as soon as something becomes of a child; orphans are taken leave of behind it.
+        """Call `note` whenever a child changes state within the context; reap orphans afterwards.
 
-        Threads of ours that read files hand over soon, as none but the main one can call it.
+        Only the main thread can call it, so other threads, which read files, hand over soon.
         """
         before_s = sys.getswitchinterval()
         sys.setswitchinterval(_PROMPTLY_S)
@@ -106,17 +106,17 @@ class Commands:
         self._look_at_children()
 
     def take_signals(self) -> None:
-        """Does what those say that have come."""
+        """Handle the pending signals."""
         for each in self._signals.pending():
             self._take(each)
 
     @property
     def may_be_others(self) -> bool:
-        """Whether one that lived before the command may have started what it seems to have left."""
+        """Whether a process older than the command may have started some of those that it seems to have left."""
         return self._adopted.may_be_others
 
     def end_command(self, pid: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
-        """What the command has left, and what those used that have ended."""
+        """Return the processes that the command left, and the usage of those that have ended."""
         self._running = None
         self._guard.rest()
         return self._adopted.end_command(pid)
@@ -139,7 +139,7 @@ class Commands:
         self._adopted.reap(self._running.pid if self._running is not None else None)
 
     def _stop(self, is_told: bool) -> None:
-        """With the command, until a shell, or whoever stopped us, continues us."""
+        """Stop this process with the command, until the shell or another process continues it."""
         since_ns, command = monotonic_ns(), self._running
         if command is not None and not is_told:
             command.forward(signal.SIGTSTP)
@@ -149,7 +149,7 @@ class Commands:
 
 
 class StartedCommand:
-    """A command that runs, or has ended; `earlier_pids` lived when it began, left by those before it."""
+    """A command that runs, or has ended. `earlier_pids` were left by earlier commands, and alive at its start."""
 
     def __init__(
         self, launched: LaunchedProcess, commands: Commands, earlier_pids: frozenset[int] = frozenset()
@@ -172,11 +172,14 @@ class StartedCommand:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it had when it was looked at last."""
+        """Whether the command had ended at the last look."""
         return self._ended is not None
 
     def wait(self, until_ns: int | None = None) -> EndedCommand | None:
-        """How it ended; None if it had not when CLOCK_MONOTONIC came to `until_ns`. Signals are handled meanwhile."""
+        """Return how the command ended, or None if it still runs at CLOCK_MONOTONIC `until_ns`.
+
+        Handle signals meanwhile.
+        """
         self.look()
         while self._ended is None and self._commands.wait_for_news(until_ns, self._ends):
             self.look()
@@ -185,27 +188,30 @@ class StartedCommand:
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
-        """For what is done instead of waiting: if it ends meanwhile, it ended then, and not when that was done."""
+        """Note the command's end at once while the caller does other work than waiting within the context."""
         self.look()
         with self._commands.calling_for_children(self._look_once):
             yield
 
     def _look_once(self) -> None:
-        """Not within another look, which a further signal would break in on."""
+        """Look at the command, unless a signal arrived within another look."""
         if not self._is_looking:
             self._is_looking = True
             self.look()
             self._is_looking = False
 
     def forward(self, number: signal.Signals) -> None:
-        """Sends it the signal; to go on only where it is stopped, as a shell tells the whole group."""
+        """Send the command a signal.
+
+        SIGCONT is sent only to a stopped command, as a shell sends it to the whole group.
+        """
         if number == signal.SIGCONT and self._stopped_since_ns is None:
             return
         with suppress(PermissionError):  # it has become another user
             os.kill(self.pid, number)
 
     def look(self, stopped_since_ns: int | None = None) -> None:
-        """Takes in what has become of it; `stopped_since_ns` where it may have been stopped while we were."""
+        """Update the command's state. `stopped_since_ns` is when this process was stopped, perhaps with the command."""
         while self._ended is None:
             self._scheduling = scheduling_of(self.pid) or self._scheduling
             self._allowed = _allowed_cpus_of(self.pid) or self._allowed
@@ -252,7 +258,7 @@ class StartedCommand:
 
 
 def scheduling_of(pid: int) -> str:
-    """The /proc/PID/schedstat of its first thread, which is there until somebody has waited for it."""
+    """Return /proc/PID/schedstat of the main thread, "" if unreadable. It is readable until the process is reaped."""
     try:
         with open(f"/proc/{pid}/schedstat", "rb", buffering=0) as file:
             return file.read(_LONGEST_SCHEDULING).decode("ascii", "replace")
@@ -261,7 +267,7 @@ def scheduling_of(pid: int) -> str:
 
 
 def _allowed_cpus_of(pid: int) -> CpuSet | None:
-    """Of its first thread, also when that has ended, until somebody has waited for it."""
+    """Return the allowed CPUs of the process's main thread, which stay readable until the process is reaped."""
     try:
         return frozenset(os.sched_getaffinity(pid))
     except OSError:
@@ -269,7 +275,7 @@ def _allowed_cpus_of(pid: int) -> CpuSet | None:
 
 
 def _descriptor_of(pid: int) -> int | None:
-    """What can be read when it ends, whoever takes the signal; None before Linux 5.3."""
+    """Return a pidfd, readable once the process ends, whichever process reaps it; None before Linux 5.3."""
     try:
         return os.pidfd_open(pid)
     except OSError:

@@ -1,4 +1,4 @@
-"""Starting a command: all is prepared here, so that the child has only to make system calls."""
+"""Start a command: everything is prepared here, so that the child only makes system calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_USER = (False, 0, 0, ())
 
 @dataclass(frozen=True, slots=True)
 class LaunchedProcess:
-    """A child that runs the command. `launch` is what it used before: mostly on our CPUs, not on the command's."""
+    """A child that runs the command. `launch` is its usage before execve, mostly not on the command's CPUs."""
 
     pid: int
     began_ns: int  # CLOCK_MONOTONIC just before execve
@@ -27,7 +27,7 @@ class LaunchedProcess:
 
 
 def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedState) -> LaunchedProcess:
-    """Starts it from this thread, with which it will end. Raises CannotStart."""
+    """Start the command from this thread; it ends with the thread. Raise CannotStart."""
     _check(plan)
     argv = tuple(map(os.fsencode, plan.argv))
     paths = _paths(argv[0], inherited.environment)
@@ -61,7 +61,7 @@ def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedStat
 
 
 def _check(plan: CommandPlan) -> None:
-    """Raises CannotStart for what would otherwise be left out without a word, or stands for something else."""
+    """Raise CannotStart for an option that would be silently ignored, or mean something else."""
     for wanted, what in ((plan.cpus, "CPU to pin it to"), (plan.memory_nodes, "node to bind its memory to")):
         if wanted is not None and not wanted:
             raise CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: there is no {what}")
@@ -70,7 +70,7 @@ def _check(plan: CommandPlan) -> None:
 
 
 def _paths(name: bytes, environment: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """What the name may stand for, as execvp(3) has it, without what is not there: the child need not search."""
+    """Return the existing paths that the name may refer to, as execvp(3) searches: the child need not search."""
     if b"/" in name:
         return (name,)
     if not name:
@@ -91,7 +91,7 @@ def _may_be(path: bytes) -> bool:
 
 
 def _cpus(plan: CommandPlan, inherited: InheritedState) -> tuple[int, ...]:
-    """To be pinned to: none where it is right already, or the cgroup's business."""
+    """Return the CPUs to pin to; none if the affinity is right already, or left to the cgroup."""
     if plan.cpus is not None:
         return tuple(sorted(plan.cpus))
     if plan.cgroup is not None or os.sched_getaffinity(0) == inherited.cpus:
@@ -100,7 +100,7 @@ def _cpus(plan: CommandPlan, inherited: InheritedState) -> tuple[int, ...]:
 
 
 def _opened_cgroup(plan: CommandPlan) -> int:
-    """Its list of processes; -1 without one. Raises CannotStart."""
+    """Return the open `cgroup.procs` of the plan's cgroup; -1 without one. Raise CannotStart."""
     if plan.cgroup is None:
         return -1
     try:

@@ -1,4 +1,4 @@
-"""Signals that are blocked and taken one by one, so that none is lost between two looks at what has happened."""
+"""Signals that are blocked and taken one by one, so that none is lost between two looks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEAD, _SIZE = struct.Struct("=IiiI"), 128  # of signalfd_siginfo, signalfd(2)
 
 @dataclass(frozen=True, slots=True)
 class TakenSignal:
-    """One that came, with `si_code` and the pid of its sender."""
+    """A pending signal, with `si_code` and the pid of its sender."""
 
     number: signal.Signals
     code: int
@@ -31,10 +31,12 @@ class TakenSignal:
 
 
 class TakenSignals:
-    """Those that concern a command, from `begin` to `end`. Threads and processes begun meanwhile have them blocked.
+    """The signals that concern a command, taken from `begin` to `end`.
 
-    What was ignored when noisewatch was started, as SIGHUP below nohup, stays ignored. Threads begun before would take
-    them, if they have not been begun as machine/threads.py has it.
+    Threads and processes begun meanwhile have them blocked.
+
+    A signal ignored at noisewatch's start, like SIGHUP below nohup, stays ignored. Threads begun before would take the
+    signals, unless they were begun as in machine/threads.py.
     """
 
     def __init__(self) -> None:
@@ -45,7 +47,7 @@ class TakenSignals:
         self._poll = select.poll()
 
     def begin(self, core: ModuleType) -> None:
-        """Block the signals, which wait to be taken from here on."""
+        """Block the signals; from here on they are pending until taken."""
         self._child_handler = signal.signal(signal.SIGCHLD, self._on_child)  # of an ignored one nobody could wait for
         taken = {each for each in FOR_MAIN_THREAD if signal.getsignal(each) is not signal.SIG_IGN}
         self._descriptor = core.signalfd(signal_bits(taken))
@@ -61,7 +63,9 @@ class TakenSignals:
         os.close(self._descriptor)
 
     def wait(self, until_ns: int | None, ends: int | None = None) -> bool:
-        """Whether there is one before CLOCK_MONOTONIC says so, or the process ends that `ends` is a descriptor of."""
+        """Wait until `until_ns` (CLOCK_MONOTONIC) for a signal, or the end of the pidfd `ends`; return whether one
+        came.
+        """
         left_ms = None if until_ns is None else max(math.ceil((until_ns - time.monotonic_ns()) / 1e6), 0)
         if ends is not None:
             self._poll.register(ends, select.POLLIN)
@@ -73,9 +77,9 @@ class TakenSignals:
 
     @contextmanager
     def calling_for_children(self, note: Callable[[], None]) -> Iterator[None]:
-        """Meanwhile nobody waits: `note` is called as soon as something becomes of a child, between two lines of ours.
+        """Call `note` from the SIGCHLD handler while the caller works within the context instead of waiting.
 
-        That signal is not among the pending ones then.
+        SIGCHLD is not among the pending signals meanwhile.
         """
         self._note = note
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
@@ -90,7 +94,7 @@ class TakenSignals:
             self._note()
 
     def pending(self) -> Iterator[TakenSignal]:
-        """Those that have come."""
+        """Yield the pending signals."""
         with suppress(BlockingIOError):
             while True:
                 number, _, code, pid = _HEAD.unpack_from(os.read(self._descriptor, _SIZE))
@@ -105,7 +109,7 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 
 
 def stop_as_by_terminal() -> None:
-    """Stops this process, for a shell to see, until it is continued. In an orphaned process group it goes on."""
+    """Stop this process, visibly to a shell, until it is continued. In an orphaned process group it goes on."""
     before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTSTP)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})

@@ -1,4 +1,4 @@
-"""What processes used of the machine, as the kernel counts it for getrusage(2)."""
+"""The resources that processes used, as the kernel counts them for getrusage(2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """Of one or more processes, with their descendants that were waited for. Times have the precision of 1 µs."""
+    """Resources used by processes and the descendants that they waited for. Times have a precision of 1 µs."""
 
     user_ns: int = 0
     system_ns: int = 0
@@ -23,7 +23,7 @@ class ResourceUsage:
 
     @classmethod
     def of(cls, used: resource.struct_rusage) -> Self:
-        """From what wait4 tells."""
+        """Return the usage from wait4's struct_rusage."""
         return cls(
             round(used.ru_utime * 1e6) * 1000,
             round(used.ru_stime * 1e6) * 1000,
@@ -41,11 +41,11 @@ class ResourceUsage:
         return self.user_ns + self.system_ns
 
     def plus(self, other: ResourceUsage) -> ResourceUsage:
-        """Both together."""
+        """Return the sum of both usages."""
         return self._combined(other, 1)
 
     def less(self, other: ResourceUsage) -> ResourceUsage:
-        """Without what `other` was used earlier by the same processes."""
+        """Return the usage less `other`, an earlier reading of the same processes."""
         return self._combined(other, -1)
 
     def _combined(self, other: ResourceUsage, sign: int) -> ResourceUsage:

@@ -1,4 +1,4 @@
-"""Files that are read again and again: compiled where a compiler was at hand, else in Python, with one interface."""
+"""Reading the same files repeatedly: in C if a compiler was at hand, otherwise in Python, with one interface."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from noisewatch.machine.spinning.loops import CHOICE, PYTHON
 
 
 def load_reading(name: str | None = None) -> ModuleType:
-    """The core of that name; else the compiled one if it was built and is not declined."""
+    """Return the core with this name; by default the compiled one, unless it is missing or declined."""
     if (name or os.environ.get(CHOICE)) == PYTHON:
         return python_reading
     try:

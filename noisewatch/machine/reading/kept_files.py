@@ -1,4 +1,4 @@
-"""Files of the kernel by descriptor: those that are read again and again are kept open, and read in one call.
+"""Kernel files by descriptor: files that are read repeatedly are kept open, and read in one call.
 
 Opening and closing a file of /proc costs three times as much as reading it.
 """
@@ -22,7 +22,7 @@ LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; nothing we 
 
 
 def read_file(path: str) -> bytes:
-    """The whole content of the file. Raises OSError."""
+    """Return the whole content of the file. Raise OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return read_whole(descriptor, LARGEST_FILE)
@@ -37,18 +37,18 @@ Reread = Callable[[list[Kept], memoryview, int], list[tuple[int, bytes | int]]] 
 
 
 class ReadProgress:
-    """Which file of many is being read, and since when: written by the thread that reads, for the one that waits."""
+    """The file being read, of many, and since when: written by the reading thread for the waiting one."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.words = memoryview(bytearray(8 * PROGRESS_WORDS)).cast("q")
 
     def since(self) -> tuple[str, float] | None:
-        """The path, and the CLOCK_MONOTONIC when its turn came, in seconds; None before the first."""
+        """Return the path being read, and the CLOCK_MONOTONIC (s) when its turn came; None before the first."""
         return (self.paths[self.words[AT]], self.words[SINCE_NS] / NS_PER_S) if self.words[SINCE_NS] else None
 
     def give_up(self) -> None:
-        """The read that hangs is to be the last."""
+        """Make the hanging read the last one."""
         self.words[IS_GIVEN_UP] = 1
 
 
@@ -59,7 +59,7 @@ class _Open:
 
 
 class KeptFiles:
-    """The files read last, open: the kernel makes their content anew for each reading. Not for two threads at once."""
+    """The files read last, kept open: the kernel renews their content at each reading. Not thread-safe."""
 
     def __init__(self, below: tuple[str, ...] = _KERNEL, most: int = _MOST_KEPT, reread: Reread | None = None) -> None:
         self._below = below
@@ -70,16 +70,16 @@ class KeptFiles:
         self._most_kept = min(most, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
 
     def begin_snapshot(self) -> None:
-        """What is asked for from here on is of use still."""
+        """Begin a snapshot: files read from here on are still in use."""
         self._snapshot += 1
 
     def reread(
         self, files: Sequence[File], progress: ReadProgress, but_not: Container[str] = ()
     ) -> list[tuple[int, bytes | None]]:
-        """Reads them in one call and in their order; by place those that say something else now.
+        """Reread the files in order, in one call; return those that have changed, by their index in `files`.
 
-        What is not kept is opened for it, and left to `read`, as None, where that would keep it. So is one of
-        `but_not`, and what is gone: its process ended, its device went, and the path may mean another one by now.
+        A file is returned with None, for `read`, if it is not open yet and `read` would keep it open, or is one of
+        `but_not`, or is gone: its process ended, its device was removed, and its path may refer to another one by now.
         """
         has_room = self._has_room()
         answers: list[tuple[int, bytes | None]] = []
@@ -109,7 +109,7 @@ class KeptFiles:
         return answers
 
     def read(self, path: str) -> bytes:
-        """The content of the file; what is read a second time is kept open from then on. Raises OSError."""
+        """Return the content of the file, and keep the file open from its second reading on. Raise OSError."""
         kept = self._open_by_path.get(path)
         if kept is not None:
             kept.asked_in = self._snapshot
@@ -140,12 +140,12 @@ class KeptFiles:
         return len(self._open_by_path) < self._most_kept
 
     def leave(self, path: str) -> None:
-        """Closes all but that file, in which a thread is stuck that reads no other: it would keep hundreds open."""
+        """Close all files but this one, in which a thread is stuck: it would keep hundreds of others open."""
         for other in [each for each in self._open_by_path if each != path]:
             self._close(other)
 
     def __del__(self) -> None:
-        """The thread has come back after all."""
+        """Close all files, once the stuck thread has returned after all."""
         self.leave("")
 
     def _close(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Reading in Python: what the compiled core does, where there is none."""
+"""Read files in Python, where there is no compiled core."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NOTHING_THERE = (ENOENT, ENOTDIR, ESRCH)
 
 
 def reread(kept: Sequence[Kept], progress: memoryview, largest: int) -> list[tuple[int, bytes | int]]:
-    """Reads the files from their begin to their end, and gives those that are not as they were.
+    """Read the files whole, and return the changed ones by their index in `kept`.
 
-    By place in `kept`: the content, or the error's number; EFBIG for more than `largest` bytes. `progress` has three
-    words of format "q": the place of the file that is being read, since when (CLOCK_MONOTONIC, in ns), and whether
-    another thread has given up waiting, which ends this.
+    An answer is the content, or the error's number; EFBIG for more than `largest` bytes. `progress` has three words of
+    format "q": the index of the file being read, since when (CLOCK_MONOTONIC, in ns), and whether another thread has
+    given up waiting, which ends this function.
     """
     changed: list[tuple[int, bytes | int]] = []
     for at, (file, before) in enumerate(kept):
@@ -48,7 +48,7 @@ def _read_at(path: bytes, largest: int) -> bytes:
 
 
 def read_whole(descriptor: int, largest: int) -> bytes:
-    """The content of a file that is open. Raises OSError."""
+    """Return the content of an open file. Raise OSError, EFBIG for more than `largest` bytes."""
     chunks: list[bytes] = []
     size = 0
     while chunk := os.pread(descriptor, _CHUNK, size):
@@ -60,9 +60,9 @@ def read_whole(descriptor: int, largest: int) -> bytes:
 
 
 def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | None:
-    """The lines of `after` that are not as in `before`: number from 0, begin and end without the line's end.
+    """Return the changed lines of `after`: number from 0, begin, and end without the line break.
 
-    None where there are more or fewer lines. A big /proc/interrupts differs in few of its rows.
+    None if the number of lines differs. In a big /proc/interrupts few rows change.
     """
     old, new = before.split(b"\n"), after.split(b"\n")
     if len(old) != len(new):
@@ -76,7 +76,7 @@ def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | N
 
 
 def counts(text: bytes, begin: int, end: int, count: int) -> tuple[tuple[int, ...], int] | None:
-    """So many counts of at most 18 digits, between blanks, and where the text behind them begins; None without."""
+    """Parse `count` blank-separated counts of at most 18 digits; return them and where the rest begins, or None."""
     words = text[begin:end].split(None, count)
     found = words[:count]
     together = b"".join(found)

@@ -1,1 +1,1 @@
-"""Recordings: a machine's answers in a file, and a machine that gives them again."""
+"""Recordings: a machine's answers in a file, and a machine that replays them."""

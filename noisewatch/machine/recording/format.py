@@ -1,14 +1,14 @@
-"""The frames of a recording: what was read in one snapshot, as the change from what is already known.
+r"""The frames of a recording: each contains what changed from one snapshot to the next.
 
 A recording is gzip over JSON lines. The first line is the header:
 
     {"noisewatch_recording": 1, "made_by": "0.1.0", "own_pids": [4711], "interval_s": 1.0}
 
-a line may hold what was asked between two snapshots, such as a calibration; it holds for all snapshots:
+A line may contain an answer asked between two snapshots, such as a calibration; it holds for all snapshots:
 
     {"aside": {"ask calibration": {"core": "native", …}}}
 
-or that with the next frame a sample begins, where there are more frames than its two:
+or mark that a sample begins with the next frame, where there are more frames than its two:
 
     {"aside": {"ask sample": true}}
 
@@ -16,12 +16,12 @@ and every other line is a frame:
 
     {"now_ns": 81234567, "key": true,
      "read": {"text /proc/stat": "cpu  …", "names /proc": ["1", "2"], "mode /proc/irq/24/smp_affinity": 292},
-     "rows": {"text /proc/interrupts": {"3": " 26:  0  14  IO-APIC …\\n"}},
+     "rows": {"text /proc/interrupts": {"3": " 26:  0  14  IO-APIC …\n"}},
      "failed": {"text /proc/schedstat": ["no such file", true]}}
 
-A question is its kind and its path. `read` holds whole answers, `rows` the lines of a text that changed (by their
-number from 0), `failed` the reason and whether the kernel said that the file is absent. What a frame does not
-mention is as it was; a key frame mentions everything, so that a reader may begin there.
+A question is its kind and its path. `read` contains whole answers, `rows` the changed lines of a text (by their number
+from 0), `failed` the reason and whether the kernel reported that the file is absent. What a frame does not mention is
+unchanged; a key frame mentions everything, so that a reader may begin there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SAMPLE = "sample"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A question that was asked and got no answer."""
+    """A question without an answer, with the reason."""
 
     reason: str
     is_absent: bool
@@ -61,7 +61,7 @@ class RecordedSnapshot:
 
 
 def encode(frame: RecordedSnapshot, known: Known, is_key: bool) -> dict[str, Any]:
-    """The frame as the JSON line that leads from `known` to what was asked."""
+    """Return the frame as a JSON line, relative to the `known` answers."""
     line: dict[str, Any] = {"now_ns": frame.now_ns, "key": is_key, "read": {}, "rows": {}, "failed": {}}
     for question, answer in frame.asked.items():
         before = _NEVER if is_key else known.get(question, _NEVER)
@@ -77,7 +77,7 @@ def encode(frame: RecordedSnapshot, known: Known, is_key: bool) -> dict[str, Any
 
 
 def decode(line: Json, known: Known) -> tuple[int, Known]:
-    """The frame's time and everything known after it. Raises Malformed where the line is no frame."""
+    """Return a frame's time and all answers known after it. Raise Malformed if the line is not a frame."""
     try:
         after = {} if line["key"] else dict(known)
         after.update({question: _checked(question, answer) for question, answer in line["read"].items()})
@@ -91,12 +91,12 @@ def decode(line: Json, known: Known) -> tuple[int, Known]:
 
 
 def begins_sample(line: Json) -> bool:
-    """Whether the line says that a sample begins with the next frame."""
+    """Return whether the line marks that a sample begins with the next frame."""
     return isinstance(line, dict) and line.get(ASIDE) == {f"ask {SAMPLE}": True}
 
 
 def decode_aside(line: Json) -> Known:
-    """The answers of a line that is no frame. Raises Malformed where it is neither."""
+    """Return the answers of a line between two frames. Raise Malformed if it contains anything else."""
     answers = line[ASIDE]
     if not isinstance(answers, dict) or not all(question.startswith("ask ") for question in answers):
         raise Malformed("answers between two frames", str(answers))
@@ -104,7 +104,7 @@ def decode_aside(line: Json) -> Known:
 
 
 def _checked(question: str, answer: Json) -> Json:
-    """The answer, if it is of the kind that was asked for. Raises ValueError otherwise."""
+    """Return the answer if its type fits the kind of question. Raise ValueError otherwise."""
     kind = question.partition(" ")[0]
     fits = {
         "text": isinstance(answer, str) and _is_of_bytes(answer),
@@ -118,7 +118,7 @@ def _checked(question: str, answer: Json) -> Json:
 
 
 def _changed_rows(before: Answer, after: Answer) -> dict[str, str] | None:
-    """The lines that differ, by number; None where whole texts are no longer (or not comparable)."""
+    """Return the changed lines by number; None if the texts have different lengths, are too short or not comparable."""
     if not isinstance(before, str) or not isinstance(after, str):
         return None
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
@@ -128,7 +128,7 @@ def _changed_rows(before: Answer, after: Answer) -> dict[str, str] | None:
 
 
 def _is_of_bytes(text: str) -> bool:
-    """Whether the text can have been read from a file. Raises UnicodeEncodeError, a ValueError, where it cannot."""
+    """Return whether the text can be a file's content. Raise UnicodeEncodeError, a ValueError, if it cannot."""
     return text.encode("utf-8", "surrogateescape") is not None
 
 

@@ -1,9 +1,9 @@
 """What a recording leaves out, so that it can be attached to a bug report.
 
-Command lines of processes and users are never read in the first place, and of other processes' environments only that
-of irqbalance. What is left is the host's name, and what may stand beside what matters: addresses and passwords in the
-kernel's command line, the mounts and crontabs, user numbers in the status of processes. A crontab
-(https://man7.org/linux/man-pages/man5/crontab.5.html) keeps schedules, and the names of what they start:
+Command lines of processes and users are never read, and irqbalance's is the only environment of another process that
+is. The rest may contain the host's name, and private data near what matters: addresses and passwords in the kernel's
+command line, mounts and crontabs, user numbers in the status of processes. A crontab
+(https://man7.org/linux/man-pages/man5/crontab.5.html) keeps its schedules, and the names of what they start:
 
     25 6 * * *  root  test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }
     @daily  backup  TOKEN=secret /opt/backup --to //nas/share
@@ -99,9 +99,9 @@ _LONGEST_COMMAND_LINE = 1 << 16  # characters: 4096 from the boot loader, and 32
 
 
 def without_commands(text: str) -> str:
-    """Each job as its schedule, `user`, and the name of what it starts; what is no schedule as `?`.
+    """Reduce each job to its schedule, `user` and the name of its program; a line that is not a schedule becomes `?`.
 
-    Of its own result it is the same again.
+    Its own result is returned unchanged.
     """
     lines = [_reduced(line.strip()) for line in text.split("\n")]
     return "".join(f"{line}\n" for line in lines if line is not None)
@@ -126,7 +126,7 @@ def _reduced(line: str) -> str | None:
 
 
 def _name_of(command: str) -> str:
-    """The folder whose parts are run, else the first word without its folder: a program, as far as one can tell."""
+    """Return the folder whose parts are run, else the first word without its folder if it may be a program."""
     folder = _RUN_PARTS.search(command)
     if folder is not None:
         return folder[1]
@@ -136,7 +136,7 @@ def _name_of(command: str) -> str:
 
 
 def gunzip(content: bytes) -> bytes:
-    """The content of a gzip file; what is none comes back as it is. Raises ValueError where it is damaged or huge."""
+    """Return the content of a gzip file; any other content unchanged. Raise ValueError if it is damaged or huge."""
     if not content.startswith(_MAGIC):
         return content
     unpacking = zlib.decompressobj(wbits=_GZIP)
@@ -150,7 +150,7 @@ def gunzip(content: bytes) -> bytes:
 
 
 class Scrubber:
-    """Takes the host's identity out of answers; with `identify` it leaves them as they are."""
+    """A filter that removes the host's identity from answers; with `identify` it leaves them unchanged."""
 
     def __init__(self, host: str, identify: bool = False) -> None:
         self._identify = identify
@@ -158,7 +158,7 @@ class Scrubber:
         self._host = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])") if long_enough else None
 
     def __call__(self, path: str, answer: Json) -> Json:
-        """The answer about `path` as it may be shared."""
+        """Return the answer about `path`, fit to be shared."""
         if self._identify:
             return answer
         if isinstance(answer, list):
@@ -168,7 +168,7 @@ class Scrubber:
         return self._text(path, answer) if isinstance(answer, str) else answer
 
     def path(self, path: str) -> str:
-        """The path as it may be shared: a cgroup may be called like the host."""
+        """Return the path, fit to be shared: a cgroup may have the host's name."""
         return path if self._identify or path == HOST_NAME else self.without_host(path)
 
     def _text(self, path: str, text: str) -> str:
@@ -202,22 +202,22 @@ class Scrubber:
         return self.without_host(text)
 
     def without_host(self, text: str) -> str:
-        """The text with `host` in place of the host's name."""
+        """Return the text with `host` in place of the host's name."""
         return self._host.sub("host", text) if self._host is not None else text
 
 
 def _without_arguments(command: list[str]) -> list[str]:
-    """The name of the program that a calibration ran, without its folder."""
+    """Return the name of the program that a calibration ran, without its folder and arguments."""
     return [os.path.basename(word) for word in command[:1]]
 
 
 def is_command_line(text: str) -> bool:
-    """Whether a kernel takes it: not too long, and without NULs but at its end."""
+    """Return whether a kernel accepts the command line: not too long, and without NULs except a trailing one."""
     return len(text) <= _LONGEST_COMMAND_LINE and "\0" not in text.removesuffix("\0").strip("\n")
 
 
 def _telling_options(command_line: str) -> str:
-    """The options that matter to noise; all others are dropped, with their values."""
+    """Return the options that matter to noise; all others are dropped, with their values."""
     if not is_command_line(command_line):
         return f"{_DAMAGED}?\n"
     kept = [option for option in command_line.split() if _is_telling(option)]
@@ -225,7 +225,7 @@ def _telling_options(command_line: str) -> str:
 
 
 def _telling_assignments(text: str) -> str:
-    """GRUB's assignments of kernel options, with nothing in them but those options and references to one another."""
+    """Return GRUB's assignments of kernel options, reduced to options that matter and references to one another."""
     kept = []
     for match in _GRUB_OPTIONS.finditer(text):
         words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_telling(word)]
@@ -248,14 +248,14 @@ def irqbalance_settings(text: str) -> list[tuple[str, str]]:
 
 
 def _telling_environment(text: str) -> str:
-    """The variables of irqbalance; one without a name stands for all others, as no environment is empty."""
+    """Return irqbalance's variables. One without a name represents all others, as no environment is empty."""
     *variables, end = text.split("\0")
     kept = [each for each in variables if each.partition("=")[0] in IRQBALANCE_VARIABLES]
     return "".join(f"{each}\0" for each in ("=", *kept)) + ("" if not end else "?")
 
 
 def _telling_config(text: str) -> str:
-    """The options that matter to noise, as plain text also where the file is compressed."""
+    """Return the build options that matter to noise as plain text, even if the file is compressed."""
     try:
         lines = gunzip(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace").split("\n")
     except ValueError:
@@ -265,7 +265,7 @@ def _telling_config(text: str) -> str:
 
 
 def _telling_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:
-    """The lines of cgroups, of /proc and of what covers its files, and a sign in the place of each damaged one."""
+    """Return the mounts of cgroups, of /proc and of what covers its files, and a sign for each damaged line."""
     lines = re.sub(r"(?:\n[ \t]*)+\Z", "", text).split("\n")
     damaged = [_DAMAGED for line in lines if sound.match(line) is None]
     telling = [line for line in lines if any(word in line for word in _TELLING_MOUNTS)]

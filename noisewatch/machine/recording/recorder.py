@@ -1,4 +1,4 @@
-"""A machine that writes down all that it is asked (`noisewatch record`)."""
+"""A machine that records all its answers (`noisewatch record`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROCESS = regex(r"^\w+ (/proc/\d+)(?:/|$)")
 
 
 class Recorder:
-    """The machine it wraps; every answer also goes to `sink`, a frame a snapshot."""
+    """A wrapper of a machine that also writes each answer to `sink`, one frame a snapshot."""
 
     def __init__(self, machine: Machine, sink: BinaryIO, interval_s: float, identify: bool = False) -> None:
         self._machine = machine
@@ -71,7 +71,7 @@ class Recorder:
         return self._noted("mode", path, lambda: self._machine.mode(path), int)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        """Outside of a snapshot it is a line of its own: a calibration belongs to no snapshot."""
+        """Answer and record the question. Outside of a snapshot, like a calibration, it becomes a line of its own."""
         if self._frame is not None:
             return self._noted("ask", question, lambda: self._machine.ask(question, answer), _as_is)
         response = self._machine.ask(question, answer)
@@ -79,23 +79,23 @@ class Recorder:
         return response
 
     def begin_snapshot(self) -> None:
-        """The frame that was begun is dropped: its snapshot was started over."""
+        """Begin a frame. An open one is dropped, as its snapshot was started over."""
         self._machine.begin_snapshot()
         self._frame = RecordedSnapshot(now_ns=0)
 
     def within_deadline(self, work: Callable[[], T]) -> T:
-        """The frame is written once `work` is done, so that no frame is half a snapshot."""
+        """Run `work`, then write the frame, so that no frame is half a snapshot."""
         result = self._machine.within_deadline(work)
         self._finish_frame()
         return result
 
     def close(self) -> None:
-        """Ends the recording; the sink stays open. Raises OSError where the sink does not take it."""
+        """End the recording; the sink stays open. Raise OSError if it cannot be written."""
         self._sink.write(self._gzip.flush(zlib.Z_FINISH))
         self._sink.flush()
 
     def _noted(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
-        """The answer, which goes into the frame that is open now: it may come when that one has been given up."""
+        """Read and record the answer in the frame open at the call, which may be abandoned when the answer comes."""
         asked = self._frame.asked if self._frame is not None else {}
         question = f"{kind} {self._scrub.path(path)}"
         try:
@@ -121,7 +121,7 @@ class Recorder:
         self.frame_count += 1
 
     def _is_current(self, question: str) -> bool:
-        """Processes come and go; one of which nothing was asked since the last key frame is forgotten."""
+        """Return whether a key frame includes the question: not for processes without one since the last key frame."""
         process = _process_of(question)
         return process is None or process in self._asked_since_key
 

@@ -1,4 +1,4 @@
-"""A recording as a machine: what is read is its current snapshot, and `advance` goes to the next one."""
+"""A recording as a machine: its answers are of the current snapshot, and `advance` goes to the next one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _UNASKED = Failure(NOT_RECORDED, is_absent=False)
 
 
 class Recording:
-    """The machine that `path` was recorded from, at one of its snapshots."""
+    """The machine recorded in the file `path`, at one of its snapshots."""
 
     is_live = False
 
     def __init__(self, path: str) -> None:
-        """Starts at the first snapshot. Raises UsageError where `path` holds no recording, or an empty one."""
+        """Open the recording at its first snapshot. Raise UsageError if `path` is not a recording, or an empty one."""
         self.name = path
         self.damage: str | None = None  # why the replay ended before the recording did
         self.frame_count = 0
@@ -57,9 +57,9 @@ class Recording:
             raise UsageError(f"{path}: {self.damage or 'holds no snapshot at all'}")
 
     def advance(self, past_asides: bool = True) -> bool:
-        """Goes to the next snapshot; False at the end, or where the recording is damaged (then `damage` says how).
+        """Go to the next snapshot; return False at the end, or if the recording is damaged (see `damage`).
 
-        Without `past_asides` what was asked between two snapshots ends a run of them: False, and the next call goes on.
+        Without `past_asides` an answer between two snapshots ends a run of snapshots: False, and the next call goes on.
         """
         try:
             asides_before = self._aside_count
@@ -77,7 +77,7 @@ class Recording:
         return True
 
     def _next_frame(self) -> Json:
-        """The next frame, or the end; what was asked before it is taken in. Raises Malformed."""
+        """Return the next frame, or _END, and keep the answers in front of it. Raise Malformed."""
         while self._ahead or self.damage is None:
             line = self._ahead.popleft() if self._ahead else self._next_line()
             if not isinstance(line, dict) or ASIDE not in line:
@@ -89,14 +89,14 @@ class Recording:
         return _END
 
     def go_to_end(self) -> None:
-        """Goes to the last snapshot."""
+        """Go to the last snapshot."""
         while self.advance():
             pass
 
     def go_to_sample(self) -> None:
-        """Goes to the snapshot with which the last sample began, where it is told; else it stays at the first one.
+        """Go to the first snapshot of the last sample, if samples are marked; otherwise stay at the first snapshot.
 
-        What comes before settles the machine, or was a sample that did not count: somebody waited for another.
+        Snapshots before it were taken while the machine settled, or belong to a sample that was discarded.
         """
         line = self._next_line()
         if not begins_sample(line):
@@ -112,7 +112,7 @@ class Recording:
         self.advance()
 
     def go_to_aside(self) -> bool:
-        """Goes to the last snapshot before something was asked between two, or to the end; whether it moved at all."""
+        """Go to the last snapshot before an answer between two snapshots, or to the end; return whether it moved."""
         moved = False
         while self.advance(past_asides=False):
             moved = True
@@ -152,7 +152,7 @@ class Recording:
         return self._answer("ask", question)
 
     def begin_snapshot(self) -> None:
-        """Nothing to mark: each frame is a snapshot already."""
+        """Do nothing: each frame is a snapshot already."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         return work()
@@ -164,7 +164,7 @@ class Recording:
         return answer
 
     def _found(self, kind: str, path: str) -> Json:
-        """The answer, or the Failure."""
+        """Return the recorded answer, or the Failure."""
         question = f"{kind} {path}"
         return self._known.get(question, self._asides.get(question, _UNASKED))
 
@@ -178,7 +178,7 @@ class Recording:
 
 
 def is_recording(path: str) -> bool:
-    """Whether the file begins as a recording does, of whatever format."""
+    """Return whether the file begins as a recording, of any format version."""
     try:
         with gzip.open(path, "rb") as file:
             header = json.loads(file.readline(_LONGEST_HEADER))
@@ -188,7 +188,7 @@ def is_recording(path: str) -> bool:
 
 
 def _lines_of(path: str) -> Iterator[bytes]:
-    """The lines of the gzip file. Raises UsageError at once where it cannot be opened."""
+    """Yield the lines of the gzip file. Raise UsageError at once if it cannot be opened."""
     try:
         file = gzip.open(path, "rb")  # noqa: SIM115 - closed by whoever iterates over its lines
         file.peek(1)

@@ -1,1 +1,1 @@
-"""Loops that measure: the calibration's and the idle probe's, and the processes that run them."""
+"""Loops that measure, for the calibration and the idle probe, and the processes that run them."""

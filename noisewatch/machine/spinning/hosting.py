@@ -1,4 +1,4 @@
-"""How a host of spinners begins, the calibration's and the idle probe's: what it was told, and where to write."""
+"""The start of a host of spinners, the calibration's or the idle probe's: its plan and its shared memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from noisewatch.machine.spinning.loops import load_core, python_loops
 
 
 def begun(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
-    """Return the plan (the first line of standard input), the shared memory that `argv[1]` is open as, and the core.
+    """Return the plan (the first line of standard input), the shared memory with the descriptor `argv[1]`, and the
+    core.
 
-    From then on this process, and what it forks, has the `name`, by which another noisewatch knows it.
+    From then on this process and its children have the `name`, by which another noisewatch recognizes them.
     """
     say("/proc/self/comm", name)
     plan = json.loads(sys.stdin.buffer.readline())

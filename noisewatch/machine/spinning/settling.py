@@ -1,4 +1,4 @@
-"""Fixed work on some CPUs at once until their clocks are level: how long a piece of it took in each second."""
+"""Fixed work on several CPUs until their clocks are level: the time of one unit of work in each second."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ IsLevel = Callable[[Mapping[int, Sequence[float]]], bool]
 def settle(
     cpus: Iterable[int], most_s: float, is_level: IsLevel, on_second: Callable[[float, float], None]
 ) -> dict[str, Any]:
-    """The times of one piece of work by CPU, a median each second, as JSON; ns. Raises CannotMeasure.
+    """Return the time of one unit of work by CPU, a median each second, as JSON in ns. Raise CannotMeasure.
 
-    `is_level` is asked of them after each second, `on_second` told how many seconds are over, and the most.
+    After each second `is_level` is called with the times, `on_second` with the elapsed and the maximum seconds.
     """
     turns = max(round(most_s * _NS_PER_S) // _TURN_NS, 1)
     slots = {cpu: [slot for turn in range(turns) for slot in _turn(turn * _TURN_NS)] for cpu in sorted(cpus)}
@@ -54,7 +54,7 @@ def _turn(begin: int) -> list[Slot]:
 
 
 def _telling(multiply_ns: int) -> str:
-    """The series that tells how fast the CPU is: a chain of multiplications, or where there is none the work itself."""
+    """Return the series that shows the CPU's speed: a chain of multiplications, or the work itself if there is none."""
     return CYCLES if multiply_ns > 0 else INTERPRETER
 
 
@@ -63,7 +63,7 @@ def _pairs(words: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def times_of(samples: Iterable[tuple[int, int]]) -> list[float]:
-    """The median of each second's samples, which are begin and length, in order; a second without any is left out."""
+    """Return the median of each second's samples (begin, length; in order), without seconds that have none."""
     by_second: dict[int, list[int]] = {}
     for begin_ns, length_ns in samples:
         by_second.setdefault(begin_ns // _NS_PER_S, []).append(length_ns)
@@ -71,7 +71,7 @@ def times_of(samples: Iterable[tuple[int, int]]) -> list[float]:
 
 
 class _Watch:
-    """Asks after each second, and then has the spinners stop."""
+    """A listener that asks `is_level` after each second, and stops the spinners on yes."""
 
     def __init__(self, is_level: IsLevel, on_second: Callable[[float, float], None]) -> None:
         self._is_level, self._on_second = is_level, on_second
@@ -90,7 +90,7 @@ class _Watch:
                 buffer.header[STOP_NS] = max(round(progress.done_s * _NS_PER_S), 1)
 
     def _times(self, buffer: CalibrationBuffer) -> list[float]:
-        """Of the seconds that are over."""
+        """Return the median times of the elapsed seconds."""
         pairs = _pairs(buffer.sample_words(_telling(buffer.header[MULTIPLY_NS])))
         if not pairs:
             return []

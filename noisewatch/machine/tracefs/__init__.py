@@ -1,1 +1,1 @@
-"""Our own instances of the kernel's trace."""
+"""noisewatch's own instances of the kernel's trace."""

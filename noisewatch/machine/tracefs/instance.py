@@ -1,15 +1,15 @@
-"""Own ring buffers of the kernel's trace, beside whatever else is traced: an instance.
+"""An instance: own ring buffers of the kernel's trace, independent of all other tracing.
 
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/events/sched/sched_switch/enable
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/per_cpu/cpu1/trace_pipe_raw
 
-The global buffer, its clock and its events are neither read nor written. It leaves with us, and with whoever is killed
-too: see watcher.py. https://docs.kernel.org/trace/ftrace.html
+The global buffer, its clock and its events are neither read nor written. The instance is removed at the end, even if
+noisewatch is killed: see watcher.py. https://docs.kernel.org/trace/ftrace.html
 
 With the osnoise tracer an instance follows what runs on a CPU anyway, without the tracer's own load: it reports each
 interruption when it is over, less the nested ones. The load is one option for all users of the tracer, and is left
-alone while there are others. Where we switch it off, the instance's name says so, and whoever removes the instance
-puts the option back. https://docs.kernel.org/trace/osnoise-tracer.html
+alone while there are others. When noisewatch switches it off, the instance's name shows that, and the process that
+removes the instance restores the option. https://docs.kernel.org/trace/osnoise-tracer.html
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LARGEST = 1 << 20  # a filter that names many CPUs
 
 
 def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
-    """What the instance is for, and what is to be done before it gets the tracer. Raises CannotMeasure."""
+    """Return the instance's purpose, and a function to call before its tracer is set. Raise CannotMeasure."""
     options = tracefs / "osnoise/options"
     try:
         if OSNOISE not in (tracefs / "available_tracers").read_text().split():
@@ -57,7 +57,7 @@ def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
 
 
 def _is_in_use(tracefs: Path) -> bool:
-    """By a tracer that runs, or by an instance that is just about to."""
+    """Return whether a tracer of the osnoise family runs, or an instance is about to start it."""
     instances = list((tracefs / "instances").glob("*"))
     return any(tracer_of(each) in _FAMILY for each in (tracefs, *instances)) or any(
         each.name.startswith("noisewatch-") and each.name.endswith(f"-{WORKLOAD_OFF}") for each in instances
@@ -65,9 +65,9 @@ def _is_in_use(tracefs: Path) -> bool:
 
 
 class Instance:
-    """A context manager: events of some CPUs, in time with CLOCK_MONOTONIC. Raises CannotMeasure.
+    """A context manager that traces events of some CPUs on the CLOCK_MONOTONIC time scale. Raise CannotMeasure.
 
-    `prepare` is called before the tracer begins, when there is a name already that tells what to put back.
+    `prepare` is called before the tracer begins, when the instance already has a name that shows what to restore.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Instance:
         self.close()
 
     def enable(self, event: str, condition: str | None = None) -> bool:
-        """Whether the kernel has the event (`sched/sched_switch`) and takes the filter."""
+        """Enable the event (`sched/sched_switch`); return whether the kernel has it and accepts the filter."""
         try:
             if condition is not None:
                 self._write(f"events/{event}/filter", condition)
@@ -130,11 +130,11 @@ class Instance:
 
     @property
     def is_writing(self) -> bool:
-        """Whether it still is as `start` and `enable` have left it: root may change what is not its own."""
+        """Return whether tracing is as `start` and `enable` left it: root may change any instance."""
         return self._is_on and self._switches.are_as_added
 
     def start(self) -> None:
-        """From now on events are kept."""
+        """Start to record events."""
         self._switch("1")
         self._is_on = True
         self._switches.close()
@@ -143,12 +143,12 @@ class Instance:
             self._watch(_switches_of(event))
 
     def stop(self) -> None:
-        """No more; what is there can still be read."""
+        """Stop recording; recorded events can still be read."""
         self._is_on = False
         self._switch("0")
 
     def pages(self, cpu: int) -> Iterable[bytes]:
-        """What has been written since the last time, a page of the ring buffer each."""
+        """Yield the pages of the ring buffer written since the last call."""
         while True:
             try:
                 page = os.read(self._pipes[cpu], _LARGEST_PAGE)
@@ -161,7 +161,7 @@ class Instance:
             yield page
 
     def lost(self, cpu: int) -> int | None:
-        """How many events found no room, were written over, or have not been read; None is unknown."""
+        """Return how many events did not fit, were overwritten, or have not been read; None is unknown."""
         try:
             text = (self.path / f"per_cpu/cpu{cpu}/stats").read_text()
         except OSError:
@@ -171,7 +171,7 @@ class Instance:
         return sum(map(int, numbers)) if all(count.isdecimal() for count in numbers) else None
 
     def close(self) -> None:
-        """Removes the instance."""
+        """Remove the instance."""
         for pipe in self._pipes.values():
             os.close(pipe)
         self._pipes = {}
@@ -199,14 +199,14 @@ def _switches_of(event: str) -> tuple[str, str]:
 
 
 def _mask(cpus: Iterable[int]) -> str:
-    """The CPUs as the kernel reads masks: groups of 32 bits in hexadecimal."""
+    """Return the mask as the kernel reads it: hexadecimal groups of 32 bits."""
     bits = sum(1 << cpu for cpu in cpus)
     groups = [f"{bits >> shift & 0xFFFF_FFFF:08x}" for shift in range(0, max(bits.bit_length(), 1), 32)]
     return ",".join(reversed(groups))
 
 
 class Switches:
-    """Files of an instance that are kept open, to see in one call whether their contents have changed since `add`.
+    """Open files of an instance, to detect in one call whether their contents have changed since `add`.
 
     Opening thirty files after each repetition of a command took four milliseconds. The folder cannot be removed before
     `close`.

@@ -1,16 +1,14 @@
-"""A process that takes a trace's instances away if the one that made them is killed.
+"""A process that removes trace instances if their maker is killed, and the instances' names.
 
-It sleeps at the end of a pipe, in a session of its own, so that what ends a terminal's processes, or a group of them,
-leaves it alone. The end of the pipe without a farewell is the other's death. Where it is killed as well, as with a
-whole container, whoever comes next removes what is left.
-
-The instances of the kernel's trace by their names: who made them, what for, and how one is taken away.
+It sleeps at the end of a pipe, in its own session, so that it survives what ends a terminal's processes, or a process
+group. An end of the pipe without a farewell means that the maker is dead. If the watcher is killed as well, as with a
+whole container, the next noisewatch removes what is left.
 
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123-target
 
-A name holds its maker's pid, the namespace of that, and when it started: of whoever was killed it is known that nobody
-needs it any more. What else was switched on goes with the instance that was made for it, and after it, so that nothing
-is on that no name tells of. Light on imports, for the watcher's sake.
+A name contains its maker's PID namespace, pid and start time, which show whether the maker was killed and the instance
+is stale. Other settings that were switched on are restored with and after the instance made for them, so that every
+setting that is on has a name. Imports are few, for the watcher's sake.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ _FIRST_PID_NAMESPACE = 0xEFFF_FFFC  # PROC_PID_INIT_INO in linux/proc_ns.h
 
 
 def find_tracefs(mounts: str) -> Path | None:
-    """Where the text of /proc/self/mounts says that tracefs is mounted."""
+    """Return where tracefs is mounted, from the text of /proc/self/mounts, or None."""
     for line in mounts.splitlines():
         fields = line.split()
         if len(fields) > 2 and fields[2] == "tracefs":
@@ -50,13 +48,13 @@ def find_tracefs(mounts: str) -> Path | None:
 
 
 def instance_path(tracefs: Path, purpose: str, pid: int | None = None) -> Path:
-    """The instance of the process, this one if no other is named."""
+    """Return the path of a process's instance; by default this process's."""
     pid = os.getpid() if pid is None else pid
     return tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_started_ticks(pid)}-{purpose}"
 
 
 def remove_stale_where_mounted() -> None:
-    """What processes of ours have left behind that were killed, if this kernel is asked to trace at all."""
+    """Remove instances left by killed noisewatch processes, if tracefs is mounted."""
     with suppress(OSError):
         tracefs = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
         if tracefs is not None:
@@ -64,22 +62,22 @@ def remove_stale_where_mounted() -> None:
 
 
 def remove_stale(tracefs: Path) -> None:
-    """Removes the instances that processes of ours left behind which were killed."""
+    """Remove instances left by killed noisewatch processes."""
     for match in _own_instances(tracefs):
         if _has_ended(int(match["pid"]), int(match["ticks"])):
             remove(tracefs / "instances" / match[0])
 
 
 def remove_all_of(tracefs: Path, owner: str) -> bool:
-    """Removes the instances whose names begin so; whether none is left."""
+    """Remove the instances whose names begin with `owner`; return whether none is left."""
     paths = [tracefs / "instances" / match[0] for match in _own_instances(tracefs) if match[0].startswith(owner)]
     return not [path for path in paths if not remove(path)]
 
 
 def remove(instance: Path) -> bool:
-    """Switches off what is on, then takes the folder away, which is busy until then; whether it is gone.
+    """Switch everything off, remove the instance, which is busy until then, and return whether it is gone.
 
-    Who may not even look has made none.
+    A user who may not even look has made none.
     """
     _try(write_setting, instance / "tracing_on", "0")
     _try(write_setting, instance / "events/enable", "0")
@@ -92,13 +90,13 @@ def remove(instance: Path) -> bool:
 
 
 def _try(change: Callable[..., None], *arguments: Path | str) -> None:
-    """What cannot be done, or has been done already, is left."""
+    """Apply the change; ignore one that is not possible, or was made already."""
     with suppress(OSError):
         change(*arguments)
 
 
 def write_setting(path: Path, text: str) -> None:
-    """To a file that is there. Raises OSError."""
+    """Write to an existing file. Raise OSError."""
     file = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
     try:
         os.write(file, text.encode())
@@ -107,7 +105,7 @@ def write_setting(path: Path, text: str) -> None:
 
 
 def tracer_of(instance: Path) -> str:
-    """Empty of an instance that has just gone."""
+    """Return the instance's current tracer; empty if the instance has just gone."""
     try:
         return (instance / "current_tracer").read_text().strip()
     except OSError:
@@ -115,7 +113,7 @@ def tracer_of(instance: Path) -> str:
 
 
 def numbers_threads_as_we_do() -> bool:
-    """Whether the thread numbers of a trace, which are the host's, are those of our own /proc."""
+    """Return whether the thread numbers of a trace, which are the host's, match this process's /proc."""
     return _namespace() == _FIRST_PID_NAMESPACE
 
 
@@ -126,7 +124,7 @@ def maker_of(name: str) -> tuple[int, int, int] | None:
 
 
 def _own_instances(tracefs: Path) -> list[re.Match[str]]:
-    """Those whose makers have their numbers where we have ours."""
+    """Return the instances whose makers are in this process's PID namespace."""
     try:
         names = os.listdir(tracefs / "instances")
     except OSError:
@@ -136,7 +134,7 @@ def _own_instances(tracefs: Path) -> list[re.Match[str]]:
 
 
 def _namespace() -> int:
-    """In which our pid is what it is; another container's may be anybody's."""
+    """Return this process's PID namespace (0: unknown): pids of another container may denote any process."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:
@@ -144,7 +142,7 @@ def _namespace() -> int:
 
 
 def _has_ended(pid: int, started_ticks: int) -> bool:
-    """Whether the process that started then is gone, or only waits for its parent to ask for its exit status."""
+    """Return whether the process with this start time is gone, or a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -160,7 +158,7 @@ def _started_ticks(pid: int) -> int:
 
 
 def _state_and_start(pid: int) -> tuple[str, int]:
-    """When the process started, in ticks since boot; 0 where there is none."""
+    """Return a process's state and start time, in ticks since boot; "" and 0 if there is none."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return fields[0], int(fields[19])
@@ -178,7 +176,7 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from noisewatch.machine.tr
 
 
 class Watcher:
-    """A context manager, around all instances that this process makes meanwhile. Raises CannotMeasure."""
+    """A context manager around all instances that this process makes meanwhile. Raise CannotMeasure."""
 
     def __init__(self, tracefs: Path) -> None:
         self._tracefs = tracefs
@@ -207,14 +205,14 @@ class Watcher:
 
     @property
     def pid(self) -> int | None:
-        """The process; None before and after."""
+        """The watcher's pid; None before and after."""
         return self._process.pid if self._process is not None else None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._end()
 
     def _is_ready(self, process: subprocess.Popen[bytes]) -> bool:
-        """It is waited for: to start would be noise in what is traced."""
+        """Wait for the watcher to be ready, as its start would be noise in the trace; return False on a timeout."""
         said = process.stdout
         if said is None or not is_readable_within(said.fileno(), _READY_WITHIN_S):
             return False
@@ -238,7 +236,7 @@ class Watcher:
 
 
 def main() -> None:
-    """Waits for the end of standard input; `argv` has the tracefs, and what the names of the instances begin with."""
+    """Wait for the end of standard input; `argv` contains tracefs, and the prefix of the instances' names."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a service that is stopped tells all of its processes at once
     with suppress(OSError):

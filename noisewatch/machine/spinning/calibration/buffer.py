@@ -1,13 +1,12 @@
-"""The plan of a calibration, and what one spinner writes and its parent reads meanwhile: 64-bit words in shared memory.
+"""The plan of a calibration, and its shared memory: 64-bit words that a spinner writes and its parent reads.
 
 The shared buffer is a header, then room for the samples of each kind. A count is written after what it counts.
 
-Who does what when: the slots of each CPU, so that the calibration does not measure itself.
-
-Gaps are measured on all CPUs at once, but never on a CPU and its sibling together: what shares a core takes turns.
-Work is measured on one CPU of a last-level cache at a time: kinds that need the cores alone in slices of some
-milliseconds, so that each is known at any time, and then those that need caches and memory. All CPUs know their slots
-beforehand, as times since a common start, and so need not talk to each other.
+The slots of each CPU fix when it does what, so that the calibration does not measure itself. Gaps are measured on all
+CPUs at once, but never on a CPU and its sibling together: CPUs of one core take turns. Work is measured on one CPU of a
+last-level cache at a time: first the kinds that need the cores alone, in slices of some milliseconds, so that all are
+measured all the time, then those that need caches and memory. All CPUs have their slots beforehand, as times since a
+common start, and so need not communicate.
 """
 
 from __future__ import annotations
@@ -56,9 +55,10 @@ def plan_slots(
     duration_ns: int,
     has_command: bool = False,
 ) -> Slots:
-    """The slots of each CPU over `duration_ns`; what is not known to share a cache, or a core, is taken to be alone.
+    """Return the slots of each CPU over `duration_ns`.
 
-    `siblings` and `caches` give the CPUs that share a core and a last-level cache with each CPU.
+    `siblings` and `caches` map a CPU to the CPUs that share its core and its last-level cache; a CPU missing there
+    counts as alone.
     """
     chosen = sorted(set(cpus))
     pass_of = _places(chosen, siblings)
@@ -82,7 +82,7 @@ def plan_slots(
 
 
 def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
-    """One CPU's turn, kinds that share a part of it in slices; a rest needs no slot."""
+    """Return the slots of one CPU's turn, with kinds that share a part of it in slices; a rest has no slot."""
     slots: list[Slot] = []
     at, passed = begin, 0.0
     for kinds, share in turn:
@@ -101,13 +101,16 @@ def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
 
 
 def round_ends_of(slots: Slots) -> list[int]:
-    """When each round ends on all CPUs but the last, which is where a calibration may stop: none has had more turns."""
+    """Return when each round but the last ends on all CPUs.
+
+    A calibration may stop there: all CPUs have had as many turns.
+    """
     begins = ([begin for kind, begin, _ in each if kind == GAPS] for each in slots.values())
     return [min(together) for together in zip(*begins, strict=True)][1:]
 
 
 def starts_of(slots: Iterable[Slot]) -> list[tuple[int, int]]:
-    """From when until when the CPU worked as it does just after a rest, each time."""
+    """Return the times (begin, end) in which the CPU worked as just after a rest."""
     found: list[tuple[int, int]] = []
     for kind, begin, end in slots:
         if kind in STARTED:
@@ -117,12 +120,12 @@ def starts_of(slots: Iterable[Slot]) -> list[tuple[int, int]]:
 
 
 def _part(begin: int, end: int, number: int, count: int) -> tuple[int, int]:
-    """One of so many equal parts."""
+    """Return begin and end of part `number` of `count` equal parts."""
     return begin + (end - begin) * number // count, begin + (end - begin) * (number + 1) // count
 
 
 def _places(cpus: Sequence[int], groups: Mapping[int, frozenset[int]]) -> dict[int, int]:
-    """Each CPU's number among the chosen ones of its group, from 0."""
+    """Return each CPU's number among the chosen CPUs of its group, from 0."""
     return {
         cpu: sum(other < cpu and (other in groups.get(cpu, ()) or cpu in groups.get(other, ())) for other in cpus)
         for cpu in cpus
@@ -148,13 +151,13 @@ Capacities = dict[str, int]
 
 
 def grain_for(ns_by_kind: dict[str, int]) -> int:
-    """How many times as much work goes into a sample, so that those of a long calibration find room."""
+    """Return the multiple of work in a sample that makes the samples of a long calibration fit the buffer."""
     wanted = _wanted(ns_by_kind)
     return max(wanted[kind] // _MOST_SAMPLES + 1 for kind in _GRAINED)
 
 
 def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
-    """Room for the samples of each kind, given how long each is measured on a CPU."""
+    """Return the room for samples of each kind, given how long each is measured on a CPU."""
     wanted, grain = _wanted(ns_by_kind), grain_for(ns_by_kind)
     room = {
         kind: min(count // (grain if kind in _GRAINED else 1) + 64, _MOST_SAMPLES) for kind, count in wanted.items()
@@ -163,7 +166,7 @@ def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
 
 
 def _wanted(ns_by_kind: dict[str, int]) -> dict[str, int]:
-    """How many samples of each kind there will be at the most."""
+    """Return the highest possible number of samples of each kind."""
     most = dict(ns_by_kind)
     for started, kind in STARTED.items():
         most[kind] = most.get(kind, 0) + most.get(started, 0)
@@ -172,12 +175,12 @@ def _wanted(ns_by_kind: dict[str, int]) -> dict[str, int]:
 
 
 def buffer_words(capacities: Capacities) -> int:
-    """The size of a buffer."""
+    """Return the size of a buffer in words."""
     return HEADER_WORDS + capacities[GAPS] * GAP_WORDS + sum(capacities[kind] for kind in SERIES) * WORK_WORDS
 
 
 class CalibrationBuffer:
-    """One CPU's buffer, over its part of the shared memory."""
+    """One CPU's buffer, in its part of the shared memory."""
 
     def __init__(self, words: Words, capacities: Capacities) -> None:
         self.words = words
@@ -194,15 +197,15 @@ class CalibrationBuffer:
             at = end
 
     def gap_words(self) -> list[int]:
-        """All gaps so far, four words each."""
+        """Return all gaps so far, four words for each."""
         return self.gaps[: self.totals[0] * GAP_WORDS].tolist()
 
     def sample_words(self, kind: str) -> list[int]:
-        """All samples of that kind so far, two words each."""
+        """Return all samples of the kind so far, two words for each."""
         return self.samples[kind][: self.counts[kind][0] * WORK_WORDS].tolist()
 
     def add(self, kind: str, start_ns: int, length_ns: int) -> None:
-        """Writes down one sample; what finds no room is left out."""
+        """Append a sample; drop it if the buffer is full."""
         at = self.counts[kind][0] * WORK_WORDS
         if at < len(self.samples[kind]):
             self.samples[kind][at] = start_ns

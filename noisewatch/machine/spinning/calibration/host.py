@@ -1,4 +1,4 @@
-"""The process that forks the spinners, and that takes them with it when its parent is gone.
+"""The process that forks the spinners, and ends them when its parent is gone.
 
 `run.py` starts it with a bare interpreter: what is imported here is in the memory of every spinner.
 """
@@ -32,7 +32,7 @@ _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about as long as a b
 
 
 def main() -> None:
-    """Runs the plan in the first line of standard input; its buffers are in the memory that `argv[1]` is open as."""
+    """Run the plan in the first line of standard input; the buffers are in the memory with the descriptor `argv[1]`."""
     plan, words, core = begun(NAME)
     memories = {kind: core.chase_memory(size) for kind, size in _BYTES.items()}  # once for all spinners
     size = buffer_words(plan["capacities"])
@@ -55,10 +55,11 @@ def main() -> None:
 
 
 def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
-    """Until all have ended; standard input ends when the parent does.
+    """Wait until all spinners have ended. End them when standard input ends, as it does with the parent.
 
-    Whoever starts a benchmark is busy at that moment, and on a virtual machine that alone may slow the benchmark down:
-    two CPUs that wake up together may be given one core. So that this shows, we are busy at the `starts` as well.
+    A process that starts a benchmark is busy at that moment, and on a virtual machine that alone may slow the benchmark
+    down: two CPUs that wake up together may get one core. To make this visible, the host is busy at the `starts` as
+    well.
     """
     while pids:
         pid, status = os.waitpid(-1, os.WNOHANG)
@@ -78,7 +79,7 @@ def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
 
 
 def _pause_s(starts: list[int], now_ns: int) -> float:
-    """Until the next look, or the next start if that is sooner."""
+    """Return the time until the next look, or until the next start if that is sooner."""
     next_ns = starts[0] - _BUSY_BEFORE_NS - now_ns if starts else _LOOK_NS
     return min(max(next_ns, 0), _LOOK_NS) / 1e9
 
@@ -89,6 +90,6 @@ def _be_busy(until_ns: int) -> None:
 
 
 def _end_group(pid: int) -> None:
-    """What the spinner has started, and the spinner."""
+    """Kill the spinner and what it has started."""
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Starts the calibration's processes, lets somebody watch, and collects what they wrote."""
+"""Start the calibration's processes, report progress, and collect what they measured."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ _BOOT = (
 
 @dataclass(frozen=True, slots=True)
 class Calibrating:
-    """What is to be measured: the slots by CPU, and how.
+    """The request of a calibration: the slots by CPU, and options.
 
-    With `is_enough` the slots are the most: it is asked now and then of what was measured so far, as JSON.
+    With `is_enough` the slots are an upper limit: it is called now and then with the results so far, as JSON.
     """
 
     slots: Slots
@@ -74,7 +74,7 @@ class Calibrating:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a calibration is. `buffers` are live."""
+    """The progress of a calibration. `buffers` are live."""
 
     done_s: float
     total_s: float
@@ -85,7 +85,10 @@ Watch = Callable[[Progress], None]
 
 
 def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dict[str, Any]:
-    """What the spinners measured, as JSON; all times are ns. `watch` is called now and then. Raises CannotMeasure."""
+    """Run the calibration and return its results as JSON, times in ns.
+
+    Call `watch` now and then. Raise CannotMeasure.
+    """
     plan = plan_of(wanted)
     capacities = plan["capacities"]
     size = buffer_words(capacities)
@@ -110,7 +113,7 @@ def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dic
 
 
 def _longest(wanted: Calibrating) -> dict[str, int]:
-    """For how long each kind is measured, on the CPU where that is longest."""
+    """Return the longest time on any CPU for which each kind is measured."""
     most: dict[str, int] = {}
     for slots in wanted.slots.values():
         mine: dict[str, int] = {}
@@ -121,7 +124,7 @@ def _longest(wanted: Calibrating) -> dict[str, int]:
 
 
 def plan_of(wanted: Calibrating) -> dict[str, Any]:
-    """What the host is to do, as JSON."""
+    """Return the host's plan as JSON."""
     most = _longest(wanted)
     return {
         "slots": list(wanted.slots.items()),
@@ -135,7 +138,7 @@ def plan_of(wanted: Calibrating) -> dict[str, Any]:
 
 
 def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]:
-    """The process that forks the spinners, which write to the memory that `descriptor` is. Raises CannotMeasure."""
+    """Start the process that forks the spinners, which write to the memory behind `descriptor`. Raise CannotMeasure."""
     root = str(Path(noisewatch.__file__).resolve().parent.parent)
     try:
         host = subprocess.Popen(
@@ -155,7 +158,7 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
 
 
 def _begin(host: subprocess.Popen[bytes], buffers: dict[int, CalibrationBuffer]) -> int:
-    """Waits until each spinner is ready, or cannot be, and gives them their common start, which is returned."""
+    """Wait until each spinner is ready or has failed; set and return their common start. Raise CannotMeasure."""
     given_up = time.monotonic() + _READY_WITHIN_S
     while any(buffer.header[STATE] == STARTING for buffer in buffers.values()):
         if host.poll() is not None:
@@ -177,7 +180,7 @@ def _watch(
     watch: Watch,
     look_s: float,
 ) -> int:
-    """Until it is over; its length, which is that of the plan or to the round at the end of which it was enough."""
+    """Wait for the end; return the calibration's length: the plan's, or up to the round after which it was enough."""
     length_ns, ends = wanted.length_ns, _ends_to_ask_at(wanted)
     while host.poll() is None:
         total_s = length_ns / 1e9
@@ -198,7 +201,7 @@ def _watch(
 
 
 def _ends_to_ask_at(wanted: Calibrating) -> list[int]:
-    """The ends of rounds after which it may be enough: asking takes time, on a CPU that others may want."""
+    """Return the ends of rounds at which to ask `is_enough`, which takes CPU time that other processes may need."""
     chosen: list[int] = []
     for end_ns in round_ends_of(wanted.slots) if wanted.is_enough is not None else []:
         if end_ns >= (chosen[-1] * _NEXT_LOOK if chosen else _FIRST_LOOK_NS):
@@ -207,14 +210,14 @@ def _ends_to_ask_at(wanted: Calibrating) -> list[int]:
 
 
 def _so_far(collected: dict[str, Any]) -> dict[str, Any]:
-    """As if spinners that are still at work had been asked for no more."""
+    """Return the results as if running spinners had finished."""
     running, done = STATE_NAMES[RUNNING], STATE_NAMES[DONE]
     cpus = [{**said, "state": done if said["state"] == running else said["state"]} for said in collected["cpus"]]
     return {**collected, "cpus": cpus}
 
 
 def _stopped(wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> int:
-    """Ends it after the round that is running; its length."""
+    """Stop the calibration after the current round, and return its length."""
     soon_ns = time.monotonic_ns() - begin_ns + _STOPPING_NS
     length_ns = next((end_ns for end_ns in round_ends_of(wanted.slots) if end_ns > soon_ns), wanted.length_ns)
     for buffer in buffers.values():
@@ -223,7 +226,7 @@ def _stopped(wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_n
 
 
 def _end(host: subprocess.Popen[bytes]) -> None:
-    """Closing its standard input tells the host to end, and its spinners with it."""
+    """Close the host's standard input, so that it ends with its spinners."""
     if host.stdin is not None:
         host.stdin.close()
     try:
@@ -240,7 +243,7 @@ def _said(host: subprocess.Popen[bytes]) -> str:
 def _collected(
     wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int, length_ns: int
 ) -> dict[str, Any]:
-    """What was measured in the slots that begin before `length_ns`."""
+    """Return the results of slots that begin before `length_ns`."""
     slots = {cpu: [slot for slot in each if slot[1] < length_ns] for cpu, each in wanted.slots.items()}
     return {
         "core": wanted.core,

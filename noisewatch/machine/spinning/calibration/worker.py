@@ -1,4 +1,4 @@
-"""One CPU's calibration, in a process that does nothing else: it follows its slots and writes to its buffer."""
+"""One CPU's calibration, in its own process: it follows its slots and writes to its buffer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _NO_EXIT_STATUS = 1 << 16
 
 
 class CalibrationSpinner:
-    """Measures on one CPU. All that takes memory or time to prepare is done before it says that it is ready."""
+    """A spinner that measures on one CPU. It is ready only when all memory and slow preparations are done."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class CalibrationSpinner:
         self._schedstat = -1
 
     def run(self, slots: list[Slot]) -> None:
-        """Gets ready, waits for the common start, and works through the slots."""
+        """Prepare, wait for the common start, and work through the slots."""
         if not self._prepare():
             return
         header = self._buffer.header
@@ -119,7 +119,7 @@ class CalibrationSpinner:
         return True
 
     def _touch(self) -> None:
-        """Has every page of the buffer mapped, so that none is missing while we measure."""
+        """Map every page of the buffer, so that no page fault occurs while measuring."""
         for words in (self._buffer.gaps, *self._buffer.samples.values()):
             for at in range(0, len(words), 512):
                 words[at] = 0
@@ -129,7 +129,7 @@ class CalibrationSpinner:
         return -1 if times[0] is None else int(min(times))
 
     def _is_wanted(self) -> bool:
-        """Whether the host still lives, and we still are on our CPU."""
+        """Return whether the host is alive, and this process still is on its CPU."""
         if os.getppid() != self._host_pid:
             return False
         if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
@@ -196,7 +196,7 @@ class CalibrationSpinner:
             python_loops.interpret(words, memoryview(bytearray(8)).cast("q"), until_ns, python_loops.INTERPRETED_ROUNDS)
 
     def _run_commands(self, end_ns: int) -> bool:
-        """Runs the user's command again and again, at least three times."""
+        """Run the user's command again and again, at least three times; return whether all runs succeeded."""
         count = self._buffer.counts[COMMAND]
         before = count[0]
         while monotonic_ns() < end_ns or count[0] - before < 3:
@@ -211,7 +211,10 @@ class CalibrationSpinner:
         return True
 
     def _run_command(self, limit_s: float) -> int:
-        """The exit status; 256 + the error's number where it cannot be started, and another one for too long."""
+        """Return the exit status; 256 + errno if the command cannot be started.
+
+        If it takes too long, kill it and this process.
+        """
         nothing = os.open(os.devnull, os.O_RDWR)
         actions = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
         try:
@@ -228,7 +231,10 @@ class CalibrationSpinner:
 
 
 def _has_ended(pid: int, host_pid: int, within_s: float) -> bool:
-    """Whether the process did so in time; False at once where the host is gone. Nothing wakes us up meanwhile."""
+    """Wait for the process; return whether it ended in time, or False at once if the host is gone.
+
+    No timer wakes us up.
+    """
     with ExitStack() as stack:
         watched = {}
         for each in (pid, host_pid):
@@ -244,7 +250,7 @@ def _has_ended(pid: int, host_pid: int, within_s: float) -> bool:
 
 
 def _rest_until(begin_ns: int) -> bool:
-    """Sleeps until it is nearly time, spins until it is; whether that was a rest at all."""
+    """Sleep until shortly before the time, spin until it; return whether that was long enough to be a rest."""
     left_ns = begin_ns - monotonic_ns()
     if left_ns > _EARLY_NS:
         time.sleep((left_ns - _EARLY_NS) / 1e9)
@@ -261,7 +267,7 @@ def _opened(path: str) -> int:
 
 
 def _locked_and_resident_kb() -> tuple[int, int]:
-    """What the kernel says of this process's memory; -1 where it says nothing."""
+    """Return this process's locked and resident memory in kB; -1 if the kernel does not report it."""
     kb_by_name = {"VmLck": -1, "VmRSS": -1}
     try:
         with open("/proc/self/status") as status:

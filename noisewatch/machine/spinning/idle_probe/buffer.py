@@ -1,13 +1,12 @@
-"""What one spinner of the idle probe writes and the sampler reads meanwhile: 64-bit words in shared memory.
+"""The idle probe's shared memory, 64-bit words that a spinner writes and the sampler reads, and when a spinner spins.
 
-A header, then the latest slices in turn. The count is written after what it counts.
+The buffer is a header, then a ring of the latest slices. The count is written after what it counts.
 
-When a spinner of the idle probe spins: a short slice in each period, never at the same place of it.
-
-Ten slices of 2 ms a second see ten moments of it, where one of 20 ms sees one; none is longer than what the scheduler
-gives a task at once (3 ms), so that whoever starts there meets it for less than that; and shorter ones would be spent
-on waking up. Most noise is periodic, and its periods divide ours: the tick would be in each slice or in none. So each
-slice lies at another place of its period, evenly spread over time.
+A spinner spins for a short slice in each period, never at the same place of it. Ten slices of 2 ms a second see ten
+moments of it, where one of 20 ms sees one. None is longer than the scheduler's time slice for a task (3 ms), so that a
+benchmark that starts there is disturbed for less than that; shorter ones would be spent on waking up. Most noise is
+periodic, with periods that divide the probe's: the tick would be in each slice or in none. So each slice is at another
+place of its period, evenly spread over time.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ BUFFER_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One slice of spinning. `spun_ns` has the gaps in it."""
+    """One slice of spinning. `spun_ns` includes the gaps in it."""
 
     start_ns: int
     spun_ns: int
@@ -35,7 +34,7 @@ class Slice:
 
 
 class ProbeBuffer:
-    """One CPU's buffer, over its part of the shared memory. `header[LEASE_NS]` is the sampler's to write."""
+    """One CPU's buffer, in its part of the shared memory. The sampler writes `header[LEASE_NS]`."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
@@ -43,7 +42,7 @@ class ProbeBuffer:
         self._slices = words[_HEADER_WORDS:BUFFER_WORDS]
 
     def add(self, start_ns: int, spun_ns: int, stolen_ns: int, gap_count: int, longest_gap_ns: int) -> None:
-        """Writes down a slice, over the oldest one."""
+        """Write a slice over the oldest one."""
         count, slices = self.header[SLICES], self._slices
         at = count % _KEPT * _SLICE_WORDS
         slices[at] = start_ns
@@ -54,7 +53,7 @@ class ProbeBuffer:
         self.header[SLICES] = count + 1
 
     def slices_since(self, begin_ns: int) -> list[Slice]:
-        """The slices that began then or later, the latest first; the one that may be written over is left out."""
+        """Return the slices that began at `begin_ns` or later, latest first, without one that may be overwritten."""
         slices: list[Slice] = []
         count = self.header[SLICES]
         for number in range(count - 1, max(count - _KEPT, -1), -1):
@@ -77,6 +76,6 @@ _APART = 4099  # so that CPUs, siblings above all, seldom spin together
 
 
 def slice_start_ns(number: int, cpu: int) -> int:
-    """When that slice of that CPU's begins, after the spinning has begun."""
+    """Return when the CPU's slice `number` begins, in ns since the spinning began."""
     place = (number + cpu * _APART) * _GOLDEN % (1 << 64)
     return number * PERIOD_NS + (place * PERIOD_NS >> 64)

@@ -1,4 +1,4 @@
-"""The process that forks the idle probe's spinners, and that ends when its parent is gone, as each of them does.
+"""The process that forks the idle probe's spinners. It ends when its parent is gone, as each spinner does.
 
 `run.py` starts it with a bare interpreter: what is imported here is in the memory of every spinner.
 """
@@ -18,7 +18,7 @@ NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call
 
 
 def main() -> None:
-    """Runs the plan in the first line of standard input; its buffers are in the memory that `argv[1]` is open as."""
+    """Run the plan in the first line of standard input; the buffers are in the memory with the descriptor `argv[1]`."""
     plan, words, core = begun(NAME)
     # SCHED_IDLE may hold within our session alone, sched(7), autogroup: so that gets the smallest share.
     say("/proc/self/autogroup", "19")

@@ -1,4 +1,4 @@
-"""Starts the idle probe's processes, says how long they may spin, and reads what they wrote; never waits for them."""
+"""Start the idle probe's processes, set how long they may spin, and read their slices, never waiting for them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LONGEST_SAID = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Spun:
-    """What one spinner says: how it is, with the kernel's error number if it was refused, and its latest slices."""
+    """A spinner's report: its state, the kernel's error number if it was refused, and its latest slices."""
 
     state: int
     error: int
@@ -43,7 +43,7 @@ class Spun:
 
 
 class Spinners:
-    """A spinner on each of the CPUs; they rest until they are let spin. Raises CannotMeasure."""
+    """A spinner on each of the CPUs, resting until its lease is renewed. Raise CannotMeasure."""
 
     def __init__(self, cpus: Iterable[int], core: str | None = None) -> None:
         self.cpus = frozenset(cpus)
@@ -90,19 +90,19 @@ class Spinners:
 
     @property
     def pids(self) -> frozenset[int]:
-        """The processes, which are ours."""
+        """The processes of the idle probe."""
         return frozenset({self._host.pid, *(buffer.header[TID] for buffer in self._buffers.values())} - {0})
 
     @property
     def failure(self) -> str | None:
-        """Why there are no spinners any more; None while there are."""
+        """Why the spinners have ended; None while they run."""
         if self._host.poll() is None:
             return None
         errors = os.pread(self._said, _LONGEST_SAID, 0).decode("utf-8", "replace").strip().splitlines()
         return errors[-1] if errors else f"it ended with status {self._host.returncode}"
 
     def renew_lease(self, cpu: int, for_ns: int) -> None:
-        """From now on for so long; until then it may be put off again."""
+        """Let the CPU's spinner spin for `for_ns` from now on."""
         header = self._buffers[cpu].header
         header[LEASE_NS] = time.monotonic_ns() + for_ns
         if header[STATE] != SPINNING:
@@ -110,16 +110,16 @@ class Spinners:
                 os.write(self._doors[cpu], b".")
 
     def let_rest(self, cpu: int) -> None:
-        """No slice is begun any more."""
+        """Let the CPU's spinner begin no further slice."""
         self._buffers[cpu].header[LEASE_NS] = 0
 
     def spun(self, cpu: int, since_ns: int) -> Spun:
-        """What the CPU's spinner has written since then."""
+        """Return the report of the CPU's spinner, with its slices since `since_ns`."""
         buffer = self._buffers[cpu]
         return Spun(buffer.header[STATE], buffer.header[ERROR], tuple(buffer.slices_since(since_ns)))
 
     def end(self) -> None:
-        """Ends the processes: each of them when the pipe that only we can write to has an end."""
+        """End the processes: each ends when its pipe, which only this process can write to, is closed."""
         self._open.close()
 
 
@@ -129,7 +129,7 @@ def _closed_with(stack: ExitStack, descriptor: int) -> int:
 
 
 def _end(host: subprocess.Popen[bytes]) -> None:
-    """It has nothing to put in order, and so need not be waited for."""
+    """Kill the host, which has nothing to clean up."""
     host.kill()
     host.wait()
     if host.stdin is not None:

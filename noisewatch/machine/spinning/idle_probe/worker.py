@@ -1,8 +1,8 @@
-"""One CPU's spinner of the idle probe, in a process that does nothing else.
+"""One CPU's spinner of the idle probe, in its own process.
 
-It spins while its lease, a time that the sampler puts off again and again, has not run out; else it sleeps and is not
-woken by anything but the sampler. `door` is the end of a pipe that only the sampler can write to: something to read
-asks it to look again, and its end means that the sampler is gone.
+It spins until its lease runs out, a time that the sampler extends again and again; after that it sleeps, and only the
+sampler wakes it. `door` is the end of a pipe that only the sampler can write to: a byte asks for another look at the
+lease, and its end means that the sampler is gone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LONGEST_WAIT_NS = 1_000_000
 
 
 class ProbeSpinner:
-    """Measures on one CPU."""
+    """A spinner that measures on one CPU."""
 
     def __init__(self, core: ModuleType, buffer: ProbeBuffer, cpu: int, door: int) -> None:
         self._core = core
@@ -58,7 +58,7 @@ class ProbeSpinner:
         self._waited_ns = 0
 
     def run(self) -> None:
-        """Spins whenever it may, until the sampler is gone."""
+        """Spin whenever the lease allows, until the sampler is gone."""
         header = self._buffer.header
         header[TID] = os.getpid()  # first of all: what is not known to be ours is told as a disturbance
         if not self._prepare():
@@ -70,10 +70,11 @@ class ProbeSpinner:
                 header[STATE] = self._spin(monotonic_ns())
 
     def _prepare(self) -> bool:
-        """Whether it may run as what gives way: with SCHED_IDLE it never preempts, and whoever wakes up preempts it.
+        """Prepare to run with SCHED_IDLE; return False if that is refused.
 
-        So a benchmark is not held up, and having to wait tells that there is one. Interrupts and the hypervisor take
-        as much from it as from others, and kernel threads at least as much.
+        With SCHED_IDLE the spinner preempts no task, and any task that wakes up preempts it. So it does not delay a
+        benchmark, and having to wait shows that there is one. Interrupts and the hypervisor take as much from it as
+        from others, and kernel threads at least as much.
         """
         header = self._buffer.header
         try:
@@ -98,7 +99,7 @@ class ProbeSpinner:
         return True
 
     def _spin(self, begin_ns: int) -> int:
-        """Slice after slice; the state in which it ends."""
+        """Spin slice after slice; return the state in which it ends."""
         self._waited_ns = self._waited()
         for number in count():
             if not self._sleep_until(begin_ns + slice_start_ns(number, self._cpu)):
@@ -113,35 +114,38 @@ class ProbeSpinner:
         return RESTING
 
     def _sleep_until(self, start_ns: int) -> bool:
-        """Whether the lease still runs then, and the sampler is not gone."""
+        """Sleep until `start_ns`; return whether the lease still runs then and the sampler is not gone."""
         while (left_ns := start_ns - monotonic_ns()) > 0:
             if self._is_asked(left_ns / 1e9) is None:
                 return False
         return monotonic_ns() < self._buffer.header[LEASE_NS]
 
     def _is_asked(self, within_s: float | None) -> bool | None:
-        """Whether the sampler asks us to look again; None where it is gone."""
+        """Return whether the sampler asks for another look within `within_s`; None if it is gone."""
         if not select.select([self._door], [], [], within_s)[0]:
             return False
         return True if os.read(self._door, 64) else None
 
     def _is_wanted_by_others(self) -> bool:
-        """Whether we had to wait for the CPU since the last time that we asked.
+        """Return whether this process has had to wait for the CPU since the last call.
 
-        A slice that would begin while somebody has the CPU is not spun. Nothing is missed by that: what took the CPU is
-        told, as a whole, by the slices in which it begins.
+        A slice during which another task has the CPU is not spun. Nothing is missed by that: the slices in which a
+        disturbance begins contain all of it.
         """
         before_ns, self._waited_ns = self._waited_ns, self._waited()
         return self._waited_ns - before_ns > LONGEST_WAIT_NS
 
     def _waited(self) -> int:
-        """Time spent runnable so far; where the kernel does not tell, 0, and the sampler alone watches."""
+        """Return the time spent runnable so far; 0 if the kernel does not report it.
+
+        With 0 the spinner never yields by itself: only the sampler watches.
+        """
         if self._schedstat < 0:
             return 0
         return int(os.pread(self._schedstat, 96, 0).split()[1])
 
     def _measure(self) -> None:
-        """One slice."""
+        """Spin one slice, and write it to the buffer."""
         core, gaps, totals = self._core, self._gaps, self._totals
         core.spin(gaps, totals, monotonic_ns() + WARM_NS, THRESHOLD_NS)
         for at in range(SPIN_WORDS):

@@ -1,1 +1,1 @@
-"""Busy processes, each on a CPU of its own: what the isolation of other CPUs has to hold against."""
+"""Busy processes, each on its own CPU: the load against which other CPUs have to be isolated."""

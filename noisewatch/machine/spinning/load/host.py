@@ -1,8 +1,8 @@
-"""The process that forks busy processes. All of them end when its parent is gone, whatever ended it.
+"""The process that forks busy processes. All of them end when its parent ends, for whatever reason.
 
-`run.py` starts it with a bare interpreter. Its standard input, which nobody writes to, ends with its parent: the kernel
-closes the other end of the pipe even where the parent was killed. To standard output each busy process says one line
-when it is ready, and one when it ends.
+`run.py` starts it with a bare interpreter. Its standard input, which is never written to, ends with its parent: the
+kernel closes the other end of the pipe even if the parent was killed. Each busy process writes one line to standard
+output when it is ready, and one when it ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOOK_NS = 20_000_000  # between two looks at whether the parent still lives
 
 
 def main() -> None:
-    """Keeps the CPUs busy that `argv[1]` lists, each of them once or several times."""
+    """Keep the CPUs busy that `argv[1]` lists, with one process for each mention."""
     with suppress(OSError), open("/proc/self/comm", "w") as file:
         file.write(NAME)
     own_pid = os.getpid()
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _keep_busy(number: int, cpu: int, host_pid: int) -> None:
-    """Spins on the CPU until the parent, or the process that has forked this one, is gone."""
+    """Spin on the CPU until the parent, or the process that has forked this one, is gone."""
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:
@@ -52,6 +52,6 @@ def _keep_busy(number: int, cpu: int, host_pid: int) -> None:
 
 
 def _say(line: str) -> None:
-    """In one piece; nobody may listen any more."""
+    """Write the line in one piece. The other end of the pipe may be closed."""
     with suppress(OSError):
         os.write(1, line.encode() + b"\n")

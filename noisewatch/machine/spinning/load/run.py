@@ -1,4 +1,4 @@
-"""Starts busy processes and ends them, and says how much of their CPUs they had."""
+"""Start and end busy processes, and measure how much of their CPUs they had."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WITHIN_S = 10.0  # until all are ready, and until all have ended
 
 
 class BusyProcesses:
-    """Busy processes that run. `cpus` has the CPU of each, those left out to which nothing could be pinned."""
+    """Running busy processes. `cpus` has the CPU of each, without CPUs that could not be pinned to."""
 
     def __init__(self, host: subprocess.Popen[bytes], cpus: Sequence[int]) -> None:
         self._host = host
@@ -34,9 +34,9 @@ class BusyProcesses:
             raise CannotMeasure(f"no CPU can be kept busy: {os.strerror(self._errors[0]).lower()}")
 
     def end(self) -> float:
-        """Ends them; the share of its CPU that each of them had, on the average. Raises CannotMeasure.
+        """End the processes; return their mean share of their CPUs.
 
-        That is raised where one of them had ended before: nobody knows for how long there was a load then.
+        Raise CannotMeasure if a process had ended before: for how long there was a load is unknown then.
         """
         if self._host.poll() is not None:
             raise CannotMeasure("the load ended before the calibration did")
@@ -46,7 +46,7 @@ class BusyProcesses:
         return sum(int(value) for _, value in found.values()) / len(found) / 1e6
 
     def _wait_for(self, wanted: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, str]]:
-        """What each process says, by its number. Raises CannotMeasure where one says nothing of the kind."""
+        """Return each process's state and value, by its number. Raise CannotMeasure on an unexpected state."""
         found: dict[int, tuple[str, str]] = {}
         given_up = time.monotonic() + _WITHIN_S
         while wanted.keys() - found.keys():
@@ -57,7 +57,7 @@ class BusyProcesses:
         return found
 
     def _line(self, given_up: float) -> str:
-        """The next line that one of them says. Raises CannotMeasure."""
+        """Return the next line from any process. Raise CannotMeasure."""
         assert self._host.stdout is not None
         descriptor = self._host.stdout.fileno()
         while b"\n" not in self._said:
@@ -74,9 +74,9 @@ class BusyProcesses:
 
 @contextmanager
 def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
-    """A busy process for each of the CPUs, which may be named several times, until the context is left.
+    """Run a busy process for each of the CPUs, which may be repeated, until the context is left.
 
-    They also end when this process does, however that happens. Raises CannotMeasure where they cannot be started.
+    They also end with this process, for whatever reason. Raise CannotMeasure if they cannot be started.
     """
     root = str(Path(noisewatch.__file__).resolve().parent.parent)
     try:
@@ -97,7 +97,7 @@ def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
 
 
 def _end(host: subprocess.Popen[bytes]) -> None:
-    """Its end of the pipe closes, and with it the load ends."""
+    """Close the pipe, which ends the load."""
     if host.stdin is not None:
         host.stdin.close()
     try:

@@ -1,4 +1,4 @@
-"""The measuring loops: compiled where a compiler was at hand, else in Python, with the same interface."""
+"""The measuring loops: in C if a compiler was at hand, otherwise in Python, with one interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CHOICE = "NOISEWATCH_CORE"  # environment variable: `python` does without the co
 
 
 def load_core(name: str | None = None) -> ModuleType:
-    """The core of that name; else the compiled one if it was built and is not declined."""
+    """Return the core with this name; by default the compiled one, unless it is missing or declined."""
     if (name or os.environ.get(CHOICE)) == PYTHON:
         return python_loops
     try:

@@ -1,4 +1,4 @@
-"""The compiled core; importing this fails where it was not built. `python_loops` says what each function does."""
+"""The compiled core; importing it fails if it was not built. `python_loops` documents the functions."""
 
 from noisewatch.machine.spinning.loops._native import (
     additions_ns,
@@ -33,7 +33,7 @@ CHASE_STEPS, FAR_STEPS = 1 << 12, 1 << 10  # links followed, within a cache and 
 
 
 def chase_memory(size: int) -> bytearray:
-    """What `chase` follows links through: `size` bytes, a power of two."""
+    """Return the memory with the links that `chase` follows: `size` bytes, a power of two."""
     ring = bytearray(size)
     fill_ring(ring)
     return ring

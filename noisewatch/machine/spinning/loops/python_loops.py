@@ -1,10 +1,9 @@
-"""The measuring loops in Python: what the compiled core does, where there is none.
+"""The measuring loops in Python, where there is no compiled core.
 
-Both write into buffers of 64-bit words, which a parent may read meanwhile:
+Both cores write into buffers of 64-bit words, which a parent may read meanwhile:
 
-- `gaps`: four words each: start (CLOCK_MONOTONIC), length, context switches, time spent waiting (-1: not known);
-- `totals`: the words named below;
-- `samples`: two words each, start and length; `count[0]` is how many there are.
+- `gaps`: four words each: start (CLOCK_MONOTONIC), length, context switches, time spent waiting (-1: unknown); -
+`totals`: the words named below; - `samples`: two words each, start and length; `count[0]` is how many there are.
 
 All times are nanoseconds.
 """
@@ -46,10 +45,10 @@ def spin(
     delay_ns: int = 0,
     delay_every_ns: int = 0,
 ) -> int:
-    """Reads the clock until `until_ns` and notes each step of at least `threshold_ns`; see `loops.c`.
+    """Read the clock until `until_ns` and note each step of at least `threshold_ns`; see `loops.c`.
 
-    With a period it spins for `on_ns` in each and sleeps for the rest. With `delay_every_ns` it wastes `delay_ns`
-    every so often, to prove that such are found, and returns how often.
+    With a period it spins for `on_ns` in each period and sleeps for the rest. With `delay_every_ns` it inserts delays
+    of `delay_ns` at that interval, to prove that delays are detected, and returns their number.
     """
     begin, delay_count = monotonic_ns(), 0
     while True:
@@ -82,7 +81,7 @@ def _spin_once(gaps: Words, totals: Words, until_ns: int, threshold_ns: int, sch
 def _spin_delayed(
     gaps: Words, totals: Words, until_ns: int, threshold_ns: int, schedstat: int, delay_ns: int, every_ns: int
 ) -> int:
-    """The same loop with something in it to be found."""
+    """Run the spin loop with inserted delays; return their number."""
     clock, turns, seen, delays = monotonic_ns, 0, _Seen(schedstat), 0
     begin = previous = now = clock()
     next_delay = begin + every_ns
@@ -104,7 +103,7 @@ def _spin_delayed(
 
 
 class _Seen:
-    """The context switches and the waiting that the gaps so far explain."""
+    """The context switches and waiting time that the gaps so far account for."""
 
     def __init__(self, schedstat: int) -> None:
         self._schedstat = schedstat
@@ -112,7 +111,7 @@ class _Seen:
         self._waited_ns = _waited_so_far(schedstat)
 
     def note(self, gaps: Words, totals: Words, start_ns: int, length_ns: int) -> None:
-        """Writes down one gap; the count last, as somebody may be reading."""
+        """Append a gap. The count is written last, as a parent may be reading."""
         count = totals[COUNT]
         if count * GAP_WORDS >= len(gaps):
             totals[LOST_COUNT] += 1
@@ -136,7 +135,7 @@ def _switches_so_far() -> int:
 
 
 def _waited_so_far(schedstat: int) -> int:
-    """The second number of /proc/PID/schedstat: time spent runnable, waiting for a CPU. -1 is unknown."""
+    """Return the time spent runnable, the second number of /proc/PID/schedstat (open as `schedstat`); -1 is unknown."""
     if schedstat < 0:
         return -1
     try:
@@ -146,17 +145,17 @@ def _waited_so_far(schedstat: int) -> int:
 
 
 def interpret(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
-    """Does an interpreter's work again and again until `until_ns`, or until `samples` is full."""
+    """Repeat an interpreter's work until `until_ns`, or until `samples` is full."""
     _repeat(samples, count, until_ns, partial(_interpret, rounds))
 
 
 def dense(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
-    """The same with work of as many instructions a cycle as the core can do: bytes looked up one by one."""
+    """Repeat work with as many instructions a cycle as the core can do: byte lookups. Ends like `interpret`."""
     _repeat(samples, count, until_ns, partial(_translate, bytearray(range(256)) * 16, rounds))
 
 
 def chain(samples: Words, count: Words, until_ns: int, length: int) -> None:
-    """The same with steps of which each waits for the one before: those of a checksum, a byte each.
+    """Repeat work of dependent steps: a checksum, one step a byte. Ends like `interpret`.
 
     The compiled core multiplies instead.
     """
@@ -164,7 +163,7 @@ def chain(samples: Words, count: Words, until_ns: int, length: int) -> None:
 
 
 def _repeat(samples: Words, count: Words, until_ns: int, piece: Callable[[], object]) -> None:
-    """A sample begins where the one before ended."""
+    """Repeat the work and note the time of each repetition. A sample begins where the one before ended."""
     done, capacity = count[0], len(samples) // WORK_WORDS
     start_ns = monotonic_ns()
     while start_ns < until_ns and done < capacity:
@@ -178,7 +177,7 @@ def _repeat(samples: Words, count: Words, until_ns: int, piece: Callable[[], obj
 
 
 def _interpret(rounds: int) -> list[str]:
-    """Short loops, small objects, calls into C: of what was tried, what varies as much as benchmarks in Python do."""
+    """Run short loops with small objects and calls into C, which vary about as much as benchmarks in Python do."""
     names = []
     for number in range(rounds):
         for other in range(8):
@@ -196,10 +195,10 @@ _OTHERS = bytes(range(255, -1, -1))
 
 
 def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps: int, at: int) -> int:
-    """Copies `steps` bytes after `steps` bytes of `memory`, half of it to the other half, until `until_ns`.
+    """Copy `steps` bytes at a time between the halves of `memory`, until `until_ns`; return where to continue, as `at`.
 
-    Returns where the next one is to go on, as `at`. The compiled core follows links through the memory instead, one
-    to a cache line, which waits for the memory rather than for its bandwidth.
+    The compiled core follows links through the memory instead, one to a cache line, which waits for the memory rather
+    than for its bandwidth.
     """
     half, place = len(memory) // 2, at
 
@@ -216,22 +215,22 @@ def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps
 
 
 def chase_memory(size: int) -> bytearray:
-    """What `chase` copies to and fro."""
+    """Return the memory that `chase` copies to and fro."""
     return bytearray(b"\1") * size
 
 
 def multiplications_ns(length: int) -> int | None:
-    """The time of `length` multiplications of which each waits for the one before: not to be had in Python."""
+    """Return None: Python cannot time `length` dependent multiplications."""
     return None
 
 
 def additions_ns(length: int) -> int | None:
-    """The time of `length` additions of which each waits for the one before: not to be had in Python."""
+    """Return None: Python cannot time `length` dependent additions."""
     return None
 
 
 def clock_readings_ns(count: int) -> int:
-    """The time of `count` readings of the clock with nothing else between them."""
+    """Return the time of `count` consecutive readings of the clock."""
     clock = monotonic_ns
     start = clock()
     for _ in range(count):
@@ -240,9 +239,9 @@ def clock_readings_ns(count: int) -> int:
 
 
 def lock_memory(most_needed: Words) -> None:
-    """Keeps the memory of this process from being paged out, or where that is not allowed `most_needed` alone.
+    """Lock this process's memory against paging, or if that is not allowed, only `most_needed`.
 
-    How far that went, the kernel tells in /proc/self/status. The first import of ctypes takes longer than all else:
+    The kernel reports in /proc/self/status what is locked. The first import of ctypes takes longer than all else:
     `host.py` does it once for all spinners.
     """
     import ctypes
