@@ -1,1 +1,1 @@
-"""What the kernel's files mean: one module for each file or family, each with its own frozen types."""
+"""The meaning of the kernel's files: one module for each file or family, each with its own frozen types."""

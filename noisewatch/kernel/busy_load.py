@@ -1,6 +1,6 @@
-"""The load beside a calibration: busy processes that were started for it.
+"""The load during a calibration: busy processes that were started for it.
 
-No file says this: a live machine is asked what was started, and a recording answers what was then.
+No file contains this: a live machine is asked what was started, and a recording replays the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_SHARE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class BusyLoad:
-    """`processes` busy processes, pinned to `cpus` in turn, that had `busy_share` of the CPU each on the average."""
+    """`processes` busy processes, pinned to `cpus` in turn; each had `busy_share` of its CPU on average."""
 
     cpus: CpuSet
     processes: int
@@ -27,12 +27,12 @@ class BusyLoad:
 
 
 def read_busy_load(machine: Machine, answer: Callable[[], Json]) -> BusyLoad:
-    """The load of the calibration that was made last. Raises Unreadable and Malformed."""
+    """Return the load of the last calibration. Raise Unreadable and Malformed."""
     return parse_busy_load(machine.ask(QUESTION, answer))
 
 
 def parse_busy_load(answer: Json) -> BusyLoad:
-    """The load as `described` wrote it down. Raises Malformed."""
+    """Parse the answer that `described` wrote. Raise Malformed."""
     cpus = field_of(answer, "cpus", list)
     if not all(type(cpu) is int and cpu >= 0 for cpu in cpus):
         raise Malformed("the CPUs of a load", str(cpus))
@@ -41,7 +41,7 @@ def parse_busy_load(answer: Json) -> BusyLoad:
 
 
 def described(load: BusyLoad) -> Json:
-    """The load as a recording keeps it."""
+    """Return the load as a recording keeps it."""
     return {
         "cpus": sorted(load.cpus),
         "processes": load.processes,

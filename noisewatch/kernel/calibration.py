@@ -1,7 +1,6 @@
-"""What a calibration measured: the gaps, and the pieces of work of several kinds, of each CPU.
+"""The results of a calibration: the gaps, and the samples of each kind of work, of each CPU.
 
-No file says this: a live machine is spun on, a recording answers what was measured when it was made, and a copied
-tree refuses.
+No file contains this: a live machine is spun on, a recording replays its measurements, and a copied tree has none.
 """
 
 from __future__ import annotations
@@ -50,10 +49,10 @@ _KINDS = WORKING | {GAPS, *FETCH, COMMAND}
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Gaps: times in which the spinning loop did not run, in the order in which they came; equally long columns.
+    """Gaps: times in which the spinning loop did not run, in order of time, as equally long columns.
 
     `switches` are the context switches meanwhile: more than 0 means that another thread ran. `waited_ns` is the part
-    spent runnable, waiting for the CPU; -1 is unknown. Gaps that found no room are only counted.
+    spent runnable, waiting for the CPU; -1 is unknown. Gaps that did not fit the buffer are only counted.
     """
 
     start_ns: tuple[int, ...] = ()
@@ -66,13 +65,13 @@ class Gaps:
 
     @property
     def lost_to_threads_ns(self) -> int:
-        """All that other threads can have had: a gap of which nobody knows whether one ran may be theirs."""
+        """The upper bound of time that other threads took: gaps with context switches, and those not recorded."""
         return sum(ns for ns, count in zip(self.length_ns, self.switches, strict=True) if count) + self.lost_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Pieces of one and the same work: when each began, and how long it took."""
+    """Repetitions of the same piece of work: when each began, and how long it took."""
 
     start_ns: tuple[int, ...] = ()
     length_ns: tuple[int, ...] = ()
@@ -83,7 +82,7 @@ _NO_SAMPLES = Samples()
 
 @dataclass(frozen=True, slots=True)
 class CpuSamples:
-    """What one CPU's spinner measured. `trouble` says why it is not all that was asked for."""
+    """The measurements of one CPU's spinner. `trouble` is why they are incomplete."""
 
     cpu: int
     trouble: str | None
@@ -103,22 +102,22 @@ class CpuSamples:
 
     @property
     def interpreted(self) -> Samples:
-        """Work of an interpreter, which every calibration of no command has."""
+        """The samples of an interpreter's work, which every calibration without a command has."""
         return self.samples_of(INTERPRETER)
 
     @property
     def commands(self) -> Samples:
-        """Runs of the user's command."""
+        """The runs of the user's command."""
         return self.samples_of(COMMAND)
 
     def samples_of(self, series: str) -> Samples:
-        """Empty where the series was not measured."""
+        """Return the samples of a series, empty if it was not measured."""
         return self.samples_by_series.get(series, _NO_SAMPLES)
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSamples:
-    """A calibration. Times are since its begin."""
+    """The samples of a calibration. Times are since its start."""
 
     core: str
     begin_ns: int
@@ -130,25 +129,25 @@ class CalibrationSamples:
 
     @property
     def lost_share_by_cpu(self) -> Mapping[int, float]:
-        """What other threads took of the time in which gaps were looked for; a CPU where none was is left out."""
+        """The share of the gap-measuring time that other threads took; a CPU without such time is missing."""
         return {said.cpu: said.gaps.lost_to_threads_ns / said.spun_ns for said in self.cpus if said.spun_ns}
 
     @property
     def looped_ns_by_cpu(self) -> Mapping[int, int]:
-        """The time in which the loops of a CPU ran, and did not pause for those of another CPU."""
+        """The time in which loops ran on a CPU, without pauses for loops on other CPUs."""
         return {said.cpu: sum(end_ns - begin_ns for _, begin_ns, end_ns in said.slots) for said in self.cpus}
 
     @property
     def is_native(self) -> bool:
-        """Whether the compiled core measured, and not the interpreter."""
+        """Whether the compiled core measured, instead of the one in Python."""
         return self.core == NATIVE
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationOptions:
-    """What is to be calibrated, and how: for so many seconds; with `is_auto` no longer than it takes to know enough.
+    """The options of a calibration of `seconds`; with `is_auto` it ends earlier once enough is measured.
 
-    When that `is_enough` only they can say who judge what was measured so far: they add it.
+    What is enough (`is_enough`) depends on how the samples are judged: the caller that judges them adds it.
     """
 
     seconds: float
@@ -160,7 +159,7 @@ class CalibrationOptions:
 
 
 def nobody_watches(progress: Progress) -> None:
-    """For those who only want the result."""
+    """Ignore the progress."""
 
 
 def read_calibration(
@@ -170,7 +169,7 @@ def read_calibration(
     options: CalibrationOptions,
     watch: Watch = nobody_watches,
 ) -> CalibrationSamples | str:
-    """The calibration of `cpus`; the reason where there is none. Raises CannotMeasure where it broke down."""
+    """Return the calibration of `cpus`, or the reason why there is none. Raise CannotMeasure if it broke down."""
 
     def answer() -> Json:
         from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate  # most judge without one
@@ -193,14 +192,14 @@ def read_calibration(
 
 
 def _sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Those of `cpus` in one last-level cache with `cpu`; all of them where that is not known."""
+    """Return the CPUs in one last-level cache with `cpu`; `cpus` if unknown."""
     place = topology.get(cpu)
     known = place.last_level_cache if place is not None else None
     return cpus if known is None else known
 
 
 def parse_calibration(answer: Json) -> CalibrationSamples:
-    """The calibration that `run.py` wrote down. Raises Malformed."""
+    """Parse the calibration that `run.py` wrote. Raise Malformed."""
     return CalibrationSamples(
         core=clean(field_of(answer, "core", str)),
         begin_ns=count_of(answer, "begin_ns"),
@@ -263,7 +262,7 @@ def _parse_slot(said: Json) -> Slot:
 
 
 def _trouble(said: Json) -> str | None:
-    """Why a spinner did not do all that it was to do."""
+    """Return why a spinner's measurements are incomplete, or None."""
     state, error = field_of(said, "state", str), field_of(said, "error", int)
     if state not in STATE_NAMES or not 0 <= error <= 1 << 17:
         raise Malformed("the state of a spinner", state)

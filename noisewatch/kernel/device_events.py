@@ -1,4 +1,4 @@
-"""Devices that come, go or change on this host, as the kernel tells it (uevents), or udev where it runs.
+"""Devices added, removed or changed on this host, as the kernel reports them (uevents), or udev if it runs.
 
     offline  cpu  cpu7          change  power_supply  AC          add  usb  1-2
 
@@ -43,7 +43,7 @@ _STATES = ("POWER_SUPPLY_ONLINE", "POWER_SUPPLY_STATUS")
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvent:
-    """`CPU 7 went offline`, of the subsystem cpu."""
+    """An event with its text, `CPU 7 went offline`, and its subsystem, `cpu`."""
 
     subsystem: str
     text: str
@@ -51,18 +51,18 @@ class DeviceEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeviceListener:
-    """Events since it was made. `says` is who reports them: udev, or the kernel itself."""
+    """A listener for device events. `says` is the reporter: udev, or the kernel itself."""
 
     says: str
     _monitor: Any
     _last_said: dict[str, str] = field(default_factory=dict)  # by device
 
     def fileno(self) -> int:
-        """Readable when there is something to read."""
+        """Return a descriptor that is readable when there are events."""
         return int(self._monitor.fileno())
 
     def read(self) -> list[DeviceEvent]:
-        """What was said since the last time. What is said again is left out: a battery tells of each percent."""
+        """Return the events since the last call, without repetitions: a battery reports each percent."""
         return list(self._read())
 
     def _read(self) -> Iterator[DeviceEvent]:
@@ -87,7 +87,7 @@ def _text(device: Any) -> str:
 
 
 def _named(device: Any) -> str:
-    """`CPU 7`, `network interface eth0`, `USB device 1-2 (Optical Mouse)`."""
+    """Return the device's name: `CPU 7`, `network interface eth0`, `USB device 1-2 (Optical Mouse)`."""
     if device.subsystem == "cpu":
         return f"CPU {device.sys_name.removeprefix('cpu')}"
     noun = _NOUNS.get(device.subsystem, device.subsystem)
@@ -102,7 +102,7 @@ def _power(state: str) -> str:
 
 
 def listen() -> DeviceListener | str:
-    """Begins to listen; why not, where that cannot be."""
+    """Start to listen, or return the reason why that is not possible."""
     try:
         import pyudev
 

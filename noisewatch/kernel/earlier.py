@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Parsed:
-    """What was made of a file's content."""
+    """A file's content with its parsed value."""
 
     content: bytes
     parse: Callable[[str], object]
@@ -26,7 +26,7 @@ class _Parsed:
 
 @dataclass(slots=True)
 class Making:
-    """All that was asked for while something was made of many files, and what was said of it."""
+    """The inputs of a value made of many files: all answers that were read for it, and the notes."""
 
     given: object
     spared: Spared | None
@@ -37,16 +37,16 @@ class Making:
 
 
 def is_same(answer: object, earlier: object) -> bool:
-    """Whether a file or folder says what it said, or cannot be read for the same reason."""
+    """Return whether a file or folder has the same content, or is unreadable for the same reason."""
     if isinstance(answer, Unreadable) and isinstance(earlier, Unreadable):
         return type(answer) is type(earlier) and answer.reason == earlier.reason
     return answer == earlier
 
 
 class EarlierSnapshots:
-    """Which files recur, and what they said and meant.
+    """The files that recur, with their contents and parsed values.
 
-    What says the same again means the same: no file is parsed twice for one content.
+    An unchanged file has an unchanged meaning: no content is parsed twice.
     """
 
     def __init__(self) -> None:
@@ -59,16 +59,16 @@ class EarlierSnapshots:
         self.making_by_name: dict[str, Making] = {}
 
     def begin_settings(self) -> None:
-        """They are about to be read. What was not asked for since the last time is forgotten: groups come and go."""
+        """Begin to read settings. Values not asked for since the last time are forgotten: groups come and go."""
         self._older, self._parsed = self._parsed, {}
 
     def take_in(self, content_by_path: Mapping[str, bytes]) -> None:
-        """What a snapshot has read. What is read only when a run begins, as it interrupts a CPU, never recurs."""
+        """Keep what a snapshot has read. Files read only when a run begins, as they interrupt a CPU, never recur."""
         self.recurring = [(path, content) for path, content in content_by_path.items() if path in self._last]
         self._last = content_by_path.keys()
 
     def parsed(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
-        """What `parse` makes of the content. Raises Malformed."""
+        """Return the parsed content, from the cache if possible. Raise Malformed."""
         known = self._parsed.get(path) or self._older.get(path)
         if known is None or known.content != content or known.parse != parse:
             known = _Parsed(content, parse, parse(content.decode("utf-8", "replace")))

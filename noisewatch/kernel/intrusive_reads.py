@@ -1,4 +1,4 @@
-"""Which files interrupt a CPU by being read."""
+"""The files that interrupt a CPU when read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IntrusiveRead:
-    """Files; one whose words name no CPU is of several. `until` is the Linux that does without."""
+    """A pattern of files; one without a CPU group concerns several CPUs.
+
+    `until` is the first Linux without the interrupt.
+    """
 
     words: re.Pattern[str]
     until: tuple[int, int] | None = None
@@ -48,7 +51,7 @@ _FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuin
 
 
 def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | None) -> bool:
-    """Whether to read it may interrupt one of the CPUs, None being any, under this Linux; an unknown one may be old."""
+    """Return whether reading the file may interrupt one of `cpus` (None: any); an unknown release may be old."""
     if not path.startswith(_FOLDERS):
         return False
     for until, cpu in _intrusive_as(path):
@@ -59,7 +62,7 @@ def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | N
 
 @lru_cache(maxsize=1 << 14)  # the same few files of each CPU in each snapshot
 def _intrusive_as(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
-    """Until which Linux, and of which CPU; None for always, and for all."""
+    """Return pairs of the first Linux without the interrupt (None: always) and the CPU (None: several)."""
     found = ((read.until, read.words.fullmatch(path)) for read in INTRUSIVE)
     cpu_by_until = ((until, match.groupdict().get("cpu")) for until, match in found if match is not None)
     return tuple((until, int(cpu) if cpu is not None else None) for until, cpu in cpu_by_until)

@@ -1,4 +1,4 @@
-"""Counts, files that hold one number or one word, and fields of JSON answers, perhaps of a damaged recording."""
+"""Counts, files with one number or one word, and fields of JSON answers, which may come from a damaged recording."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ _MOST_KHZ = 20_000_000  # twice what a core ever reached, under liquid helium
 
 
 def is_count(word: str) -> bool:
-    """Whether the word is a count that a kernel can have."""
+    """Return whether the word is a count that a kernel can have."""
     return word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
 
 
 def are_counts(words: Sequence[str]) -> bool:
-    """Whether all of the words are. They are looked at together: a table may have a million."""
+    """Return whether all words are counts. They are checked together: a table may have a million."""
     together = "".join(words)
     is_decimal = not words or (together.isascii() and together.isdecimal())
     return is_decimal and all(words) and max(map(len, words), default=0) <= _MOST_DIGITS
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines as the kernel ends them: a name may hold other characters that Python takes for line ends.
+    """Return the lines as the kernel ends them: a name may contain other characters that Python takes for line ends.
 
-    Blank last lines are none: an editor, a mail or a copy adds them. A text of nothing else is one, and no table.
+    Blank last lines, which an editor, a mail or a copy adds, are dropped. A text of nothing else is one line, and no
+    table.
     """
     lines = text.split("\n") if text else []
     while len(lines) > 1 and not lines[-1].strip(_BLANKS):
@@ -41,7 +42,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def parse_integer(text: str) -> int:
-    """The one whole number of the file. Raises Malformed."""
+    """Return the file's only whole number. Raise Malformed."""
     stripped = text.strip()
     if not is_count(stripped.removeprefix("-")):
         raise Malformed("a whole number", stripped)
@@ -50,7 +51,7 @@ def parse_integer(text: str) -> int:
 
 @cache  # one and the same parser for one range, which EarlierSnapshots knows again
 def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
-    """Parses the one whole number of a file that can say none but these; what it returns raises Malformed."""
+    """Return a parser of a file's only whole number, which raises Malformed outside of the range."""
 
     def parse(text: str) -> int:
         number = parse_integer(text)
@@ -62,12 +63,12 @@ def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
 
 
 def parse_khz(text: str) -> int:
-    """The one frequency of the file, in kHz. Raises Malformed."""
+    """Return the file's only frequency, in kHz. Raise Malformed."""
     return integer_from(0, _MOST_KHZ)(text)
 
 
 def parse_count(text: str) -> int:
-    """The one number of the file, from 0 on. Raises Malformed."""
+    """Return the file's only number, from 0 on. Raise Malformed."""
     stripped = text.strip()
     if not is_count(stripped):
         raise Malformed("a number from 0 on", stripped)
@@ -75,7 +76,7 @@ def parse_count(text: str) -> int:
 
 
 def parse_hexadecimal(text: str) -> int:
-    """The one number of the file, which begins with 0x. Raises Malformed."""
+    """Return the file's only number, which begins with 0x. Raise Malformed."""
     stripped = text.strip()
     if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", stripped) is None:
         raise Malformed("a number such as 0x410fd0c0", stripped)
@@ -83,7 +84,7 @@ def parse_hexadecimal(text: str) -> int:
 
 
 def parse_flag(text: str) -> bool:
-    """True for `1`, False for `0`. Raises Malformed."""
+    """Return True for `1`, False for `0`. Raise Malformed."""
     stripped = text.strip()
     if stripped not in ("0", "1"):
         raise Malformed("0 or 1", stripped)
@@ -91,9 +92,9 @@ def parse_flag(text: str) -> bool:
 
 
 def bare(text: str) -> str:
-    """The text without blanks and line ends around it, and without the one NUL that a file may have (nohz_full).
+    """Return the text without blanks and line ends around it, and without the one NUL that a file may have (nohz_full).
 
-    Raises Malformed for more NULs: they stand where characters were lost.
+    Raise Malformed for more NULs: they replace lost characters.
     """
     if text.count("\0") > 1:
         raise Malformed("no NULs", text)
@@ -101,9 +102,9 @@ def bare(text: str) -> str:
 
 
 def parse_identifier(text: str) -> str:
-    """The one name of the file, of letters, digits and `_.+-`, with a letter in it: fit to stand in a command.
+    """Return the file's only name, of letters, digits and `_.+-`, with a letter in it: safe in a command.
 
-    Some begin with a digit: `9p`, `32k_counter`. Raises Malformed.
+    Some begin with a digit: `9p`, `32k_counter`. Raise Malformed.
     """
     stripped = bare(text)
     if len(stripped) > _LONGEST_WORD or re.fullmatch(r"\d*[a-zA-Z][\w.+-]*", stripped, re.ASCII) is None:
@@ -112,12 +113,12 @@ def parse_identifier(text: str) -> str:
 
 
 def parse_identifiers(text: str) -> tuple[str, ...]:
-    """Those of the file, at least one, no more than a page holds. Raises Malformed."""
+    """Return the file's names, at least one, no more than fit a page. Raise Malformed."""
     return tuple(map(parse_identifier, parse_word(text).split()))
 
 
 def parse_word(text: str) -> str:
-    """The one word of the file. Raises Malformed where there is none, or more than one line."""
+    """Return the file's only line. Raise Malformed if it is empty, or there are several."""
     stripped = bare(text)
     if not stripped or "\n" in stripped or len(stripped) > _LONGEST_WORD:
         raise Malformed("a word", stripped)
@@ -130,7 +131,7 @@ T = TypeVar("T")
 
 
 def field_of(said: Json, name: str, kind: type[T]) -> T:
-    """The field, which is of that very type. Raises Malformed."""
+    """Return the field, of exactly this type. Raise Malformed."""
     value: Any = said.get(name) if isinstance(said, dict) else None
     if type(value) is not kind:
         raise Malformed(f"{name} in the answer", str(value))
@@ -138,7 +139,7 @@ def field_of(said: Json, name: str, kind: type[T]) -> T:
 
 
 def count_of(said: Json, name: str) -> int:
-    """The field, a whole number from 0 on. Raises Malformed."""
+    """Return the field, a whole number from 0 on. Raise Malformed."""
     value = field_of(said, name, int)
     if not is_count_in(value):
         raise Malformed(f"{name} in the answer", str(value))
@@ -146,5 +147,5 @@ def count_of(said: Json, name: str) -> int:
 
 
 def is_count_in(value: Json) -> bool:
-    """Whether it is a whole number from 0 on."""
+    """Return whether the value is a whole number from 0 on."""
     return type(value) is int and 0 <= value <= _LARGEST

@@ -1,10 +1,10 @@
-"""One snapshot's look at a machine: each file is read once, and each failure is kept with its reason.
+"""One snapshot's reading of a machine: each file is read once, and each failure is kept with its reason.
 
-What an absence proves: a file that is missing beside others is, one that is missing with all others may be hidden.
+A file that is missing while others exist is absent; a file that is missing with all others may be hidden.
 
 Docker covers files of /proc with /dev/null, which reads as empty, and folders such as /sys/firmware with empty ones; a
 /proc that is mounted with subset=pid has nothing but processes, a chroot may have no /sys at all, and tar copies files
-of the kernel, whose size is said to be 0, as empty ones.
+of the kernel, whose reported size is 0, as empty ones.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ _MAY_BE_EMPTY = (
 
 
 def content_of(machine: Machine, path: str) -> bytes:
-    """What the file says; one of the kernel has at least a line end, and a value ends with it. Raises Unreadable."""
+    """Return the file's content.
+
+    Raise Unreadable, also for an impossible one: a kernel's value ends with a line end.
+    """
     content = machine.read_bytes(path)
     reason = _why_unbelievable(path, content)
     if reason is not None:
@@ -65,7 +68,7 @@ def _why_unbelievable(path: str, content: bytes) -> str | None:
 
 
 def folders_that_tell(path: str) -> list[str]:
-    """The folders that have something in them on a machine where the path's absence is a fact."""
+    """Return the folders that are not empty on a machine where the path's absence is a fact."""
     above = next((folder for start, folder in _BELOW_NEVER_EMPTY if path.startswith(start)), None)
     if above is None and _OF_PROC.match(path) and path != _TELLS_OF_PROC:
         above = _TELLS_OF_PROC
@@ -74,7 +77,7 @@ def folders_that_tell(path: str) -> list[str]:
 
 
 def is_hidden_as(error: Unreadable, folder: str) -> bool:
-    """Whether a folder that cannot be listed hides what would be in it; one that is known not to exist does not."""
+    """Return whether a folder that cannot be listed hides its content; one that is known not to exist does not."""
     return folder in _NEVER_EMPTY if isinstance(error, Absent) else not error.is_missing
 
 
@@ -87,9 +90,9 @@ NOT_ASKED = "not read while a benchmark may run: it would interrupt the CPU"
 
 @dataclass(frozen=True, slots=True)
 class Spared:
-    """The CPUs that nothing may interrupt, None being all of them, and the Linux that decides what does.
+    """The CPUs that must not be interrupted (None: all), and the Linux release that decides what interrupts.
 
-    Paths that begin with any of `answered_elsewhere` are known to be answered by other CPUs.
+    Paths with a prefix in `answered_elsewhere` are known to be answered by other CPUs.
     """
 
     cpus: Set[int] | None
@@ -100,8 +103,8 @@ class Spared:
 class Reader:
     """A machine for the length of one snapshot.
 
-    Sources read through it. `expected=False` says that a file is one of several ways to an answer, so that its
-    absence is no news; that it is there and cannot be read is.
+    Sources read through it. `expected=False` marks a file as one of several ways to an answer: its absence is not
+    reported, but an unreadable file is.
     """
 
     def __init__(self, machine: Machine, earlier: EarlierSnapshots | None = None) -> None:
@@ -116,15 +119,15 @@ class Reader:
         self._making: Making | None = None
 
     def bytes(self, path: str, expected: bool = True) -> bytes:
-        """The file's content. Raises Unreadable."""
+        """Return the file's content. Raise Unreadable."""
         return _or_raised(self._content(path, expected))
 
     def text(self, path: str, expected: bool = True) -> str:
-        """The file's content as text. Raises Unreadable."""
+        """Return the file's content as text. Raise Unreadable."""
         return _text_of(self.bytes(path, expected))
 
     def names(self, path: str, expected: bool = True) -> list[str]:
-        """The directory's names. Raises Unreadable."""
+        """Return the directory's names. Raise Unreadable."""
         return _or_raised(self._listing(path, expected))
 
     def text_or_none(self, path: str, expected: bool = True) -> str | None:
@@ -136,7 +139,7 @@ class Reader:
         return None if isinstance(names, Unreadable) else names
 
     def parsed(self, path: str, parse: Callable[[str], T], expected: bool = True) -> T | None:
-        """What `parse` makes of the file; None, with the reason kept, where it cannot be read or is malformed."""
+        """Return the parsed file, or None, with the reason kept, if it cannot be read or is malformed."""
         content = self._content(path, expected)
         if isinstance(content, Unreadable):
             return None
@@ -147,7 +150,7 @@ class Reader:
             return None
 
     def reread(self) -> None:
-        """Reads what the last two snapshots have read, in one go: what interrupts no CPU."""
+        """Read in one call the files that the last two snapshots have read, except those that interrupt a CPU."""
         earlier = self.earlier
         harmless = earlier.harmless if earlier.spared == self.spared else frozenset()
         files = [file for file in earlier.recurring if file[0] in harmless or not self._is_intrusive(file[0])]
@@ -155,7 +158,7 @@ class Reader:
         self._reread(files)
 
     def _reread(self, files: Sequence[tuple[str, _Bytes | None]]) -> bool:
-        """Whether all of the files, which were believed, say what they said, and what was absent still is."""
+        """Return whether all of the files, which were accepted, are unchanged, and absent ones still are."""
         ahead = dict(files)
         has_changed = False
         for at, content in self.machine.reread(files):
@@ -166,10 +169,10 @@ class Reader:
         return not has_changed
 
     def made_of_files(self, name: str, given: object, make: Callable[[], T]) -> T:
-        """What `make` makes of what it is `given`, and of the files and folders that it asks this reader for.
+        """Return what `make` makes of `given`, and of the files and folders that it reads with this reader.
 
-        What it made the last time, where all of them say the same: files are then read in one go, and not looked at one
-        by one. It may ask the machine for nothing else.
+        The last result is reused if all of them are unchanged, which is checked in one call. `make` may ask the machine
+        for nothing else.
         """
         made = self.earlier.making_by_name.get(name)
         if made is None or made.given != given or not self._says_the_same(made):
@@ -184,7 +187,7 @@ class Reader:
         return made.value  # type: ignore[return-value]  # that of the same name
 
     def _says_the_same(self, made: Making) -> bool:
-        """Whether all that was asked for says what it said: in one go what was read, or absent, and is not at hand."""
+        """Return whether all files and folders of a result are unchanged; reread in one call what is not at hand."""
         answers, at_hand = made.answer_by_path, self._ahead | self._content_by_path
         files = [
             (path, answer if isinstance(answer, bytes) else None)
@@ -204,16 +207,16 @@ class Reader:
         return all(is_same(self._content(path, False), answers[path]) for path in answers.keys() - known.keys())
 
     def end(self) -> None:
-        """Tells the next snapshot what this one has read."""
+        """Hand this snapshot's contents to the next one."""
         contents = self._content_by_path.items()
         self.earlier.take_in({path: content for path, content in contents if isinstance(content, bytes)})
 
     def is_absent(self, path: str) -> bool:
-        """Whether the kernel itself says that there is no such file or directory."""
+        """Return whether the kernel itself reports that there is no such file or directory."""
         return isinstance(self._content(path, expected=False), Absent)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json | None:
-        """The answer to what no file says; None, with the reason kept, where it cannot be asked."""
+        """Return the answer to what no file contains, or None, with the reason kept, if it cannot be asked."""
         self.asked.add(question)
         try:
             return self.machine.ask(question, answer)
@@ -222,7 +225,7 @@ class Reader:
             return None
 
     def note(self, path: str, reason: str) -> None:
-        """Keeps the reason why `path` gave no answer."""
+        """Keep the reason why `path` could not be read."""
         self.reason_by_path.setdefault(path, reason)
         if self._making is not None:
             self._making.notes.append((path, reason))
@@ -259,7 +262,7 @@ class Reader:
     def _once(
         self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool
     ) -> T | Unreadable:
-        """The answer. An error that was raised is never kept: it keeps the frames that it came through."""
+        """Return the answer, read at most once. A raised error is never kept, as it keeps its frames."""
         if path not in kept:
             self.asked.add(path)
             try:
@@ -276,7 +279,7 @@ class Reader:
         return answer
 
     def _believed(self, absent: Absent) -> Unreadable:
-        """The same where it is a fact; where all around the path is hidden too, it is unknown."""
+        """Return the absence if it is a fact, or an unknown file if everything around the path is hidden too."""
         hidden = next((folder for folder in folders_that_tell(absent.path) if self._is_hidden(folder)), None)
         if hidden is None:
             return absent.again()

@@ -1,6 +1,6 @@
-"""How fast CPUs were while they worked until their clocks were level.
+"""The speed of CPUs that worked until their clocks were level.
 
-No file says this: a live machine works, and a recording answers what was measured when it was made.
+No file contains this: a live machine works, and a recording replays its measurements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUESTION = "settling"
 
 @dataclass(frozen=True, slots=True)
 class CpuSpeeds:
-    """Each second's time of one piece of work. With `cycles` it took so many of the CPU's clock; None is unknown."""
+    """Time (ns) of one unit of work in each second, and its CPU cycles if they could be counted, else None."""
 
     cpu: int
     times_ns: tuple[int, ...]
@@ -25,12 +25,12 @@ class CpuSpeeds:
 
 
 def read_settling(machine: Machine, answer: Callable[[], Json]) -> tuple[CpuSpeeds, ...]:
-    """What was measured on each CPU. Raises Unreadable and Malformed."""
+    """Return the speed of each CPU. Raise Unreadable and Malformed."""
     return parse_settling(machine.ask(QUESTION, answer))
 
 
 def parse_settling(answer: Json) -> tuple[CpuSpeeds, ...]:
-    """The speeds as `settle` writes them down. Raises Malformed."""
+    """Parse the speeds that `settle` wrote. Raise Malformed."""
     return tuple(_parse_cpu(said) for said in field_of(answer, "cpus", list))
 
 

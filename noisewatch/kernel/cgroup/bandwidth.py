@@ -1,4 +1,4 @@
-"""The CPU bandwidth that this process's cgroups leave it, and how often they ran out of it.
+"""The CPU bandwidth limits of this process's cgroups, and how often they were throttled.
 
     v2  cpu.max              50000 100000      (quota and period in µs; `max` is no quota)
         cpu.stat             nr_periods 40
@@ -14,7 +14,7 @@ A group counts what its own quota did, not its parents'. The time is summed over
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html (CPU), https://docs.kernel.org/scheduler/sched-bwc.html
 
-Also the CPU quotas of whoever works on the target CPUs, which may be in other cgroups than this process.
+Also the CPU quotas of processes that work on the target CPUs, which may be in other cgroups than this process.
 
     /proc/4711/cgroup    0::/docker/4f…     then cpu.max and cpu.stat from there up, as for our own
 
@@ -55,7 +55,7 @@ _parse_period_us = integer_from(1_000, 1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class QuotaThrottling:
-    """How often a group ran out of its quota, since it was made; and for how long its threads were stopped."""
+    """How often a group exhausted its quota since it was made, and for how long its threads were stopped."""
 
     periods: int
     ns: int | None  # over all CPUs; None is unknown
@@ -64,7 +64,7 @@ class QuotaThrottling:
 
 @dataclass(frozen=True, slots=True)
 class CgroupLevel:
-    """One group on the path. None is unknown; `period_us` is None without a quota as well."""
+    """One group on the path to the root. None is unknown; `period_us` is also None without a quota."""
 
     folder: str
     quota_share: float | None  # of one CPU; infinite without a quota
@@ -74,7 +74,7 @@ class CgroupLevel:
 
     @property
     def described(self) -> str:
-        """`/sys/fs/cgroup/ci: 50 ms in each 100 ms`."""
+        """The folder with its quota: `/sys/fs/cgroup/ci: 50 ms in each 100 ms`."""
         folder = clean(self.folder)
         if self.quota_share is None or self.quota_share == UNLIMITED or self.period_us is None:
             return folder
@@ -82,7 +82,7 @@ class CgroupLevel:
 
 
 def _ms(us: float) -> str:
-    """To the microsecond, as the files have it."""
+    """Return milliseconds, exact to the microsecond as in the files."""
     return f"{us / 1e3:.3f}".rstrip("0").rstrip(".")
 
 
@@ -110,7 +110,7 @@ _NEVER = QuotaThrottling(0, 0)
 
 
 def read_cgroup(reader: Reader) -> Cgroup:
-    """The bandwidth limits of the observing process; its children, the benchmark among them, inherit them."""
+    """Return the bandwidth limits of the observing process; its children, the benchmark among them, inherit them."""
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
@@ -129,7 +129,7 @@ def read_cgroup(reader: Reader) -> Cgroup:
 
 
 def read_levels(reader: Reader, membership_path: str) -> tuple[CgroupLevel, ...]:
-    """The groups of another process, as far as they can be seen."""
+    """Return the visible groups of another process."""
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(membership_path, parse_membership, expected=False)
     hierarchy = find_hierarchy(reader, mounts, membership, "cpu") if mounts and membership else None
@@ -149,7 +149,7 @@ def _unknown(folder: str) -> CgroupLevel:
 
 
 def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
-    """The true root, and a level without the cpu controller, have no bandwidth control."""
+    """Return one level; the true root, and a level without the cpu controller, have no bandwidth control."""
     names = reader.names_or_none(folder)
     controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
     if names is None:
@@ -171,7 +171,10 @@ def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
 
 
 def _at_the_border(reader: Reader, level: CgroupLevel, mount: CgroupMount, names: Collection[str]) -> CgroupLevel:
-    """The root of what a container sees: a quota there is known, but not that there is none further out."""
+    """Return the level with an unknown quota if it is a container's root: quotas outside it are not visible.
+
+    A quota at the root itself stays.
+    """
     if level.folder != mount.folder or is_true_root(mount, names):
         return level
     if level.quota_share is None or level.quota_share != UNLIMITED:
@@ -181,7 +184,7 @@ def _at_the_border(reader: Reader, level: CgroupLevel, mount: CgroupMount, names
 
 
 def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
-    """A kernel without CONFIG_CFS_BANDWIDTH has no such files, but always cpu.shares."""
+    """Return one level. A kernel without CONFIG_CFS_BANDWIDTH has no quota files, but always cpu.shares."""
     names = reader.names_or_none(folder)
     if names is None:
         return _unknown(folder)
@@ -207,7 +210,7 @@ def _parse_v1_quota_us(text: str) -> int:
 
 
 def parse_cpu_max(text: str) -> tuple[float, int | None]:
-    """The quota as a share of one CPU, infinite for `max`; and the period in µs, of a quota. Raises Malformed."""
+    """Return the quota as a share of one CPU (infinite for `max`), and its period in µs or None. Raise Malformed."""
     words = text.split()
     if len(words) != 2:
         raise Malformed("`max 100000` or `50000 100000`", text.strip())
@@ -218,7 +221,7 @@ def parse_cpu_max(text: str) -> tuple[float, int | None]:
 
 
 def parse_throttling(text: str) -> QuotaThrottling:
-    """The counters of cpu.stat. Raises Malformed, also where a line is missing: it was cut off."""
+    """Return the counters of cpu.stat. Raise Malformed, also if a line is missing, as in a file cut off."""
     counts = {}
     for number, line in enumerate(lines_of(text), start=1):
         name, _, count = line.partition(" ")
@@ -233,7 +236,7 @@ def parse_throttling(text: str) -> QuotaThrottling:
 
 
 def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
-    """The narrowest quota on the path; unknown where any level is, but what is known to limit limits all the same."""
+    """Return the narrowest quota on the path: unknown if any level is, but known quotas still limit."""
     known = [level for level in levels if level.quota_share is not None]
     narrowest = min(known, key=lambda level: level.quota_share or 0.0, default=_unlimited(""))
     is_known = reaches_root and len(known) == len(levels)
@@ -259,7 +262,7 @@ _LEAST_NS = 5_000_000  # since the snapshot before: who hardly runs is not what 
 def read_worker_cgroups(
     reader: Reader, tasks: Tasks | None, previous: Tasks | None, target: CpuSet, own_pids: frozenset[int]
 ) -> Mapping[int, tuple[CgroupLevel, ...]]:
-    """By process, the groups that it is in, of those that had most of the target CPUs since the snapshot before."""
+    """Return the cgroup levels of the processes that used most of the target CPUs since the last snapshot, by pid."""
     if tasks is None or previous is None:
         return {}
     ran_ns: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""Whether the control groups of a process are frozen: nothing in them runs then, and no thread's state tells it.
+"""Whether the control groups of a process are frozen: nothing in them runs then, and no thread's state shows it.
 
     /proc/4711/cgroup            0::/bench
                                  6:freezer:/bench
@@ -46,7 +46,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class GroupFreeze:
-    """One group at one moment. `frozen_ns`: how long it was frozen, or had used up its quota; None: not counted."""
+    """One group at one moment. `frozen_ns` is how long it was frozen, or throttled by its quota; None: not counted."""
 
     folder: str
     is_frozen: bool
@@ -55,7 +55,7 @@ class GroupFreeze:
 
 @dataclass(frozen=True, slots=True)
 class FreezeLook:
-    """The groups of a process that can be frozen; `reason` says why some may be missing."""
+    """The freezable groups of a process at one moment; `reason` is why some may be missing."""
 
     taken_at_ns: int
     groups: tuple[GroupFreeze, ...] = ()
@@ -64,7 +64,10 @@ class FreezeLook:
 
 @dataclass(frozen=True, slots=True)
 class Freezer:
-    """A group that can be frozen. A write to one of the `notices` may change that; empty where the kernel counts it."""
+    """A freezable group.
+
+    A write to one of the `notices` may freeze or thaw it; empty if the kernel counts frozen time.
+    """
 
     folder: str
     file: str
@@ -73,11 +76,11 @@ class Freezer:
 
     @property
     def is_written_to_freeze(self) -> bool:
-        """Whether only who freezes or thaws a group writes to the `notices`."""
+        """Whether only freezing and thawing a group writes to the `notices`."""
         return self.file == _STATE
 
     def read(self, machine: Machine) -> GroupFreeze:
-        """Raises Unreadable and Malformed."""
+        """Read the group's state. Raise Unreadable and Malformed."""
         told = _parsed(machine, f"{self.folder}/{self.file}", self.parse)
         return GroupFreeze(self.folder, told) if isinstance(told, bool) else GroupFreeze(self.folder, False, told)
 
@@ -86,20 +89,23 @@ FindGroups = Callable[[Reader, str, dict[str, str]], Iterable[Freezer]]
 
 
 class FreezeReader:
-    """Looks at the groups of one process, which may go from one to another.
+    """A reader of the groups of one process, which may move from one group to another.
 
     A look reads the process's membership, and a file of each of its groups.
     """
 
     def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
-        """`find` yields the groups to look at, by /proc/PID/cgroup; by default all that can be frozen."""
+        """Set the groups to look at: those from `find`, by /proc/PID/cgroup; by default all freezable groups."""
         self._machine = machine
         self._find_groups = find or _freezers_of
         self._found: dict[bytes, tuple[Freezer, ...]] = {}  # by membership
         self._freezers: tuple[Freezer, ...] = ()
 
     def look(self, membership: str = MEMBERSHIP) -> FreezeLook | None:
-        """Now; also once more at groups that it has left since the look before. None where the process has ended."""
+        """Return the groups' state now, once more with groups left since the last look.
+
+        None if the process has ended.
+        """
         taken_at_ns = self._machine.now_ns()
         reason = None
         for _ in range(2):  # it may leave a group, which is removed, between two reads
@@ -116,20 +122,20 @@ class FreezeReader:
 
     @property
     def freezers(self) -> tuple[Freezer, ...]:
-        """The groups that the process was in at the last look."""
+        """The groups of the process at the last look."""
         return self._freezers
 
     def look_again(self) -> FreezeLook:
-        """At the groups that it was in at the last look, whether or not it still lives; without those that are gone."""
+        """Return the state of the last look's existing groups, whether or not the process lives."""
         return FreezeLook(self._machine.now_ns(), tuple(self._last_of(self._freezers)))
 
     def enter(self, folder: str) -> None:
-        """The process that is looked at next is to be in that group of cgroup v2, as this one is not."""
+        """Expect the next process to be in this group of cgroup v2, in which noisewatch is not."""
         of_v1 = [each for each in self._freezers if each.file == _STATE]
         self._freezers = (*of_v1, *_v2_freezers(Reader(self._machine), folder))
 
     def _read(self, membership: str) -> Iterator[GroupFreeze]:
-        """Raises Unreadable and Malformed."""
+        """Yield the groups' states. Raise Unreadable and Malformed."""
         content = self._machine.read_bytes(membership)
         if _GONE in content:
             raise Absent(membership, "the process is gone")  # none that lives is in a group that was removed
@@ -142,7 +148,7 @@ class FreezeReader:
             yield freezer.read(self._machine)
 
     def _find(self, membership: str, content: bytes) -> tuple[Freezer, ...]:
-        """Raises Unreadable and Malformed."""
+        """Find and cache the groups of a membership. Raise Unreadable and Malformed."""
         paths = parse_membership(content.decode("utf-8", "surrogateescape"))
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
@@ -158,17 +164,17 @@ class FreezeReader:
 
 
 def parse_is_frozen(text: str) -> bool:
-    """Of cgroup.events. Raises Malformed."""
+    """Return whether cgroup.events reports the group as frozen. Raise Malformed."""
     return bool(_count_of("frozen", text))
 
 
 def parse_frozen_ns(text: str) -> int:
-    """Of cgroup.stat.local. Raises Malformed."""
+    """Return the frozen time (ns) in cgroup.stat.local. Raise Malformed."""
     return _count_of("frozen_usec", text) * NS_PER_US
 
 
 def parse_freezer_state(text: str) -> bool:
-    """Of freezer.state. Raises Malformed."""
+    """Return whether freezer.state reports the group as freezing or frozen. Raise Malformed."""
     state = _IN_STATES.get(text.strip())
     if state is None:
         raise Malformed("THAWED, FREEZING or FROZEN", text.strip())
@@ -194,7 +200,7 @@ def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
 def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
     """Yield the files that are written to when a process is moved into a group that this process is in.
 
-    Who took one out, froze it and brought it back between two looks has written to one.
+    A write shows that a process may have been moved out, frozen and moved back between two looks.
     """
     mounts, own = read_cgroup_mounts(reader), reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or own is None:
@@ -222,7 +228,7 @@ def quotas_of(reader: Reader, membership: str, path_by_controller: dict[str, str
 
 
 def _parse_throttled_ns(text: str) -> int:
-    """Raises Malformed."""
+    """Return the throttled time (ns) in cpu.stat. Raise Malformed."""
     ns = parse_throttling(text).ns
     if ns is None:
         raise Malformed("a line `throttled_usec 0` or `throttled_time 0`", text[-20:])
@@ -230,7 +236,7 @@ def _parse_throttled_ns(text: str) -> int:
 
 
 def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[Freezer]:
-    """Raises Unreadable where a group is not to be seen."""
+    """Yield the freezable groups of a membership. Raise Unreadable if a group is not visible."""
     mounts = read_cgroup_mounts(reader)
     for controller, version in ((_V2, 2), (_V1, 1)):
         path = path_by_controller.get(controller)
@@ -260,7 +266,7 @@ def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[Free
 
 
 def _v2_freezers(reader: Reader, folder: str) -> Iterator[Freezer]:
-    """None before Linux 5.2, which froze none. Raises Unreadable."""
+    """Yield the freezable group of cgroup v2, if any: Linux before 5.2 has none. Raise Unreadable."""
     if "cgroup.freeze" not in reader.names(folder):
         return
     is_counted = reader.parsed(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None

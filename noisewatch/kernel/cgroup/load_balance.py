@@ -1,4 +1,4 @@
-"""The CPUs among which cgroup v1 makes the scheduler balance no load.
+"""The CPUs that cgroup v1 excludes from the scheduler's load balancing.
 
     /proc/self/cgroup                                          4:cpuset:/      (version 2 has no such line)
     /sys/fs/cgroup/cpuset/cpuset.sched_load_balance            0               of the root
@@ -25,7 +25,7 @@ _INTERFACES = ("cpuset.", "cgroup.", "notify_on_release", "release_agent", "task
 
 
 def read_unbalanced(reader: Reader, online: CpuSet | None) -> CpuSet | None:
-    """Return the online CPUs that cgroup v1 excludes from load balancing; None where that is unknown."""
+    """Return the online CPUs that cgroup v1 excludes from load balancing, or None if unknown."""
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if membership is None:
         return frozenset() if reader.is_absent(MEMBERSHIP) else None
@@ -46,7 +46,7 @@ def read_unbalanced(reader: Reader, online: CpuSet | None) -> CpuSet | None:
 
 
 def _read_balanced(reader: Reader, root: str) -> CpuSet | None:
-    """Return the CPUs of the topmost groups that balance load; None where a group is unreadable, or there are many."""
+    """Return the CPUs of the topmost groups that balance load, or None if a group is unreadable or there are many."""
     balanced: frozenset[int] = frozenset()
     pending, count = [root], 0
     while pending:

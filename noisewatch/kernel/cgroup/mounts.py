@@ -39,7 +39,10 @@ class CgroupMount:
 
 @lru_cache(maxsize=4)
 def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
-    """The cgroup file systems among the mounts. Raises Malformed, also without any mount: there is always a root."""
+    """Return the cgroup file systems among the mounts.
+
+    Raise Malformed, also without any mount: there is always a root.
+    """
     version_by_kind = {"cgroup": 1, "cgroup2": 2}
     return tuple(
         CgroupMount(mount.folder, version, frozenset(mount.options.split(",") if version == 1 else ()))
@@ -50,7 +53,7 @@ def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
 
 @lru_cache(maxsize=4)
 def parse_mount_roots(text: str) -> Mapping[str, str]:
-    """What each mount of a cgroup hierarchy shows, by folder; of several on one folder the last. Raises Malformed."""
+    """Return the root of each cgroup mount by folder; of several on one folder the last. Raise Malformed."""
     if not text.strip():
         raise Malformed("mounts with their roots", "", 1)
     roots = {}
@@ -65,7 +68,7 @@ def parse_mount_roots(text: str) -> Mapping[str, str]:
 
 
 def parse_membership(text: str) -> dict[str, str]:
-    """This process's cgroup by controller; the unified hierarchy's controller is the empty string. Raises Malformed."""
+    """Return a process's cgroup by controller; the unified hierarchy has the empty string. Raise Malformed."""
     paths: dict[str, str] = {}
     for number, line in enumerate(lines_of(text), start=1):
         fields = line.split(":", 2)
@@ -80,7 +83,7 @@ def parse_membership(text: str) -> dict[str, str]:
 
 
 def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
-    """The mounted hierarchies; None where the mounts cannot be read."""
+    """Return the mounted hierarchies, or None if the mounts cannot be read."""
     own = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
     mounts = own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts, expected=False)
     if mounts is None:
@@ -94,9 +97,9 @@ def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
 def find_hierarchy(
     reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str], controller: str
 ) -> tuple[CgroupMount, str] | None:
-    """The mount that holds the controller, and the path below it; None where none is mounted.
+    """Return the mount with the controller, and the path below it, or None if none is mounted.
 
-    Where several mounts would do, the one that shows the path: others may belong to somebody else.
+    Of several mounts, the one that shows the path is chosen: others may belong to another container.
     """
     if controller in membership:
         fitting = [mount for mount in mounts if mount.version == 1 and controller in mount.controllers]
@@ -114,13 +117,13 @@ def find_hierarchy(
 
 
 def _below(mount: CgroupMount, path: str) -> str:
-    """The path seen from what the mount shows: a container without a namespace has only its own part mounted."""
+    """Return the path relative to the mount's root: a container without a namespace has only its own part mounted."""
     root = (mount.root or "").rstrip("/")
     return path.removeprefix(root) or "/" if f"{path}/".startswith(f"{root}/") else path
 
 
 def folders_up(mount: CgroupMount, path: str) -> list[str]:
-    """This process's folder and its parents up to the root, the innermost first; none where its folder is not known."""
+    """Return this process's folder and its parents up to the root, innermost first; none if its folder is unknown."""
     if ".." in [*path.split("/"), *(mount.root or "").split("/")]:
         return []
     parts = [part for part in path.removesuffix(" (deleted)").split("/") if part]
@@ -128,7 +131,7 @@ def folders_up(mount: CgroupMount, path: str) -> list[str]:
 
 
 def why_outside(mount: CgroupMount, path: str) -> str | None:
-    """Why groups that this process is in cannot be seen in what is mounted; None where all of them can."""
+    """Return why some groups of this process are not in the mounted part; None if all are."""
     if ".." in path.split("/") or path.endswith(" (deleted)"):
         return f"{path} is outside the mounted part of the hierarchy"
     if mount.root is None:
@@ -139,17 +142,17 @@ def why_outside(mount: CgroupMount, path: str) -> str | None:
 
 
 def is_true_root(mount: CgroupMount, names: Collection[str]) -> bool:
-    """Whether the folder of the mount, which has these files, is the root of the hierarchy.
+    """Return whether the folder of the mount, with the files `names`, is the root of the hierarchy.
 
-    Only that one has release_agent in version 1, and lacks cgroup.events in version 2.
+    Only the true root has release_agent in version 1, and lacks cgroup.events in version 2.
     """
     return "release_agent" in names if mount.version == 1 else bool(names) and "cgroup.events" not in names
 
 
 def is_inside_namespace(reader: Reader) -> bool | None:
-    """Whether what is mounted as the root of cgroup v2 is only a part of it: the true root has no cgroup.events.
+    """Return whether the mounted root of cgroup v2 is only a part of it: the true root has no cgroup.events.
 
-    False where none is mounted, None where that or the root's files are unknown.
+    False if none is mounted, None if the mounts or the root's files are unknown.
     """
     root = read_unified_mount(reader)
     if not root:
@@ -159,7 +162,7 @@ def is_inside_namespace(reader: Reader) -> bool | None:
 
 
 def read_unified_mount(reader: Reader) -> str | None:
-    """The folder of cgroup v2; the empty string where it is not mounted, None where that is unknown."""
+    """Return the folder of cgroup v2; the empty string if it is not mounted, None if unknown."""
     mounts = read_cgroup_mounts(reader)
     if mounts is None:
         return None

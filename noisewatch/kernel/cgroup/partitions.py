@@ -37,7 +37,7 @@ _GROUPS_BETWEEN = 256  # looks at the time
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One group that is, or was to be, a partition. `wanted` and `has` are None where they are unknown."""
+    """A group that is, or was requested to be, a partition. `wanted` and `has` are None if unknown."""
 
     folder: str
     kind: str  # isolated or root
@@ -56,7 +56,7 @@ class PartitionRoot:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """`isolated` are the CPUs of valid isolated ones; None where they are unknown, as in a container."""
+    """The partitions. `isolated` are the CPUs of valid isolated ones; None if unknown, as in a container."""
 
     isolated: CpuSet | None
     all: tuple[Partition, ...] = ()
@@ -66,7 +66,7 @@ class Partitions:
 
 
 def parse_partition_kind(text: str) -> tuple[str, str | None]:
-    """What a group is (`member` too), and why it is not, where it is invalid. Raises Malformed."""
+    """Return the kind (`member` too), and why it is invalid or None. Raise Malformed."""
     state = text.strip()
     match = _KIND.fullmatch(state)
     if match is None and state != _MEMBER:
@@ -77,7 +77,7 @@ def parse_partition_kind(text: str) -> tuple[str, str | None]:
 
 
 def read_partitions(reader: Reader, previous: Partitions | None = None) -> Partitions:
-    """The partitions now. After the first time only known ones, and the groups in and beside them, are looked at."""
+    """Return the partitions now. After the first time, only known ones and the groups in and next to them are read."""
     root = read_unified_mount(reader)
     if root is None:
         return Partitions(None)
@@ -108,7 +108,7 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
 
 
 def _has_none(reader: Reader) -> bool:
-    """Whether there are none, where no cgroup v2 is mounted: it may be elsewhere, as outside a chroot.
+    """Return whether there are no partitions, given that no cgroup v2 is mounted: outside a chroot one may be.
 
     Each process has a group in it from the first mount on, and version 1 may have taken the controller.
     """
@@ -134,7 +134,7 @@ def _read_root(reader: Reader, folder: str) -> PartitionRoot | None:
 
 @dataclass(slots=True)
 class _Walk:
-    """The way through the groups, the first time through all of them. `unseen` is why it did not come to its end."""
+    """The walk through the groups, the first time through all of them. `unseen` is why it is incomplete."""
 
     reader: Reader
     previous: Partitions | None
@@ -149,7 +149,7 @@ class _Walk:
         self._begin_ns = self.reader.machine.now_ns()
 
     def below(self, folder: str, depth: int = 0) -> Iterator[Partition]:
-        """Below a group without the controller there are no partitions; below a mere member hardly ever."""
+        """Yield the partitions below a folder. A group without the controller has none below, a member hardly ever."""
         for name in self._names(folder):
             path = f"{folder}/{name}"
             if name in self.interface_files or self._is_over():
@@ -168,7 +168,7 @@ class _Walk:
                 self.unseen = f"{path}: groups more than {_DEEPEST} levels deep are not read"
 
     def _look_for_a_hole(self, folder: str) -> None:
-        """Note a group that has lost its file: no group is empty, and cpuset.cpus has come with it (Linux 5.0)."""
+        """Note a group that lacks its partition file: no group is empty, and cpuset.cpus exists too (Linux 5.0)."""
         names = self.reader.names_or_none(folder, expected=False)
         if names is not None and (not names or "cpuset.cpus" in names):
             self.unseen = self.unseen or f"{folder}/cpuset.cpus.partition: missing, as if hidden or not copied"
@@ -182,7 +182,7 @@ class _Walk:
         return []
 
     def _is_over(self) -> bool:
-        """Whether this takes too long; a recording answers what was so when it was made."""
+        """Return whether the walk takes too long; a recording replays that decision."""
         if self._groups < 0:
             return True
         self._groups += 1
@@ -202,7 +202,7 @@ class _Walk:
 
 
 def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Partition]]:
-    """What the group is, None where it has no such file; and the partition, if it is one."""
+    """Return the group's kind (None without the file), and the partition, if it is one."""
     known = reader.parsed(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
     if known is None or known[0] == _MEMBER:
         return (known[0] if known is not None else None), []

@@ -1,9 +1,9 @@
-"""How much of a contended CPU this process's cgroups leave it, from its own up to the root.
+"""The CPU weights of this process's cgroups, from its own up to the root: their part of a contended CPU.
 
-    v2  cpu.weight       100           (1 to 10000; 100 is what everybody has)
+    v2  cpu.weight       100           (1 to 10000; 100 is the default)
         cpu.idle         0             (1: only what others leave, Linux 5.15)
         cpu.uclamp.max   max           (or a percentage of the CPU's capacity: 45.00, Linux 5.4)
-    v1  cpu.shares       1024          (what everybody has); the other two are the same
+    v1  cpu.shares       1024          (the default); the other two are the same
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
 """
@@ -30,7 +30,7 @@ UNCLAMPED = 100.0
 
 @dataclass(frozen=True, slots=True)
 class CpuWeight:
-    """One level. None is unknown; a file that this kernel does not have leaves what everybody has."""
+    """One level. None is unknown; a file that this kernel does not have leaves the default."""
 
     folder: str
     weight: int | None  # as the kernel counts: 100 in v2 and 1024 in v1 is what everybody has
@@ -44,7 +44,7 @@ class CpuWeight:
 
 @dataclass(frozen=True, slots=True)
 class CpuWeights:
-    """The levels that can be seen, the innermost first."""
+    """The visible levels, innermost first."""
 
     version: int
     levels: tuple[CpuWeight, ...]
@@ -60,7 +60,7 @@ class CpuWeights:
 
 
 def parse_uclamp(text: str) -> float:
-    """The percentage; 100 for `max`. Raises Malformed."""
+    """Return the percentage; 100 for `max`. Raise Malformed."""
     word = text.strip()
     if word == "max":
         return UNCLAMPED
@@ -70,7 +70,7 @@ def parse_uclamp(text: str) -> float:
 
 
 def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
-    """The weights on the way that `cgroup` found; None where it found none."""
+    """Return the weights of the levels in `cgroup`, or None if it has none."""
     if cgroup.version is None or not cgroup.folders:
         return None
     *inner, root = cgroup.folders
@@ -85,7 +85,7 @@ def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
 
 
 def _is_true_root(reader: Reader, root: str) -> bool:
-    """Whether it lacks cgroup.events, in the list of its names and when asked for, as only the true root does."""
+    """Return whether cgroup.events is missing, in the list of names and when read, as only in the true root."""
     names = reader.names_or_none(root) or []
     try:
         reader.bytes(f"{root}/cgroup.events", expected=False)
@@ -95,13 +95,12 @@ def _is_true_root(reader: Reader, root: str) -> bool:
 
 
 def _read_v1(reader: Reader, folder: str) -> CpuWeight:
-    """cpu.shares is always there."""
     weight = reader.parsed(f"{folder}/cpu.shares", integer_from(0, _MOST_SHARES))
     return CpuWeight(folder, weight, *_read_rest(reader, folder))
 
 
 def _read_v2(reader: Reader, folder: str) -> CpuWeight:
-    """A level without the cpu controller has no such file, and no weight of its own."""
+    """Return one level; a level without the cpu controller has no file, and the default weight."""
     weight = _read_or(reader, folder, "cpu.weight", integer_from(0, _MOST_WEIGHT), DEFAULT_WEIGHT)
     return CpuWeight(folder, weight, *_read_rest(reader, folder))
 
@@ -114,7 +113,7 @@ def _read_rest(reader: Reader, folder: str) -> tuple[bool | None, float | None]:
 
 
 def _read_or(reader: Reader, folder: str, name: str, parse: Callable[[str], T], default: T) -> T | None:
-    """The default where the folder is there and the kernel has no such file in it."""
+    """Return the default if the folder exists and the kernel has no such file in it."""
     if reader.names_or_none(folder) is None:
         return None
     path = f"{folder}/{name}"

@@ -1,1 +1,1 @@
-"""Which CPUs there are, how they are wired, isolated and used."""
+"""The CPUs: which exist, how they are connected, isolated and used."""

@@ -1,13 +1,13 @@
-"""The kinds of core of a machine: what tells CPUs apart, and which of them are the faster ones.
+"""The kinds of core of a machine: what distinguishes CPUs, and which of them are the faster ones.
 
     /sys/devices/{cpu_core,cpu_atom,cpu_lowpower}/cpus           0-7          (hybrid Intel; the last from Linux 6.13)
-    /sys/devices/system/cpu/cpuN/cpu_capacity                    1024         (ARM, and hybrid x86 of late)
+    /sys/devices/system/cpu/cpuN/cpu_capacity                    1024         (ARM, and recent hybrid x86)
     /sys/devices/system/cpu/cpuN/acpi_cppc/highest_perf          61           (the firmware's scale)
     /sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_max_freq        3900000      (kHz)
     /sys/devices/system/cpu/cpuN/regs/identification/midr_el1    0x00000000410fd0c0   (ARM; else /proc/cpuinfo)
 
 The lists are of perf's units (arch/x86/events/intel/core.c, intel_hybrid_pmu_type_map). Capacity, performance and
-frequency say how strong a core is, not what it is: kinds of core may be equal in them. So CPUs are of one kind only
+frequency show how strong a core is, not what it is: kinds of core may be equal in them. So CPUs are of one kind only
 where their designs are known and equal. An ARM part is the design of a core; both kinds of a hybrid x86 processor have
 one model, and differ in their caches. AMD's highest_perf ranks equal cores (amd-pstate.rst), and is not used.
 """
@@ -50,7 +50,8 @@ def read_hybrid_units(reader: Reader) -> Mapping[int, str] | None:
 def read_designs(
     reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], units: Mapping[int, str] | None
 ) -> Mapping[int, str]:
-    """Return what tells the kind of each CPU, where it is known: its hybrid unit, ARM part, or x86 model with caches.
+    """Return what distinguishes the kind of each CPU: its hybrid unit, ARM part, or x86 model with caches; missing if
+    unknown.
 
     `designs` are those of /proc/cpuinfo.
     """

@@ -6,7 +6,7 @@
 https://docs.kernel.org/filesystems/proc.html (1.7): user, nice, system, idle, iowait, irq, softirq, steal, guest,
 guest_nice, in ticks of 1/USER_HZ. guest is contained in user, guest_nice in nice.
 
-The time that tasks ran is known to the nanosecond, from /proc/schedstat, else from cgroup v1's cpuacct:
+The run time of tasks has a resolution of nanoseconds, in /proc/schedstat, else in cgroup v1's cpuacct:
 
     cpu1 0 0 0 0 0 0 281793214 16002335 366                 versions 15 to 17
     cpu1 0 0 0 0 0 0 0 0 0 281793214 16002335 366           versions 11 to 14
@@ -14,8 +14,8 @@ The time that tasks ran is known to the nanosecond, from /proc/schedstat, else f
 
 https://docs.kernel.org/scheduler/sched-stats.html: of the last three fields the first is the time that tasks ran,
 counted when they leave the CPU, and the last how often one was put on it. Both are counted whatever the sysctl
-kernel.sched_schedstats says (sched_info_depart in kernel/sched/stats.h). Only kernels with CONFIG_SCHEDSTATS have the
-file; cpuacct counts as tasks run (cpuacct_charge in kernel/sched/cpuacct.c), and all of them in its root alone.
+kernel.sched_schedstats contains (sched_info_depart in kernel/sched/stats.h). Only kernels with CONFIG_SCHEDSTATS have
+the file; cpuacct counts as tasks run (cpuacct_charge in kernel/sched/cpuacct.c), and all of them in its root alone.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ IRQ, SOFTIRQ, STEAL, _MOST_STATES = 5, 6, 7, 8  # places of a row
 
 @dataclass(frozen=True, slots=True)
 class CpuTime:
-    """Time since boot as the row has it: four to eight counts of `TICK_NS`, guest time left out."""
+    """Time since boot from one row: four to eight counts of `TICK_NS`, without guest time."""
 
     ticks: tuple[int, ...]  # user, nice, system, idle, iowait, irq, softirq, steal (the last since Linux 2.6.11)
 
     @property
     def total_ns(self) -> int:
-        """All of it, idle included."""
+        """All time, idle included."""
         return sum(self.ticks) * TICK_NS
 
     @property
@@ -83,12 +83,12 @@ class CpuTime:
         return self._optional_ns(7)
 
     def _optional_ns(self, place: int) -> int | None:
-        """None for what an old kernel does not tell."""
+        """Return the time, or None if an old kernel does not report it."""
         return self.ticks[place] * TICK_NS if place < len(self.ticks) else None
 
 
 def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
-    """The time of each online CPU, by CPU number. Raises Malformed, also for a row that was cut short."""
+    """Return the time of each online CPU, by CPU number. Raise Malformed, also for a row that was cut short."""
     rows = [line for line in lines_of(text) if line.startswith("cpu")]
     times = _times_in(rows) or _times_in_each(text)
     if not times:
@@ -97,7 +97,7 @@ def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
 
 
 def _times_in(rows: Sequence[str]) -> Mapping[int, CpuTime] | None:
-    """Of all rows together, as there may be hundreds; None where they have to be looked at one by one."""
+    """Parse all rows together, as there may be hundreds; return None if they have to be parsed one by one."""
     width = len(rows[0].split()) if rows else 0
     words = " ".join(rows).split()
     names = words[::width] if width > _FEWEST_FIELDS else []
@@ -132,7 +132,7 @@ def _times_in_each(text: str) -> Mapping[int, CpuTime]:
 
 
 def read_cpu_time(reader: Reader) -> Mapping[int, CpuTime] | None:
-    """The time of each online CPU; None where /proc/stat cannot be read, or is not the kernel's own."""
+    """Return the time of each online CPU, or None if /proc/stat is unreadable, or not the kernel's own."""
     return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_cpu_time)
 
 
@@ -144,15 +144,17 @@ _SCHEDSTAT_ROW = regex(r"cpu(\d{1,5})(?: \d+){6}(?:(?: \d+){3})? (\d{1,20}) \d+ 
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """Nanoseconds that tasks ran. `stays`: how often one was put on the CPU, where time counts when it leaves; else
-    None."""
+    """Nanoseconds that tasks ran.
+
+    `stays` is how often one was put on the CPU, if time counts when it leaves; else None.
+    """
 
     ran_ns: int
     stays: int | None = None
 
 
 def parse_run_time(text: str) -> Mapping[int, RunTime]:
-    """The time by CPU. Raises Malformed."""
+    """Return the run time by CPU, from /proc/schedstat. Raise Malformed."""
     times: dict[int, RunTime] = {}
     for number, line in enumerate(lines_of(text), start=1):
         if not line.startswith("cpu"):
@@ -167,7 +169,7 @@ def parse_run_time(text: str) -> Mapping[int, RunTime]:
 
 
 def parse_usage(text: str) -> Mapping[int, RunTime]:
-    """The time by CPU, of one possible CPU after the other. Raises Malformed."""
+    """Return the run time by CPU, from cpuacct, which lists all possible CPUs in order. Raise Malformed."""
     words = text.split()
     if not words or not are_counts(words):
         raise Malformed("a count for each CPU", text[:20], 1)
@@ -175,13 +177,13 @@ def parse_usage(text: str) -> Mapping[int, RunTime]:
 
 
 def read_run_time(reader: Reader) -> Mapping[int, RunTime] | None:
-    """The time of tasks, by CPU; None where the kernel does not tell."""
+    """Return the run time of tasks by CPU, or None if the kernel does not report it."""
     by_queue = reader.parsed(SCHEDSTAT, parse_run_time, expected=False)
     return by_queue if by_queue is not None else _read_usage(reader)
 
 
 def _read_usage(reader: Reader) -> Mapping[int, RunTime] | None:
-    """That of all tasks; a part of the hierarchy knows only its own."""
+    """Return the run time of all tasks from cpuacct's root; any other group only has its own."""
     mounts = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False) or ()
     folders = [mount.folder for mount in mounts if mount.version == 1 and "cpuacct" in mount.controllers]
     for folder in folders:

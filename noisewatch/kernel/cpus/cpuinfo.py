@@ -1,4 +1,4 @@
-"""The processors as /proc/cpuinfo describes them, each architecture in its own words.
+"""The processors as /proc/cpuinfo describes them, in the terms of each architecture.
 
     processor       : 0
     model name      : AMD EPYC 7451 24-Core Processor       (x86; `cpu` on POWER, `cpu model` on MIPS)
@@ -33,15 +33,15 @@ _IMPLEMENTER = regex(r"^CPU implementer\s*:\s*(0x[0-9a-fA-F]{1,2})\s*$", re.MULT
 
 
 def value_of(cpuinfo: str | None, key: str) -> str | None:
-    """The value of the first line with that key, cleaned."""
+    """Return the value of the first line with this key, cleaned."""
     match = re.search(rf"^{key}[ \t]*:[ \t]*(\S.*)$", cpuinfo or "", re.MULTILINE)
     return clean(match[1].strip()) if match is not None else None
 
 
 def values_by_cpu(cpuinfo: str | None, keys: Sequence[str], is_named: bool) -> Mapping[int, str | None]:
-    """The values of all keys that any processor has, as `model 85, stepping 7`, or without the names.
+    """Return the values of all keys that any processor has, as `model 85, stepping 7`, or without the names.
 
-    None where a processor lacks one of them. What is told once for all (old ARM) is the first processor's.
+    None if a processor lacks one of them. Values listed once for all processors (old ARM) are the first processor's.
     """
     blocks = _blocks(cpuinfo)
     used = [key for key in keys if value_of(cpuinfo, key) is not None]
@@ -51,17 +51,17 @@ def values_by_cpu(cpuinfo: str | None, keys: Sequence[str], is_named: bool) -> M
 
 
 def model_of(cpuinfo: str | None) -> str | None:
-    """What the first processor is called."""
+    """Return the first processor's model name."""
     return next((model for key in _MODEL_KEYS if (model := value_of(cpuinfo, key)) is not None), None)
 
 
 def is_another_architecture(cpuinfo: str | None) -> bool:
-    """Whether this is surely no x86."""
+    """Return whether the machine is known not to be x86."""
     return _ANOTHER_ARCHITECTURE.search(cpuinfo or "") is not None
 
 
 def flags_of(cpuinfo: str | None) -> Flags:
-    """The flags of each x86 processor; None for one whose line is missing or was cut off."""
+    """Return the flags of each x86 processor; None for one whose line is missing or was cut off."""
     blocks = _blocks(cpuinfo)
     lines = [_FLAGS.search(block) for block in blocks]
     if not any(lines):
@@ -76,7 +76,7 @@ def flags_of(cpuinfo: str | None) -> Flags:
 
 
 def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
-    """Return the design of each core: who designed it and the part on ARM (`0x41/0xd05`), elsewhere the model."""
+    """Return the design of each core: implementer and part on ARM (`0x41/0xd05`), elsewhere the model."""
     if "CPU part" not in (cpuinfo or ""):
         models = values_by_cpu(cpuinfo, _MODEL_NUMBERS, is_named=False)
         return {cpu: model for cpu, model in models.items() if model is not None}
@@ -89,12 +89,12 @@ def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
 
 
 def names_core(name: str) -> bool:
-    """Return whether a design is that of a core; a processor of one model may have several kinds of core."""
+    """Return whether a design is a core's; a processor of one model may have several kinds of core."""
     return name.startswith("0x")
 
 
 def design(implementer: int, part: int) -> str:
-    """The name of a design, as /proc/cpuinfo would write the two numbers."""
+    """Return the name of a design, with both numbers as in /proc/cpuinfo."""
     return f"0x{implementer:02x}/0x{part:03x}"
 
 
@@ -111,5 +111,4 @@ def _values(text: str, keys: Sequence[str], is_named: bool) -> str | None:
 
 
 def _blocks(cpuinfo: str | None) -> list[str]:
-    """The text of each processor."""
     return [block for block in _BLOCK_END.split(cpuinfo or "") if _PROCESSOR.match(block)]

@@ -1,4 +1,4 @@
-"""Which CPUs are kept free of other work, by boot options, by cgroup partitions and by cgroup v1.
+"""The CPUs kept free of other work, by boot options, by cgroup partitions and by cgroup v1.
 
     /sys/devices/system/cpu/isolated                2-3,6-7      isolcpus=domain,…  (an empty line: none)
     /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
@@ -28,7 +28,7 @@ _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 @dataclass(frozen=True, slots=True)
 class IsolcpusOption:
-    """The boot option: without a flag it means `domain`. An explanation only; sysfs tells what holds."""
+    """The boot option; without a flag it means `domain`. It only explains: sysfs shows what is in effect."""
 
     flags: frozenset[str]
     cpus: CpuSet
@@ -53,13 +53,13 @@ class Isolation:
 
     @property
     def isolated(self) -> CpuSet | None:
-        """The CPUs that are isolated from the load balancer in any way; None where none could be read."""
+        """The CPUs isolated from the load balancer in any way, or None if none of this is readable."""
         by_cgroup = (self.partition or frozenset()) | (self.unbalanced or frozenset())
         return None if self.boot is None and not by_cgroup else (self.boot or frozenset()) | by_cgroup
 
     @property
     def doubt(self) -> str | None:
-        """Why `isolated` may not be all that is isolated; None where it can be relied on."""
+        """Why `isolated` may be incomplete, or None if it is reliable."""
         if self.boot is None:
             return "the isolated CPUs cannot be read"
         if self.partition is None and not self.boot:
@@ -77,7 +77,7 @@ def read_isolation(
     config: KernelConfig | None,
     previous: Isolation | None = None,
 ) -> Isolation:
-    """The isolation of this machine, whose highest CPU number is `last_cpu`.
+    """Return the isolation of this machine, whose highest CPU number is `last_cpu`.
 
     Partitions come and go; what was decided at boot is taken from `previous`.
     """
@@ -100,7 +100,7 @@ def read_isolation(
 
 
 def parse_isolcpus(value: str, last_cpu: int | None = None) -> IsolcpusOption:
-    """The flags and CPUs of one `isolcpus=`: `managed_irq,domain,2-7`. Raises Malformed."""
+    """Return the flags and CPUs of one `isolcpus=`: `managed_irq,domain,2-7`. Raise Malformed."""
     parts = value.split(",")
     count = next((at for at, part in enumerate(parts) if part not in _FLAGS), len(parts))
     cpus = parse_cpu_list(",".join(parts[count:]), last_cpu)
@@ -139,7 +139,7 @@ def _read_requested(
 def _rcu_nocbs(
     requested: Mapping[str, CpuSet | None] | None, nohz_full: CpuSet | None, config: KernelConfig | None
 ) -> CpuSet | None:
-    """nohz_full implies rcu_nocbs for its CPUs; a kernel without CONFIG_RCU_NOCB_CPU ignores both."""
+    """Return the CPUs of rcu_nocbs, which nohz_full implies; a kernel without CONFIG_RCU_NOCB_CPU ignores both."""
     if config is not None and config.is_set("RCU_NOCB_CPU") is False:
         return frozenset()
     cpus = None if requested is None else requested.get("rcu_nocbs", frozenset())

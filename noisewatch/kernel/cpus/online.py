@@ -1,10 +1,10 @@
-"""Which CPUs are online, from the first of five places that says it, and which are present.
+"""The online CPUs, from the first of five places that lists them, and the present ones.
 
-/sys/devices/system/cpu/online              0-3,8
-/sys/devices/system/cpu/cpuN/online         1        (not there for a CPU that cannot be taken offline)
-/sys/devices/system/cpu/{present,offline}   0-7, 4-7 (offline: possible and not online, drivers/base/cpu.c)
-/proc/stat                                  cpu0 …   (a row for each online CPU)
-/proc/cpuinfo                               processor : 0
+    /sys/devices/system/cpu/online              0-3,8
+    /sys/devices/system/cpu/cpuN/online         1        (not there for a CPU that cannot be taken offline)
+    /sys/devices/system/cpu/{present,offline}   0-7, 4-7 (offline: possible and not online, drivers/base/cpu.c)
+    /proc/stat                                  cpu0 …   (a row for each online CPU)
+    /proc/cpuinfo                               processor : 0
 
 In a container with a CPU quota lxcfs writes `0-N` into the first, with N from the number of CPUs and the quota, and it
 numbers the processors of /proc/cpuinfo and the rows of /proc/stat from 0 (lxcfs 7.0: src/sysfs_fuse.c, do_cpuset_read;
@@ -36,7 +36,7 @@ _CPU_FOLDER = regex(r"cpu([0-9]{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class Online:
-    """The online CPUs, those that are present but offline, and the file that said it; None is unknown."""
+    """The online CPUs, the present but offline ones, and the file that lists them; None is unknown."""
 
     online: CpuSet | None
     offline: CpuSet | None
@@ -78,7 +78,7 @@ def _read_online(reader: Reader, present: CpuSet | None, is_covered: bool) -> On
 
 
 def parse_processors(text: str) -> CpuSet:
-    """The CPU numbers of /proc/cpuinfo, which lists the online ones. Raises Malformed."""
+    """Return the CPU numbers of /proc/cpuinfo, which lists the online ones. Raise Malformed."""
     numbers = re.findall(r"^processor[ \t]*:?[ \t]*([0-9]{1,5})[ \t]*$", text, re.MULTILINE)
     if not numbers:
         raise Malformed("a line `processor : 0`", text[:20])
@@ -86,21 +86,21 @@ def parse_processors(text: str) -> CpuSet:
 
 
 def read_cpu_folders(reader: Reader) -> CpuSet:
-    """The CPUs that have a folder in sysfs; the empty set where it cannot be listed."""
+    """Return the CPUs that have a folder in sysfs; the empty set if it cannot be listed."""
     names = reader.names_or_none(CPUS) or []
     return frozenset(int(match[1]) for name in names if (match := _CPU_FOLDER.fullmatch(name)))
 
 
 def _read_unplugged(reader: Reader) -> CpuSet | None:
-    """The offline CPUs by their flags, where no list tells them; None where no CPU has one."""
+    """Return the offline CPUs by their flags, where there is no list; None if no CPU has a flag."""
     flags = _read_flags(reader)
     return None if flags is None else frozenset(cpu for cpu, is_online in flags.items() if not is_online)
 
 
 def _read_flags(reader: Reader) -> dict[int, bool] | None:
-    """Whether each CPU is online, by its flag; None where no CPU has one.
+    """Return whether each CPU is online, by its flag; None if no CPU has one.
 
-    A CPU without the flag cannot be taken offline: but only its other files tell it from a CPU that is.
+    A CPU without the flag cannot be taken offline, and only its other files distinguish it from a CPU that is offline.
     """
     flags: dict[int, bool] = {}
     for cpu in sorted(read_cpu_folders(reader)):

@@ -1,4 +1,4 @@
-"""Which CPUs the benchmark will run on, and so which are judged."""
+"""The target CPUs: those that the benchmark will run on, and that are judged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BETWEEN_LOOKS_S = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The CPUs that are judged, and why these."""
+    """The target CPUs, and why they were chosen."""
 
     cpus: CpuSet
     chosen_by: str
@@ -40,7 +40,7 @@ class Target:
 
 
 def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: Online | None = None) -> CpuSet | None:
-    """Return the CPUs that the scheduler gives this process, isolated ones not among them, or None if unknown.
+    """Return the CPUs on which the scheduler may run this process, without isolated ones, or None if unknown.
 
     In a copy of a container whose CPUs lxcfs renumbers, the process that copied it was in the container too.
     """
@@ -55,7 +55,7 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: O
 
 
 def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
-    """The CPUs that the user asks for, or else asked for when this was recorded; None where it was left to us."""
+    """Return the CPUs that the user requests, or requested when this was recorded; None if the choice is left to us."""
 
     def ask() -> list[int] | None:
         return sorted(requested) if requested is not None else None
@@ -73,9 +73,9 @@ def choose_target(
     own_affinity: CpuSet | None,
     topology: Mapping[int, CpuPlace],
 ) -> Target:
-    """The requested CPUs; else the isolated; else those we may use less CPU 0 and its siblings; else all online.
+    """Choose the target CPUs: requested, else isolated, else allowed ones except CPU 0's core, else all online.
 
-    Where the machine tells of several kinds of core, those that nobody requested are of the fastest one.
+    On a machine with several kinds of core, the choice is limited to the fastest kind unless CPUs were requested.
     """
     known = online.online or frozenset()
     if own_affinity is not None and not own_affinity & known:
@@ -93,9 +93,9 @@ def choose_target(
 def fastest_target(
     isolation: Isolation, online: CpuSet | None, own_affinity: CpuSet | None, topology: Mapping[int, CpuPlace]
 ) -> CpuSet | None:
-    """What `--cpus fast` names: of the fastest kind that there is, the CPUs by the same rule, which may be none.
+    """Return the CPUs of `--cpus fast`: chosen by the same rule among the fastest kind of core; may be empty.
 
-    None where the machine does not tell the kind of each CPU.
+    None if the kind of any CPU is unknown.
     """
     online = online or frozenset()
     if not online or any(cpu not in topology or topology[cpu].kind is None for cpu in online):
@@ -122,14 +122,14 @@ def _usual_target(
 
 @dataclass(frozen=True, slots=True)
 class PinTrial:
-    """What came of pinning to the target: the CPUs that were granted, or the reason why none were."""
+    """The result of pinning to the target: the granted CPUs, or the reason of the failure."""
 
     granted: CpuSet | None
     reason: str | None
 
 
 def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
-    """A sleeping thread of ours is pinned to exactly `cpus`, and what it got is read back; nothing runs there."""
+    """Pin a sleeping thread of ours to exactly `cpus`, and return what was granted; nothing runs there."""
     answer = reader.ask(f"{_PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
     if not isinstance(answer, dict):
         return PinTrial(None, None)
@@ -138,13 +138,13 @@ def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
 
 
 def _cpus(answer: Json) -> CpuSet | None:
-    """The CPU numbers of an answer; None where it is something else, as in a damaged recording."""
+    """Return the CPU numbers of an answer, or None for anything else, as in a damaged recording."""
     is_list = isinstance(answer, list) and all(type(cpu) is int for cpu in answer)
     return frozenset(answer) if is_list else None
 
 
 def _try_pin(cpus: CpuSet) -> dict[str, object]:
-    """Pins a thread that sleeps: it never runs on those CPUs. Raises OSError where none could be put to sleep.
+    """Pin a sleeping thread, which never runs on those CPUs. Raise OSError if no thread falls asleep.
 
     The kernel migrates only what runs or waits to run: kernel/sched/core.c, affine_move_task.
     """
@@ -161,7 +161,7 @@ def _try_pin(cpus: CpuSet) -> dict[str, object]:
 
 @cache
 def _sleeper(_of_pid: int) -> int:
-    """The number of a thread that sleeps until this process ends: a new one each second would be work."""
+    """Return the cached id of a thread that sleeps until this process ends: starting one each second would be work."""
     thread = threading.Thread(target=threading.Event().wait, daemon=True)
     thread.start()
     for _ in range(_MOST_LOOKS):

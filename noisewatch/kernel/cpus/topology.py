@@ -1,4 +1,4 @@
-"""How the CPUs lie: cores, packages, nodes, shared caches, kinds of core (core_kinds.py).
+"""The topology of the CPUs: cores, packages, nodes, shared caches, kinds of core (core_kinds.py).
 
     /sys/devices/system/cpu/cpuN/topology/thread_siblings_list   0,4      (also core_cpus_list, Linux 5.3)
     …/{core_cpus,thread_siblings}                                00000011 (the same, as masks)
@@ -7,12 +7,12 @@
     /sys/devices/system/cpu/cpuN/node0                           the node that the CPU belongs to
     /sys/devices/system/node/node0/{cpulist,cpumap}              0-3, f
     /sys/devices/system/cpu/cpuN/cache/index3/{level,type,shared_cpu_list}
-    /sys/devices/system/cpu/cpuN/cpu_capacity                    1024     (ARM, and hybrid x86 of late)
+    /sys/devices/system/cpu/cpuN/cpu_capacity                    1024     (ARM, and recent hybrid x86)
     /sys/devices/system/cpu/cpuN/cpufreq/amd_pstate_prefcore_ranking         231      (Linux 6.9)
 
 https://docs.kernel.org/admin-guide/cputopology.html, https://docs.kernel.org/admin-guide/pm/amd-pstate.html. The
-ranking says which cores the firmware prefers, as they clock higher than the others. The kernel keeps that figure;
-acpi_cppc/highest_perf, which says the same, may have to be asked of the CPU itself. smt/active is 1 while the scheduler
+ranking shows which cores the firmware prefers, as they clock higher than the others. The kernel keeps that figure;
+acpi_cppc/highest_perf, which has the same, may have to be asked of the CPU itself. smt/active is 1 while the scheduler
 counts a core with two threads online (kernel/cpu.c, from Linux 5.0 on; 4.19 does not notice threads that go offline).
 """
 
@@ -54,7 +54,7 @@ _parse_level = integer_from(1, 8)  # the most that any architecture can tell
 
 @dataclass(frozen=True, slots=True)
 class CpuPlace:
-    """Where one CPU lies. None is unknown."""
+    """The place of one CPU in the topology. None is unknown."""
 
     cpu: int
     core: int | None
@@ -71,7 +71,7 @@ class CpuPlace:
 
     @property
     def is_known(self) -> bool:
-        """Whether all that most machines tell was told."""
+        """Whether everything that most machines report is known."""
         return None not in (self.core, self.package, self.node, self.siblings, self.last_level_cache, self.kind)
 
 
@@ -81,9 +81,9 @@ def read_topology(
     designs: Mapping[int, str] | None = None,
     earlier: Mapping[int, CpuPlace] | None = None,
 ) -> Mapping[int, CpuPlace]:
-    """The place of each online CPU that sysfs knows; empty where it knows none.
+    """Return the place of each online CPU in sysfs; empty if there is none.
 
-    `designs` are those of /proc/cpuinfo. What interrupts a CPU by being read is taken from `earlier` places.
+    `designs` are those of /proc/cpuinfo. Values whose reading interrupts a CPU are taken from `earlier` places.
     """
     folders = read_cpu_folders(reader)
     cpus = sorted(folders if online is None else folders & online)
@@ -140,7 +140,7 @@ def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: in
 
 
 def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bool = True) -> CpuSet | None:
-    """Return the CPUs that the newer or the older name lists: of two that contradict each other, all of both.
+    """Return the CPUs that the newer or the older name lists; if the two contradict each other, the union.
 
     Old kernels and lean copies have masks instead of lists.
     """
@@ -174,7 +174,7 @@ def _read_nodes(reader: Reader) -> dict[int, int]:
 
 
 def read_memory_nodes(reader: Reader) -> frozenset[int] | None:
-    """The nodes that are online, also those of memory alone; None where nobody tells."""
+    """Return the online nodes, those with memory alone included, or None if the kernel lists none."""
     names = reader.names_or_none(NODES, expected=False)
     matches = [_NODE.fullmatch(name) for name in names or ()]
     return frozenset(int(match[1]) for match in matches if match is not None) or None
@@ -186,7 +186,7 @@ def _node_link(reader: Reader, cpu: int) -> int | None:
 
 
 def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int | None]:
-    """The CPUs that share this CPU's highest cache that holds data, and its level; unknown where any cache is."""
+    """Return the CPUs that share this CPU's highest data cache, and its level; both None if any cache is unreadable."""
     folder = f"{CPUS}/cpu{cpu}/cache"
     folder_by_level: dict[int, str] = {}
     data_levels: set[int] = set()
@@ -215,7 +215,7 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int
 
 
 def cache_names(topology: Mapping[int, CpuPlace]) -> Mapping[int, str]:
-    """The last-level cache of each CPU that is known to have one: `L3#0`, numbered in the order of their first CPUs."""
+    """Return the known last-level cache of each CPU: `L3#0`, numbered in the order of their first CPUs."""
     count_by_level: dict[int, int] = {}
     names: dict[tuple[int, CpuSet], str] = {}
     name_by_cpu: dict[int, str] = {}
@@ -232,9 +232,9 @@ def cache_names(topology: Mapping[int, CpuPlace]) -> Mapping[int, str]:
 
 
 def fastest_of(cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the CPUs of the fastest kind; all of them where none is known to be slower than another.
+    """Return the CPUs of the fastest kind; all of them if none is known to be slower than another.
 
-    Of several designs of performance cores it is that of the strongest one.
+    If performance cores have several designs, these are the CPUs with the strongest core's design.
     """
     fast = [topology[cpu] for cpu in cpus if cpu in topology and topology[cpu].kind == PERFORMANCE]
     slow = {cpu for cpu in cpus if cpu in topology and topology[cpu].kind == EFFICIENCY}
@@ -250,7 +250,7 @@ NAME = f"cpufreq/{_FILE}"
 
 
 def read_core_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
-    """The rank of each of the CPUs that has one; most machines rank none."""
+    """Return the rank of each of the CPUs that has one; most machines rank none."""
     return reader.made_of_files("core ranking", cpus, lambda: _read_ranking(reader, cpus))
 
 

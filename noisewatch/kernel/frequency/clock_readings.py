@@ -1,9 +1,10 @@
-"""What is read for the open clock screen and for recordings alone: idle states, slowed time, heat and power.
+"""Readings only for the open clock screen and for recordings: idle states, slowed time, heat and power.
 
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_throttle_total_time_ms   30911    (Linux 5.6)
     …/{core,package}_power_limit_count                                                    7
 
-These counters of Intel's are the kernel's own: asking wakes nobody. Cores and packages are asked every five seconds.
+These counters of Intel processors are the kernel's own: reading them wakes no CPU. Cores and packages are read every
+five seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _WHATS = ("core", "package")
 
 @dataclass(frozen=True, slots=True)
 class Slowed:
-    """Since boot, of a core or a package. None is unknown, or not counted by this processor."""
+    """Slowed time of a core or a package since boot. None is unknown, or not counted by this processor."""
 
     slowed_ms: int | None
     power_limit_count: int | None
@@ -34,7 +35,7 @@ class Slowed:
 
 @dataclass(frozen=True, slots=True)
 class ClockReadings:
-    """`slowed_by_cpu` goes by the CPU that is asked, and by `core` or `package`."""
+    """The readings. `slowed_by_cpu` has as keys the CPU that is read, and `core` or `package`."""
 
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]
     slowed_by_cpu: Mapping[tuple[int, str], Slowed]
@@ -43,7 +44,7 @@ class ClockReadings:
 
 
 def slowed_path(cpu: int, what: str, counter: str = "throttle_total_time_ms") -> str:
-    """The counter of the CPU's core, or package."""
+    """Return the path of a counter of the CPU's core or package."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_{counter}"
 
 
@@ -58,8 +59,10 @@ def read_clock_readings(
     previous: ClockReadings | None = None,
     most_cpus: int | None = None,
 ) -> ClockReadings:
-    """The readings now; `throttling` tells which CPUs are asked for their cores and packages, and idle states are those
-    of `most_cpus` at most, the target CPUs first.
+    """Return the readings now.
+
+    `throttling` has the CPUs to ask for their cores and packages. Idle states are read for at most `most_cpus`, target
+    CPUs first.
     """
     wanted = [*sorted(target & online), *sorted(online - target)]
     packages = _still_valid(previous, now_ns) or read_packages(reader, now_ns, target, topology, uncore)

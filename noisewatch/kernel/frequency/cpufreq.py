@@ -1,4 +1,4 @@
-"""The clock of each CPU and who sets it: cpufreq.
+"""The clock of each CPU and its limits: cpufreq.
 
     /sys/devices/system/cpu/cpuN/cpufreq                       a link to ../cpufreq/policyM, which a copy may lack
     …/scaling_driver                                           acpi-cpufreq
@@ -40,19 +40,19 @@ _MOST_MHZ = 20_000
 
 
 def own_folder(cpu: int) -> str:
-    """The folder as a live machine has it."""
+    """Return the CPU's cpufreq folder on a live machine."""
     return f"{CPUS}/cpu{cpu}/cpufreq"
 
 
 def read_cpufreq_folders(reader: Reader, cpus: Collection[int]) -> Mapping[int, str]:
-    """The folder of each CPU that has one."""
+    """Return the folder of each CPU that has one."""
     own = {cpu for cpu in cpus if reader.names_or_none(own_folder(cpu), expected=False) is not None}
     shared = _read_policies(reader) if len(own) < len(cpus) else {}
     return {cpu: own_folder(cpu) if cpu in own else shared[cpu] for cpu in cpus if cpu in own or cpu in shared}
 
 
 def read_any_driver(reader: Reader) -> str | None:
-    """The driver of the first policy that tells one, or else of CPU 0."""
+    """Return the driver of the first policy that reports one, or else of CPU 0."""
     folders = [*_policy_folders(reader), own_folder(0)]
     drivers = (reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False) for folder in folders)
     return next((driver for driver in drivers if driver is not None), None)
@@ -116,11 +116,11 @@ def read_frequency(
     previous: Frequency | None = None,
     first: Frequency | None = None,
 ) -> Frequency:
-    """The clocks of `cpus`. The limits are taken from `previous` where it has them: they rarely change.
+    """Return the clocks of `cpus`. Limits, which rarely change, are taken from `previous` if it has them.
 
-    `first` is of the snapshot before: a clock that is as it was then is the same record, and what the drivers read on
-    the CPU itself is not asked again. The present frequency of the CPUs in `undisturbed` is not asked where that would
-    interrupt them.
+    `first` is the snapshot before's: an unchanged clock is the same record, and values that drivers read on the CPU
+    itself are not read again. The current frequency of the CPUs in `undisturbed` is not read where that would interrupt
+    them.
     """
     settled = previous or _read_settled(reader, cpus, undisturbed, first)
     is_known = settled.folder_by_cpu.keys() == cpus
@@ -144,7 +144,7 @@ def read_frequency(
 
 
 def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Frequency | None) -> Frequency:
-    """What rarely changes: all but the governors and the present frequencies."""
+    """Return all that rarely changes: everything except governors and current frequencies."""
     earlier = first.cpus if first is not None else {}
     asked = {cpu: earlier[cpu] for cpu in sorted(undisturbed & earlier.keys())}
     told = tuple([(cpu, clock.base_khz, clock.energy_preference) for cpu, clock in asked.items()])
@@ -159,7 +159,7 @@ def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Freq
 
 
 def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
-    """`asked` is what the CPU itself has been asked for before."""
+    """Return one CPU's limits; `asked` has the values already read from the CPU itself."""
     if folder is None:
         return CpuFrequency(cpu)
 
@@ -183,7 +183,7 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
 
 
 def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | None, int | None]:
-    """Between which frequencies a clock may move, in kHz; both None where that is no window."""
+    """Return the lowest and highest frequency (kHz) that a clock may have; both None if they contradict each other."""
     lowest, highest = reader.parsed(min_path, parse_khz), reader.parsed(max_path, parse_khz)
     if highest == 0 or (lowest is not None and highest is not None and lowest > highest):
         for path in (min_path, max_path):
@@ -199,7 +199,7 @@ def _read_preference(reader: Reader, folder: str) -> str | None:
 
 
 def parse_preference(text: str) -> str:
-    """The preference, a word or a number. Raises Malformed."""
+    """Return the preference, a word or a number. Raise Malformed."""
     stripped = text.strip()
     is_one = _PREFERENCE.fullmatch(stripped) is not None
     if not is_one or (stripped.isdecimal() and int(stripped) > _MOST_PREFERENCE):
@@ -213,7 +213,7 @@ def _nominal_khz(reader: Reader, cpu: int) -> int | None:
 
 
 def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_current: bool) -> CpuFrequency:
-    """What moves at any time: the governor and the frequency."""
+    """Return the limits with the governor and the frequency, which change at any time."""
     if folder is None:
         return limits
     governor_path, current_path = f"{folder}/scaling_governor", f"{folder}/scaling_cur_freq"
@@ -227,7 +227,7 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
 
 
 def _is_asking_harmless(reader: Reader, linux: tuple[int, int] | None) -> bool:
-    """Whether the present frequency of any CPU can be asked without interrupting it."""
+    """Return whether the current frequency of any CPU can be read without interrupting it."""
     return not reader.machine.is_live or not may_interrupt(f"{own_folder(0)}/scaling_cur_freq", None, linux)
 
 
@@ -241,7 +241,7 @@ def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> st
 
 
 def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
-    """Whether the kernel shows the CPU's folder in full, and no cpufreq in it."""
+    """Return whether the kernel shows the CPU's folder in full, and no cpufreq in it."""
     return reader.is_absent(own_folder(cpu)) and "topology" in (
         reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
     )
@@ -250,11 +250,11 @@ def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
 def _read_turbo(
     reader: Reader, cpus: CpuSet, folders: Mapping[int, str], own_names: Sequence[str]
 ) -> tuple[str | None, str | None, Mapping[int, bool]]:
-    """Whether the clock may exceed its base frequency, the knob that says so, and each CPU's own where there is one.
+    """Return whether the clock may exceed its base frequency, the knob's path, and each CPU's own knob if it has one.
 
-    intel_pstate/no_turbo is the only one that is inverted. The policies' boost (Linux 6.11) and AMD's cpb are each
-    CPU's own, and on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the former to ask for.
-    One that is there and says neither 0 nor 1 leaves it open: the next may be stale, or not heeded.
+    intel_pstate/no_turbo is the only inverted knob. The policies' boost (Linux 6.11) and AMD's cpb are per CPU, and
+    count as on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the per-CPU knobs to read. A
+    knob that exists and is neither 0 nor 1 leaves the answer open: the next may be stale, or ignored.
     """
     no_turbo = f"{CPUS}/intel_pstate/no_turbo"
     is_off = reader.parsed(no_turbo, parse_flag, expected=False)

@@ -1,7 +1,7 @@
 """How the processor slows down when it gets hot: the kernel's cooling devices, and counters of thermal interrupts.
 
     /sys/class/thermal/cooling_device0/{type,cur_state}   Processor, 0
-    /sys/class/thermal/cooling_device9/{type,cur_state}   intel_powerclamp, -1   (not in use; recent kernels say 0)
+    /sys/class/thermal/cooling_device9/{type,cur_state}   intel_powerclamp, -1   (not in use; 0 in recent kernels)
 
 https://docs.kernel.org/driver-api/thermal/sysfs-api.html. Fans, displays and radios are cooling devices as well.
 
@@ -44,7 +44,7 @@ MOST_CORES = 64  # read in every snapshot; a file costs 2 to 10 us
 
 @dataclass(frozen=True, slots=True)
 class CoolingDevice:
-    """One that slows the processor down, or of which nobody knows what it does. None is unknown."""
+    """A cooling device that slows the processor down, or whose effect is unknown. None is unknown."""
 
     path: str
     kind: str | None
@@ -52,20 +52,20 @@ class CoolingDevice:
 
     @property
     def slows_the_processor(self) -> bool | None:
-        """Whether it does so when it is at work; None is unknown."""
+        """Whether the device slows the processor when active; None is unknown."""
         return True if self.kind is not None and _SLOWS_THE_PROCESSOR.fullmatch(self.kind) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Cooling:
-    """None of `devices` is unknown; `is_complete` says that the kernel itself has no further ones."""
+    """The cooling devices; `devices` is None if unknown. `is_complete`: the kernel itself has no further ones."""
 
     devices: tuple[CoolingDevice, ...] | None
     is_complete: bool
 
 
 def read_cooling(reader: Reader) -> Cooling:
-    """The devices and their states."""
+    """Return the devices and their states."""
     names = reader.names_or_none(COOLING)
     if names is None:
         return Cooling(None, False)
@@ -86,12 +86,12 @@ def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
 
 
 def _parser_of_states(kind: str | None) -> Callable[[str], int]:
-    """Return the parser of a state from 0 on; intel_powerclamp alone had -1 (drivers/thermal/intel, before 6.3)."""
+    """Return the parser of a state from 0 on; only intel_powerclamp had -1 (drivers/thermal/intel, before 6.3)."""
     return integer_from(_NOT_IN_USE if kind == "intel_powerclamp" else 0)
 
 
 def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | None]:
-    """The states now, by path, of as many devices as can be asked each time."""
+    """Return the states now, by path, of as many devices as can be read each time."""
     watched = [device for device in cooling.devices or () if device.kind is not None][:MOST_WATCHED]
     return {
         device.path: reader.parsed(f"{device.path}/cur_state", _parser_of_states(device.kind)) for device in watched
@@ -100,10 +100,10 @@ def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | 
 
 @dataclass(frozen=True, slots=True)
 class ThermalThrottling:
-    """Events since boot by the CPU that was asked for its core, or its package; None is unknown.
+    """Events since boot, by the CPU that was asked for its core or package; None is unknown.
 
-    `limited` are those of the power limit, and empty where the kernel counts none. `uncounted` are the target CPUs of
-    the cores that were too many to ask.
+    `limited_…` are events of the power limit, empty if the kernel counts none. `uncounted` are the target CPUs of cores
+    left out because there are too many.
     """
 
     count_by_core_cpu: Mapping[int, int | None]
@@ -114,17 +114,17 @@ class ThermalThrottling:
 
 
 def throttle_path(cpu: int, what: str) -> str:
-    """The counter of the CPU's core, or package."""
+    """Return the path of the throttle counter of the CPU's core or package."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_count"
 
 
 def limited_path(cpu: int, what: str) -> str:
-    """How often the power limit of the CPU's core, or package, was reached."""
+    """Return the path of the power limit counter of the CPU's core or package."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_power_limit_count"
 
 
 def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
-    """The counters of the cores and packages of the target CPUs; of the first alone where it has none."""
+    """Return the counters of the cores and packages of the target CPUs; of the first only, if it has none."""
     if not target:
         return ThermalThrottling({}, {})
     return reader.made_of_files("throttling", (target, topology), lambda: _read_counters(reader, target, topology))
@@ -150,7 +150,7 @@ def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPla
 
 
 def _read_limited(reader: Reader, what: str, cpus: Sequence[int]) -> Mapping[int, int | None]:
-    """Empty where the kernel says that no CPU has such a counter."""
+    """Return the power limit counters, empty if the kernel has none for any CPU."""
     path_by_cpu = {cpu: limited_path(cpu, what) for cpu in cpus}
     if all(reader.is_absent(path) for path in path_by_cpu.values()):
         return {}
@@ -158,14 +158,14 @@ def _read_limited(reader: Reader, what: str, cpus: Sequence[int]) -> Mapping[int
 
 
 def cpus_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """The target CPUs of the CPU's core."""
+    """Return the target CPUs of the CPU's core."""
     place = topology.get(cpu)
     siblings = place.siblings if place is not None else None
     return (siblings or frozenset({cpu})) & target
 
 
 def cpus_of_package(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """The target CPUs of the CPU's package."""
+    """Return the target CPUs of the CPU's package."""
     package = topology[cpu].package if cpu in topology else None
     return frozenset(each for each in target if each in topology and topology[each].package == package)
 

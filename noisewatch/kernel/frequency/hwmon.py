@@ -1,4 +1,4 @@
-"""How hot the processor is: the sensors in it, as hwmon shows them.
+"""The processor's temperature, from its sensors in hwmon.
 
     /sys/class/hwmon/hwmon3/name                       coretemp
     /sys/class/hwmon/hwmon3/temp1_label                Package id 0
@@ -36,7 +36,7 @@ parse_millidegrees = integer_from(-60_000, 200_000)  # silicon works within thes
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """One sensor, in degrees Celsius. None is unknown, or not told by the chip."""
+    """One sensor, in degrees Celsius. None is unknown, or not reported by the chip."""
 
     path: str
     chip: str
@@ -48,16 +48,16 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Sensors:
-    """None of `read` is unknown; `unread` is the first path that would have told of more."""
+    """Temperature sensors; `read` is None if unknown. `unread` is the first path that could not be read, or None."""
 
     read: tuple[Sensor, ...] | None
     unread: str | None = None
 
 
 def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
-    """The processor's sensors, those of other packages left out; None where nobody tells.
+    """Return the processor's sensors, without those of other packages; `read` is None if they cannot be listed.
 
-    Of a chip that knows a whole package, or the die, nothing else is asked.
+    If a chip has a sensor for a whole package, or the die, only that one is read.
     """
     chips = reader.names_or_none(FOLDER)
     if chips is None:
@@ -84,14 +84,17 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
 def read_celsius(
     reader: Reader, sensors: Sensors, target: CpuSet, topology: Mapping[int, CpuPlace]
 ) -> Mapping[str, float | None]:
-    """The temperatures now, by path, of those sensors that can be asked without interrupting a target CPU."""
+    """Return the temperatures now, by path, of sensors that can be read without interrupting a target CPU."""
     asked = [each.path for each in sensors.read or () if not _interrupts_any_of(target, each, topology)]
     millidegrees = {path: reader.parsed(path, parse_millidegrees) for path in asked}
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
 
 
 def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, CpuPlace]) -> bool:
-    """coretemp asks the CPU of the package that came online first; that wakes its whole core."""
+    """Return whether reading a sensor interrupts a target CPU.
+
+    coretemp asks the CPU of the package that came online first; that wakes its whole core.
+    """
     if sensor.chip != _INTERRUPTS:
         return False
     asked = min((cpu for cpu, place in topology.items() if place.package == sensor.package), default=None)
@@ -101,7 +104,7 @@ def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, Cp
 
 
 def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> tuple[list[Sensor], bool]:
-    """The sensors that tell most, and whether they tell all."""
+    """Return the chip's most general sensors, and whether they cover everything."""
     matches = map(_FILE.fullmatch, reader.names_or_none(folder) or ())
     numbers = sorted({int(match[1]) for match in matches if match is not None})
     parse = _parse_coretemp_label if chip == _INTERRUPTS else parse_word

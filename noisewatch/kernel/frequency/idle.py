@@ -1,9 +1,9 @@
-"""How deep the target CPUs may sleep: cpuidle, and the limits on how long they may take to wake up.
+"""How deep the target CPUs may sleep: cpuidle, and the limits on their wake-up latency.
 
     /sys/devices/system/cpu/cpuN/cpuidle/state3/{name,latency,disable}     C6, 133 (us), 0
     /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us            0 (no limit), n/a (no latency), or us
     /dev/cpu_dma_latency                                                   the least of all requests, s32, us
-    /proc/812/fd/7 -> /dev/cpu_dma_latency                                 who makes one, for as long as it is open
+    /proc/812/fd/7 -> /dev/cpu_dma_latency                                 a requester, for as long as it is open
     /proc/cmdline                                                          idle=poll
 
 https://docs.kernel.org/admin-guide/pm/cpuidle.html, https://docs.kernel.org/power/pm_qos_interface.html
@@ -37,7 +37,7 @@ POLL = "POLL"  # the state in which a CPU spins, always the first
 
 @dataclass(frozen=True, slots=True)
 class IdleState:
-    """One of the states that a CPU may sleep in. None is unknown."""
+    """One idle state of a CPU. None is unknown."""
 
     index: int
     name: str | None
@@ -46,13 +46,13 @@ class IdleState:
 
     @property
     def is_sleep(self) -> bool:
-        """Whether the CPU stops in it, rather than spin."""
+        """Whether the CPU stops in the state, rather than spins."""
         return self.name != POLL
 
 
 @dataclass(frozen=True, slots=True)
 class CpuIdle:
-    """One CPU. `states` is empty where the kernel knows none for it; None is unknown."""
+    """The idle states of one CPU. `states` is empty if the kernel has none for it; None is unknown."""
 
     states: tuple[IdleState, ...] | None
     limit_us: int | None
@@ -60,7 +60,7 @@ class CpuIdle:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """The target CPUs, and what holds for all CPUs. None is unknown."""
+    """The idle states of target CPUs, and settings for all CPUs. None is unknown."""
 
     cpus: Mapping[int, CpuIdle]
     request_us: int | None
@@ -71,7 +71,8 @@ class Idle:
 def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> Idle:
     """Return the states and limits now.
 
-    Who makes a request is only looked for where `previous` had another one: the open files of all processes are read.
+    Requesters are only searched for if the request differs from `previous`, as this reads the open files of all
+    processes.
     """
     options = read_command_line(reader)
     request_us = _request(reader.ask(LATENCY_REQUEST, _ask_request))
@@ -125,7 +126,7 @@ def _read_limit(reader: Reader, cpu: int) -> int | None:
 
 
 def parse_resume_latency(text: str) -> int:
-    """The longest latency that is accepted, in us. Raises Malformed."""
+    """Return the longest accepted latency, in us. Raise Malformed."""
     stripped = text.strip()
     if stripped == "n/a":
         return 0
@@ -133,7 +134,7 @@ def parse_resume_latency(text: str) -> int:
 
 
 def _ask_request() -> int:
-    """Opened for this moment alone: an open descriptor is a request of its own."""
+    """Read the least request. The file is closed at once, as an open descriptor is a request of its own."""
     descriptor = os.open(LATENCY_REQUEST, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         said = os.read(descriptor, _REQUEST_BYTES)
@@ -147,7 +148,7 @@ def _request(answer: object) -> int | None:
 
 
 def processes_holding(path: str) -> Iterator[int]:
-    """Yield the processes that have the file open, the smallest pid first, as far as there is time and permission."""
+    """Yield the processes that have the file open, the smallest pid first, as far as time and permissions allow."""
     until_s = time.monotonic() + _LOOKED_FOR_S
     for pid in sorted(map(int, filter(str.isdecimal, os.listdir("/proc")))):
         if time.monotonic() > until_s:

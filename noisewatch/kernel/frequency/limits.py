@@ -1,4 +1,4 @@
-"""Limits of clocks that are not the governor's: of Intel's uncore, and firmware's of each target CPU.
+"""Clock limits other than the governor's: of Intel's uncore, and the firmware's of each target CPU.
 
 The uncore is what a package's cores share, the last-level cache and the way to memory:
 
@@ -33,7 +33,7 @@ _DOMAIN = regex(r"package_(\d{1,4})_die_\d{1,4}|uncore\d{1,4}")
 
 @dataclass(frozen=True, slots=True)
 class UncoreDomain:
-    """Between which frequencies the hardware may choose. None is unknown."""
+    """The range of frequencies in which the hardware chooses an uncore clock. None is unknown."""
 
     path: str
     min_khz: int | None
@@ -43,7 +43,7 @@ class UncoreDomain:
 
 @dataclass(frozen=True, slots=True)
 class Uncore:
-    """None of `domains` is unknown."""
+    """The uncore domains; `domains` is None if unknown."""
 
     domains: tuple[UncoreDomain, ...] | None
     is_absent: bool = False
@@ -51,7 +51,7 @@ class Uncore:
 
 
 def read_uncore(reader: Reader, packages: frozenset[int]) -> Uncore:
-    """The domains of the packages, or of all where none are given."""
+    """Return the domains of the packages, or of all packages if none are given."""
     names = reader.names_or_none(FOLDER, expected=False)
     if names is None:
         is_absent = reader.is_absent(FOLDER)
@@ -80,19 +80,19 @@ def _read_domain(reader: Reader, name: str, packages: frozenset[int]) -> UncoreD
 
 @dataclass(frozen=True, slots=True)
 class FrequencyCap:
-    """What firmware allows, and the highest frequency of its own table, in kHz. None is unknown, or not told."""
+    """The firmware's limit, and the highest frequency in its table, in kHz. None is unknown, or not reported."""
 
     limit_khz: int | None
     highest_khz: int | None
 
 
 def cap_path(cpu: int) -> str:
-    """The file with firmware's limit."""
+    """Return the path of the firmware's limit."""
     return f"{own_folder(cpu)}/bios_limit"
 
 
 def parse_frequencies(text: str) -> tuple[int, ...]:
-    """The frequencies of a table. Raises Malformed."""
+    """Return the frequencies of a table. Raise Malformed."""
     words = text.split()
     if not words:
         raise Malformed("frequencies in kHz", text.strip())
@@ -100,7 +100,7 @@ def parse_frequencies(text: str) -> tuple[int, ...]:
 
 
 def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
-    """The caps by CPU; one that is missing is known to have none."""
+    """Return the caps by CPU; a missing CPU is known to have none."""
     return reader.made_of_files("frequency caps", target, lambda: _read_caps(reader, target))
 
 

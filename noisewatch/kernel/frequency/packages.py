@@ -1,4 +1,4 @@
-"""What the cores and packages say of their heat, power and uncore clock: asked of a CPU of the package, and seldom.
+"""Heat, power and uncore clock of cores and packages: read seldom, as that interrupts a CPU of the package.
 
     /sys/class/powercap/intel-rapl:0/{name,energy_uj,max_energy_range_uj}       package-0, 62 1234 5678, 262143328850
     /sys/class/powercap/intel-rapl:0/constraint_1_{name,power_limit_uw}         short_term, 160000000
@@ -38,7 +38,7 @@ _MOST_CORES = 256
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A package's power zone of RAPL. None is unknown, or not told."""
+    """A package's power zone of RAPL. None is unknown, or not reported."""
 
     path: str
     package: int
@@ -51,7 +51,7 @@ class Zone:
 
     @property
     def is_firmwares(self) -> bool:
-        """Whether it is the same package again, as firmware limits it."""
+        """Whether this is a second zone of the package, with the firmware's limits."""
         return "-mmio:" in self.path
 
 
@@ -67,7 +67,7 @@ class CoreHeat:
 
 @dataclass(frozen=True, slots=True)
 class PackageReadings:
-    """Of one moment; what would have interrupted a target CPU is missing. `spared` are the packages left alone."""
+    """The readings of one moment, without those that interrupt a target CPU. `spared` are the packages left alone."""
 
     read_at_ns: int
     zones: tuple[Zone, ...]
@@ -77,7 +77,7 @@ class PackageReadings:
 
 
 def asked_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """The CPUs that are woken to answer for a package: that which came online first, with its core; none if unknown."""
+    """Return the CPUs that wake to answer for a package: the first to come online, with its core; none if unknown."""
     asked = min((cpu for cpu, place in topology.items() if place.package == package), default=None)
     return frozenset() if package is None or asked is None else (topology[asked].siblings or frozenset()) | {asked}
 
@@ -85,7 +85,7 @@ def asked_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
 def read_packages(
     reader: Reader, now_ns: int, target: CpuSet, topology: Mapping[int, CpuPlace], uncore: Uncore
 ) -> PackageReadings:
-    """The packages and cores now. Of a live machine under observation only what housekeeping CPUs answer."""
+    """Return the packages and cores now. On a live machine under observation, only housekeeping CPUs are asked."""
     spared = reader.spared
     packages = {place.package for place in topology.values() if place.package is not None}
     left_alone = {package for package in packages if spared is not None and asked_cpus(package, topology) & target}
@@ -108,7 +108,7 @@ def read_packages(
 
 
 def _zones(reader: Reader) -> dict[str, int]:
-    """The package of each zone of a whole package; first the processor's own, then those that firmware limits."""
+    """Return the package of each zone of a whole package; first the processor's own, then the firmware's."""
     names = [name for name in reader.names_or_none(POWERCAP) or () if _ZONE.fullmatch(name)]
     paths = [f"{POWERCAP}/{name}" for name in sorted(names, key=len)]
     labels = {path: reader.parsed(f"{path}/name", parse_word) for path in paths}
@@ -141,7 +141,7 @@ def _read_zone(reader: Reader, path: str, package: int) -> Zone:
 def _read_cores(
     reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace], spares_target: bool
 ) -> Iterator[CoreHeat]:
-    """Those of coretemp; a core is asked on itself."""
+    """Yield the core temperatures of coretemp, which asks each core on itself."""
     cpus_by_core: dict[tuple[int | None, int | None], set[int]] = {}
     for cpu, place in topology.items():
         cpus_by_core.setdefault((place.package, place.core), set()).add(cpu)
@@ -166,7 +166,7 @@ def _read_cores(
 
 
 def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]]:
-    """The package of the chip, and the number of each core's sensor."""
+    """Return the package of the chip, and the number of each core's sensor."""
     matches = map(_LABEL.fullmatch, reader.names_or_none(folder) or ())
     numbers = [int(match[1]) for match in matches if match is not None]
     labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}

@@ -28,14 +28,14 @@ _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 @dataclass(frozen=True, slots=True)
 class MainsPower:
-    """True or False, `none` for a machine without power supplies that tell, None for unknown."""
+    """True or False, `none` for a machine without power supplies to read, None for unknown."""
 
     is_on: bool | str | None
     said_by: str | None = None  # the file, or a battery without a supply
 
 
 def read_mains_power(reader: Reader) -> MainsPower:
-    """A battery that empties tells it at once; then the adapters, and then the batteries again."""
+    """Return whether the machine is on mains: by a discharging battery, else by adapters, else by other batteries."""
     try:
         names = reader.names(FOLDER)
     except Absent:
@@ -92,8 +92,11 @@ def _told_by(status_by_path: dict[str, str | None], states: Set[str], is_on: boo
 
 
 def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:
-    """Any that is online will do. That all are offline means something only where one is there for nothing else: a USB
-    port is a supply too, and empty as a rule."""
+    """Return mains power by the adapters, or None if they leave it open.
+
+    One online adapter is enough. All offline means no mains only if one of them is of type Mains: a USB port is a
+    supply too, and usually empty.
+    """
     adapters = [name for name, kind in supplies.items() if kind is not None and kind not in ("Battery", "UPS")]
     online = {name: reader.parsed(f"{FOLDER}/{name}/online", parse_online) for name in adapters}
     for name, is_online in online.items():
@@ -106,7 +109,7 @@ def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower 
 
 
 def parse_online(text: str) -> int:
-    """0 is offline, 1 online, 2 online with a voltage that was asked for. Raises Malformed."""
+    """Parse 0 (offline), 1 (online) or 2 (online with a requested voltage). Raise Malformed."""
     stripped = text.strip()
     if stripped not in ("0", "1", "2"):
         raise Malformed("0, 1 or 2", stripped)
@@ -114,6 +117,6 @@ def parse_online(text: str) -> int:
 
 
 def _by_nobody(supplies: dict[str, str | None]) -> MainsPower:
-    """Empty USB ports and nothing else are no supply at all; anything else should have told."""
+    """Return mains power without an answer: NO_SUPPLY if there are only empty USB ports, otherwise unknown."""
     kinds = set(supplies.values())
     return MainsPower(NO_SUPPLY if all(kind is not None and kind.startswith("USB") for kind in kinds) else None)

@@ -1,9 +1,9 @@
-"""How much power each package may take in the long run: Intel's RAPL.
+"""The long-term power limit of each package: Intel's RAPL.
 
     /sys/class/powercap/intel-rapl:0/{name,enabled}                  package-0, 1
     /sys/class/powercap/intel-rapl:0/constraint_0_name               long_term
     /sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw     125000000
-    /sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw       125000000   (0: not told)
+    /sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw       125000000   (0: not reported)
     /sys/class/powercap/intel-rapl-mmio:0/…                          the same package, as firmware limits it
 
 https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of the package.
@@ -27,7 +27,7 @@ parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coar
 
 @dataclass(frozen=True, slots=True)
 class PowerLimit:
-    """The long-term limit of one zone. None is unknown, or not told."""
+    """The long-term limit of one zone. None is unknown, or not reported."""
 
     path: str
     package: int
@@ -38,7 +38,7 @@ class PowerLimit:
 
 @dataclass(frozen=True, slots=True)
 class PowerLimits:
-    """None of `zones` is unknown; `has_none` says that the kernel knows of packages, and of no limits."""
+    """The power limits; `zones` is None if unknown. `has_none`: the kernel lists packages without limits."""
 
     zones: tuple[PowerLimit, ...] | None
     has_none: bool = False
@@ -46,7 +46,7 @@ class PowerLimits:
 
 
 def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
-    """Those of the packages, or of all where none are given."""
+    """Return the limits of the packages, or of all packages if none are given."""
     names = reader.names_or_none(FOLDER)
     if names is None:
         return PowerLimits(None)
@@ -85,7 +85,7 @@ def _parse_zone(text: str) -> str:
 
 
 def _long_term(reader: Reader, folder: str) -> str | None:
-    """The path that the files of the constraint begin with."""
+    """Return the path prefix of the long-term constraint's files."""
     paths = [f"{folder}/constraint_{number}" for number in range(_MOST_CONSTRAINTS)]
     named = (path for path in paths if reader.parsed(f"{path}_name", parse_word, expected=False) == "long_term")
     return next(named, None)

@@ -1,4 +1,4 @@
-"""How long each CPU has slept in each of its idle states since boot: cpuidle. Asking wakes nobody.
+"""How long each CPU has slept in each idle state since boot: cpuidle. Reading it wakes no CPU.
 
     /sys/devices/system/cpu/cpuN/cpuidle/state3/{name,time}     C6, 8410533 (us)
 
@@ -32,7 +32,7 @@ class StateTime:
 def read_state_times(
     reader: Reader, cpus: Sequence[int], previous: Mapping[int, tuple[StateTime, ...] | None] | None = None
 ) -> Mapping[int, tuple[StateTime, ...] | None]:
-    """The states of the first CPUs, by CPU; empty where the kernel knows none, None is unknown. Names never change."""
+    """Return the states of the first CPUs; empty if the kernel has none, None is unknown. Names never change."""
     known = previous or {}
     return {cpu: _again(reader, cpu, known.get(cpu)) for cpu in cpus[:MOST_CPUS]}
 

@@ -1,4 +1,4 @@
-"""Which CPUs irqbalance is configured to leave alone.
+"""The CPUs that irqbalance is configured to leave alone.
 
     /proc/PID/environ                                   what a running irqbalance was started with; for root
     /etc/default/irqbalance                             IRQBALANCE_BANNED_CPULIST=2-3      Debian, Ubuntu
@@ -47,7 +47,7 @@ class Irqbalance:
 
 
 def read_irqbalance(reader: Reader, tasks: Tasks | None) -> Irqbalance:
-    """Read the environment of each running irqbalance, and the configuration where an environment is unreadable."""
+    """Read the environment of each running irqbalance, and the configuration if an environment is unreadable."""
     threads = tasks.by_tid.values() if tasks is not None else ()
     started_with: dict[int, Variables] = {}
     reason_by_pid: dict[int, str] = {}
@@ -87,7 +87,7 @@ def parse_banned(variables: Variables, by_default: CpuSet) -> CpuSet:
 
 
 def _read_configuration(reader: Reader) -> Mapping[str, Variables] | None:
-    """Read the files that exist; None where there is none, or where one cannot be read to the end of its last line."""
+    """Read the files that exist; None if there is none, or one cannot be read to the end of its last line."""
     paths = [*IRQBALANCE_FILES]
     for folder in IRQBALANCE_FOLDERS:
         try:

@@ -1,7 +1,7 @@
 """Where each IRQ may be delivered, where it is, and which device is behind it: /proc/irq and udev.
 
     /proc/irq/default_smp_affinity          3          (mask: where new IRQs may go)
-    /proc/irq/36/smp_affinity_list          0-1        (the wish)
+    /proc/irq/36/smp_affinity_list          0-1        (the request)
     /proc/irq/36/effective_affinity_list    1          (the fact; Linux 4.15)
     /proc/irq/36/smp_affinity               mode 0644: user space may move it; 0444: the kernel manages it (Linux 6.12)
 
@@ -50,7 +50,7 @@ _NAMED_CHILDREN = ("block", "net")
 
 @dataclass(frozen=True, slots=True)
 class Irq:
-    """One IRQ; None is unknown. `effective` falls silent on kernels before 4.15."""
+    """One IRQ; None is unknown. `effective` is missing on kernels before 4.15."""
 
     irq: int
     allowed: CpuSet | None
@@ -62,7 +62,7 @@ class Irq:
 
     @property
     def is_managed(self) -> bool | None:
-        """Whether it is a device's that the kernel itself spreads over the CPUs; None is unknown."""
+        """Whether the IRQ is a device's that the kernel itself spreads over the CPUs; None is unknown."""
         if _is_fixed(self.actions, self.kind):
             return False
         return None if self.movable is None else not self.movable
@@ -70,7 +70,7 @@ class Irq:
 
 @dataclass(frozen=True, slots=True)
 class Irqs:
-    """All IRQs by number, and where new ones may go."""
+    """All IRQs by number, and where new ones may be delivered."""
 
     default_allowed: CpuSet | None
     by_number: Mapping[int, Irq]
@@ -79,7 +79,7 @@ class Irqs:
 def read_irqs(
     reader: Reader, interrupts: Interrupts | None, release: str | None, previous: Irqs | None = None
 ) -> Irqs | None:
-    """The IRQs; None where /proc/irq cannot be listed. The devices are asked for where there are others than before."""
+    """Return the IRQs, or None if /proc/irq cannot be listed. Devices are read only if there are new IRQs."""
     names = reader.names_or_none(FOLDER)
     if names is None:
         return None
@@ -102,7 +102,7 @@ def _read_irq(reader: Reader, number: int, description: str, release: str | None
 
 
 def _is_fixed(actions: tuple[str, ...], kind: Kind) -> bool:
-    """Whether it belongs to the machine itself, and stays where it is."""
+    """Return whether the IRQ belongs to the machine itself, and cannot be moved."""
     return actions in _KERNELS_OWN or kind != Kind.IRQ
 
 
@@ -122,7 +122,7 @@ _KERNELS_OWN = (("timer",), ("cascade",))  # of the PC: writing their affinity i
 
 
 def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, ...]) -> str | None:
-    """Only PCI devices can be looked up; an IRQ that nobody requested has no device."""
+    """Return the device's name; only PCI devices can be looked up, and an IRQ without an action has no device."""
     if devices is None:
         return None
     return devices.get(number) or (None if actions else "none")
@@ -136,7 +136,7 @@ def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet |
 
 
 def _read_movable(reader: Reader, number: int, release: str | None) -> bool | None:
-    """By the file's mode; a kernel before 6.12 shows all of them as writable, so there it tells nothing."""
+    """Return whether user space may move the IRQ, by the file's mode, which kernels before 6.12 do not use for that."""
     try:
         mode = reader.machine.mode(f"{FOLDER}/{number}/smp_affinity")
     except Unreadable:
@@ -150,8 +150,8 @@ def _read_movable(reader: Reader, number: int, release: str | None) -> bool | No
 def parse_actions(description: str) -> tuple[str, ...]:
     """Return the actions in a row's description: `IO-APIC 16-fasteoi vmwgfx, snd_ens1371` has two.
 
-    An IRQ that nobody requested has none. Without a number and a trigger the chip is one word: `XT-PIC timer`, and of
-    Xen `Dynamic-irq eth0` (2.6.18) and `xen-dyn-event eth0`.
+    An unrequested IRQ has none. Without a number and a trigger the chip is one word: `XT-PIC timer`, and of Xen
+    `Dynamic-irq eth0` (2.6.18) and `xen-dyn-event eth0`.
     """
     matches = (pattern.search(description) for pattern in _HARDWARE)
     match = next((match for match in matches if match is not None), None)
@@ -160,7 +160,7 @@ def parse_actions(description: str) -> tuple[str, ...]:
 
 
 def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:
-    """The folders in /proc/irq/N are named after its actions."""
+    """Return an IRQ's actions: the folders in /proc/irq/N are named after them."""
     known = {
         "smp_affinity", "smp_affinity_list", "effective_affinity", "effective_affinity_list", "affinity_hint", "node",
         "spurious",
@@ -170,7 +170,7 @@ def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:
 
 
 def read_devices(reader: Reader) -> Mapping[int, str] | None:
-    """The name of the device behind each IRQ that has one; None where it cannot be asked."""
+    """Return the name of the device behind each IRQ that has one, or None if that cannot be asked."""
     answer = reader.ask(_QUESTION, _devices_by_irq)
     if not isinstance(answer, dict):
         return None
@@ -195,7 +195,7 @@ def _devices_by_irq() -> dict[str, str]:
 
 
 def _irqs_of(folder: str) -> Iterator[str]:
-    """The numbers of its message-signalled interrupts, or of its pin."""
+    """Yield the numbers of a device's message-signalled interrupts, or of its pin."""
     try:
         yield from os.listdir(f"{folder}/msi_irqs")
     except OSError:
@@ -206,7 +206,7 @@ def _irqs_of(folder: str) -> Iterator[str]:
 
 
 def _named_children(context: Any) -> list[tuple[str, str]]:
-    """The folder and the name of each disk and network interface."""
+    """Return the folder and the name of each disk and network interface."""
     return [
         (child.sys_path, child.sys_name)
         for subsystem in _NAMED_CHILDREN
@@ -223,20 +223,20 @@ def _name_of(device: Any, database: _HardwareDatabase, children: Sequence[tuple[
 
 
 class _HardwareDatabase:
-    """udev's hwdb by modalias. pyudev binds the functions, but shows no public class for them."""
+    """udev's hwdb by modalias. pyudev binds the functions, but has no public class for them."""
 
     def __init__(self, context: Any) -> None:
         self._library = getattr(context, "_libudev", None)
         self._handle = self._library.udev_hwdb_new(context) if self._library is not None else None
 
     def close(self) -> None:
-        """Gives back a megabyte."""
+        """Free the database, a megabyte."""
         if self._library is not None and self._handle:
             self._library.udev_hwdb_unref(self._handle)
             self._handle = None
 
     def model(self, modalias: str) -> str | None:
-        """The model's name; None where the database has none, or is not installed."""
+        """Return the model's name, or None if the database has none, or is not installed."""
         library = self._library
         if library is None or not self._handle or not modalias:
             return None

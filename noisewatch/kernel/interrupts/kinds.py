@@ -1,9 +1,9 @@
 """What each row of /proc/interrupts counts: a device's interrupts, the tick, calls between CPUs, or the CPU's own.
 
-The kernel's generic part (kernel/irq/proc.c) prints the numbered rows, and each architecture its own behind them. What
-a number stands for its chip and its action tell: many architectures number the CPU's own interrupts as well.
+The kernel's generic part (kernel/irq/proc.c) prints the numbered rows, and each architecture its own behind them. The
+chip and the action show what a number means: many architectures number the CPU's own interrupts as well.
 
-Some rows count again what other rows count; they are told apart, so that nothing is counted twice:
+Some rows count again what other rows count; they are distinguished, so that nothing is counted twice:
 
     I/O: 900      and     QAI:  700  [I/O] QDIO Adapter Interrupt      (s390: classes, and what they consist of)
     HYP: 900      and      48:  700  xen-percpu -virq timer0           (Xen delivers all its events by one vector)
@@ -14,8 +14,8 @@ Some rows count again what other rows count; they are told apart, so that nothin
      70: 900      and    IPI0:  700  Rescheduling interrupts           (LoongArch: `70: CPUINTC 12 IPI` brings all)
 
 Before Linux 4.8 CAL was printed without TLB ("x86/irq: Do not substract irq_tlb_count from irq_call_count"), but 4.4
-stable and Oracle's 4.1 have that change too since they were patched against Meltdown, and their releases do not say
-so. Where the release is below 4.8 or unknown, the two rows count as two: a shootdown may count twice, and none is lost.
+stable and Oracle's 4.1 have that change too since they were patched against Meltdown, and their releases do not show
+it. Where the release is below 4.8 or unknown, the two rows count as two: a shootdown may count twice, and none is lost.
 
 arch/s390/kernel/irq.c, arch/x86/kernel/irq.c, arch/x86/events/, arch/x86/xen/smp.c, arch/loongarch/kernel/smp.c.
 """
@@ -116,12 +116,12 @@ _LOCAL = regex(rf"{_COUNTER.pattern}|\bvgic$|^xen-percpu\b")
 
 
 def is_known(label: str) -> bool:
-    """Whether some architecture has a row of that name, and with counts."""
+    """Return whether some architecture has a row with this label and with counts."""
     return label != "FIQ" and (label in _KIND_BY_LABEL or _CALL_LABEL.fullmatch(label) is not None)
 
 
 def counts_overflows(label: str, description: str) -> bool:
-    """Whether the row counts how often a hardware counter ran over, as a profiler has it do."""
+    """Return whether the row counts overflows of a hardware counter, as a profiler causes them."""
     if not label.isdecimal():
         return label in ("PMI", "VPMI", "CMS")
     return _COUNTER.search(description) is not None
@@ -129,7 +129,10 @@ def counts_overflows(label: str, description: str) -> bool:
 
 @lru_cache(maxsize=16_384)
 def kind_of(label: str, description: str) -> Kind:
-    """Of the row with that label. A numbered row that nothing is known about is a device's, any other the CPU's own."""
+    """Return the kind of a row.
+
+    An unrecognized numbered row is a device's, any other unrecognized row the CPU's own.
+    """
     if not label.isdecimal():
         if description == _TIMER_CALL:
             return Kind.TICK
@@ -164,7 +167,7 @@ _PARTS_BY_SUM = tuple(
 
 
 class Row(Protocol):
-    """A row of the table, or of what it counted in some time."""
+    """A row of the table, or of its difference over some time."""
 
     @property
     def label(self) -> str: ...
@@ -177,7 +180,7 @@ R = TypeVar("R", bound=Row)
 
 
 def sums_with_parts(rows: Sequence[R], release: tuple[int, int] | None) -> Iterator[tuple[R, list[R]]]:
-    """Return the rows that are sums in that Linux (None: an unknown one), each with the rows that are its parts."""
+    """Yield the rows that are sums in this Linux (None: unknown), each with the rows that are its parts."""
     for row in rows:
         is_sum = False
         name = f"{row.label} {row.description}"

@@ -1,10 +1,10 @@
-"""Which CPUs take over packets that another CPU received: receive packet steering (RPS).
+"""The CPUs that process packets which another CPU received: receive packet steering (RPS).
 
     /sys/class/net/eth0/queues/rx-0/rps_cpus     0          (mask: none, so that the interrupted CPU keeps its packets)
     /sys/class/net/eth0/queues/rx-1/rps_cpus     0000000c   (CPUs 2 and 3)
 
 https://docs.kernel.org/networking/scaling.html. XPS, which chooses queues for what a CPU itself sends, is not read: it
-concerns those who send.
+only concerns senders.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PacketSteering:
 
 
 def read_packet_steering(reader: Reader) -> PacketSteering:
-    """The masks of all receive queues that this process can see: of its network namespace."""
+    """Return the masks of all receive queues in this process's network namespace."""
     if not reader.names_or_none(FOLDER):
         reader.note(FOLDER, "no interface in it, not even lo")
         return PacketSteering(None)

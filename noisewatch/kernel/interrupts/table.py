@@ -6,7 +6,7 @@
     ERR:          0
 
 The header numbers the columns: offline CPUs have none. A label may touch its first count (`IPI0:2768808080`), a chip's
-name may hold a colon, and two rows may have one label.
+name may contain a colon, and two rows may have one label.
 
                     CPU0       CPU1
           HI:          0          2
@@ -48,7 +48,7 @@ def _number(label: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class InterruptRow:
-    """One line. `counts` goes with the header's CPUs; None where the row has no count for each CPU."""
+    """One line. `counts` are in the order of the header's CPUs; None if the row lacks a count for each CPU."""
 
     label: str
     description: str
@@ -57,7 +57,7 @@ class InterruptRow:
     has_come: bool = field(init=False, repr=False, compare=False)  # whether any of the counts is above 0
 
     def __post_init__(self) -> None:
-        """Looks through counts, of which there may be hundreds, once for all snapshots that share the row."""
+        """Set `has_come` once for all snapshots that share the row, which may have hundreds of counts."""
         object.__setattr__(self, "has_come", self.counts is not None and any(self.counts))
 
     @property
@@ -68,7 +68,7 @@ class InterruptRow:
 
 @dataclass(frozen=True, slots=True)
 class Interrupts:
-    """The table, with the CPU that each column belongs to."""
+    """The table, with the CPU of each column."""
 
     cpus: tuple[int, ...]
     rows: tuple[InterruptRow, ...]
@@ -78,20 +78,20 @@ class Interrupts:
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """The labels of the rows that ought to have counts, and have none."""
+        """The labels of rows that should have counts, and have none."""
         lacking = (row for row in self.rows if row.counts is None and row.total is None and is_known(row.label))
         return tuple(row.label for row in lacking if kind_of(row.label, row.description) != Kind.NO_INTERRUPT)
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the rows of the CPUs' own are missing, which come last: devices may be missing too.
+        """Whether the rows of the CPUs' own, which come last, are missing: devices may be missing too.
 
         A kernel for one CPU may have none.
         """
         return len(self.cpus) > 1 and all(row.irq is not None for row in reversed(self.rows))
 
     def total_by_cpu(self) -> dict[int, int]:
-        """All interrupts of each CPU: what the rows with a count for each CPU add up to, each interrupt once."""
+        """All interrupts of each CPU: the sum of rows with a count for each CPU, each interrupt counted once."""
         rows = [row for row in self.rows if row.counts is not None]
         counts_by_row = {id(row): row.counts or () for row in rows}
         for row, parts in sums_with_parts(rows, self.release):
@@ -104,7 +104,7 @@ class Interrupts:
 
 
 def parse_header(line: str) -> tuple[int, ...]:
-    """The CPU number of each column. Raises Malformed."""
+    """Return the CPU number of each column. Raise Malformed."""
     if _HEADER.fullmatch(line) is None:
         raise Malformed("a header such as `CPU0 CPU1`", line.strip(), 1)
     return tuple(int(name[3:]) for name in line.split())
@@ -113,14 +113,14 @@ def parse_header(line: str) -> tuple[int, ...]:
 def parse_interrupts(
     text: str, previous: Interrupts | None = None, release: tuple[int, int] | None = None
 ) -> Interrupts:
-    """Parse the table of a kernel of that release. Raises Malformed."""
+    """Parse the table of a kernel of that release. Raise Malformed."""
     return parse_bytes(text.encode("utf-8", "replace"), previous, release)
 
 
 def parse_bytes(text: bytes, previous: Interrupts | None = None, release: tuple[int, int] | None = None) -> Interrupts:
-    """Parse the table. Rows that are as in `previous` are taken from there: most rows of a big table never change.
+    """Parse the table. Unchanged rows are taken from `previous`: most rows of a big table never change.
 
-    Raises Malformed.
+    Raise Malformed.
     """
     again = None if previous is None else _parse_changed(text, previous)
     return again if again is not None else _parse_all(text, previous.release if previous is not None else release)
@@ -143,7 +143,7 @@ def _parse_all(text: bytes, release: tuple[int, int] | None) -> Interrupts:
 
 
 def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
-    """From the rows that changed; None where rows came or went, or the CPUs are others."""
+    """Parse only the changed rows; return None if rows were added or removed, or the CPUs differ."""
     changed = load_reading().changed_lines(previous.text, text)
     if changed is None or any(number not in previous.row_by_line for number, _, _ in changed):
         return None
@@ -156,7 +156,7 @@ def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
 
 
 def _parse_row(text: bytes, begin: int, end: int, cpu_count: int, number: int) -> InterruptRow:
-    """The row from `begin` to `end`, in line `number` from 1."""
+    """Parse the row from `begin` to `end`, in line `number` from 1."""
     colon = text.find(b":", begin, end)
     label = _decoded(text[begin:colon]).strip() if colon >= 0 else ""
     plain = load_reading().counts(text, colon + 1, end, cpu_count) if label else None
@@ -171,7 +171,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _parse_odd_row(line: str, cpu_count: int, number: int) -> InterruptRow:
-    """A row that need not have a count for each CPU, and a description behind them."""
+    """Parse a row that may lack a count for some CPUs, or a description."""
     label, colon, rest = line.partition(":")
     label = label.strip()
     if not colon or not label or not rest.strip():
@@ -193,17 +193,17 @@ def _row(label: str, counts: tuple[int, ...], description: str) -> InterruptRow:
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
-    """Whether it is no device's, no tick and no call, and nothing there looks like what is left of counts."""
+    """Return whether the row is no device's, tick or call, and its text is not the rest of counts."""
     return kind_of(label, description) in (Kind.LOCAL, Kind.NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 
 def _tidy(description: str) -> str:
-    """Cleaned first: a name may hold characters that Python takes for blanks."""
+    """Clean the description, then merge blanks: a name may contain characters that Python takes for blanks."""
     return " ".join(clean(description).split())
 
 
 def _split_counts(rest: str, cpu_count: int) -> tuple[list[int], str]:
-    """The leading counts, at most one a CPU, and the text behind them."""
+    """Return the leading counts, at most one a CPU, and the text behind them."""
     words = rest.split(None, cpu_count)
     numbers = words[:cpu_count]
     if len(numbers) == cpu_count and are_counts(numbers):
@@ -220,7 +220,7 @@ def _parse_total(label: str, rest: str, number: int) -> InterruptRow:
 
 
 def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Interrupts | None:
-    """The table; None where it cannot be read."""
+    """Return the table, or None if it cannot be read."""
     try:
         content = reader.bytes(PATH)
         release = None if previous is not None else release_number(read_release(reader))
@@ -240,7 +240,7 @@ SOFTIRQS = "/proc/softirqs"
 
 @dataclass(frozen=True, slots=True)
 class SoftirqRow:
-    """One kind of softirq; `counts` goes with the header's CPUs."""
+    """One kind of softirq; `counts` are in the order of the header's CPUs."""
 
     label: str
     counts: tuple[int, ...]
@@ -248,14 +248,14 @@ class SoftirqRow:
 
 @dataclass(frozen=True, slots=True)
 class Softirqs:
-    """The table, with the CPU that each column belongs to."""
+    """The table, with the CPU of each column."""
 
     cpus: tuple[int, ...]
     rows: tuple[SoftirqRow, ...]
 
 
 def parse_softirqs(text: str) -> Softirqs:
-    """The table. Raises Malformed."""
+    """Parse the table. Raise Malformed."""
     lines = lines_of(text)
     if not lines:
         raise Malformed("a header such as `CPU0 CPU1`", "", 1)
@@ -273,7 +273,7 @@ def parse_softirqs(text: str) -> Softirqs:
 
 
 def _all_counts(text: str, count: int) -> tuple[int, ...] | None:
-    """So many counts; None where there are others."""
+    """Return `count` counts, or None if the text has a different number, or other words."""
     row = text.encode("utf-8", "replace")
     plain = load_reading().counts(row, 0, len(row), count)
     if plain is not None and plain[1] == len(row):
@@ -283,5 +283,5 @@ def _all_counts(text: str, count: int) -> tuple[int, ...] | None:
 
 
 def read_softirqs(reader: Reader) -> Softirqs | None:
-    """The table; None where it cannot be read."""
+    """Return the table, or None if it cannot be read."""
     return reader.parsed(SOFTIRQS, parse_softirqs)

@@ -1,4 +1,4 @@
-"""Free memory, what the kernel does to find more, and where it swaps to: /proc/meminfo, /proc/vmstat, /proc/swaps.
+r"""Free memory, the kernel's work to free more, and where it swaps to: /proc/meminfo, /proc/vmstat, /proc/swaps.
 
     MemTotal:       16316412 kB            pswpin 0
     MemAvailable:   12094228 kB            compact_stall 17
@@ -32,14 +32,14 @@ _COUNTERS = regex(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Sizes by their name in meminfo (kB, but for counts of huge pages), counters by their name in vmstat."""
+    """Sizes by their name in meminfo (kB, except counts of huge pages), counters by their name in vmstat."""
 
     kb_by_name: Mapping[str, int] | None
     count_by_name: Mapping[str, int] | None
 
 
 def parse_meminfo(text: str) -> Mapping[str, int]:
-    """The sizes by name. Raises Malformed."""
+    """Return the sizes by name. Raise Malformed."""
     sizes: dict[str, int] = {}
     for number, line in enumerate(lines_of(text), start=1):
         match = _SIZE.fullmatch(line.strip())
@@ -52,7 +52,7 @@ def parse_meminfo(text: str) -> Mapping[str, int]:
 
 
 def parse_vmstat(text: str) -> Mapping[str, int]:
-    """The counters by name. Raises Malformed."""
+    """Return the counters by name. Raise Malformed."""
     if _COUNTERS.fullmatch(text):  # as a whole: there are 200 lines, each second
         words = text.split()
         return dict(zip(words[::2], map(int, words[1::2]), strict=True))
@@ -68,7 +68,7 @@ def parse_vmstat(text: str) -> Mapping[str, int]:
 
 
 def read_memory(reader: Reader) -> Memory:
-    """Sizes and counters now."""
+    """Return sizes and counters now."""
     sizes = None if is_served_by_lxcfs(reader, MEMINFO) else reader.parsed(MEMINFO, parse_meminfo)
     return Memory(sizes, reader.parsed(VMSTAT, parse_vmstat))
 
@@ -89,7 +89,7 @@ class Swap:
 
 
 def parse_swaps(text: str) -> tuple[Swap, ...]:
-    """Those in use, as the kernel lists them. Raises Malformed."""
+    """Return the swaps in use, in the kernel's order. Raise Malformed."""
     lines = lines_of(text)
     if not lines or not lines[0].startswith("Filename"):
         raise Malformed("`Filename Type Size Used Priority`", text[:40], 1)
@@ -104,5 +104,5 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
 
 
 def read_swaps(reader: Reader) -> tuple[Swap, ...] | None:
-    """Those in use; None is unknown."""
+    """Return the swaps in use; None is unknown."""
     return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_swaps, expected=False)

@@ -1,4 +1,4 @@
-"""The memory that this process's cgroups leave it, and how often they ran out of it.
+"""The memory limits of this process's cgroups, and how often they were reached.
 
     v2  memory.max, memory.high   4294967296      (bytes; `max` is no limit)
         memory.current            1073741824
@@ -55,7 +55,7 @@ class MemoryLimit:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimits:
-    """The limits on the path from this process's cgroup to the root; further ones may exist where one is unread."""
+    """The limits on the path from this process's cgroup to the root; if one is unread, there may be further ones."""
 
     limits: tuple[MemoryLimit, ...]
     unread: str | None  # the first path that would have told of another
@@ -65,7 +65,7 @@ _Level = tuple[MemoryLimit | None, str | None]  # the limit if there is one, and
 
 
 def read_memory_limits(reader: Reader) -> MemoryLimits:
-    """The limits on the observing process; its children, the benchmark among them, inherit them."""
+    """Return the limits on the observing process; its children, the benchmark among them, inherit them."""
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
@@ -88,9 +88,9 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
 
 
 def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
-    """The true root, and a level without the memory controller, limit nothing.
+    """Return one level; the true root, and a level without the memory controller, limit nothing.
 
-    What limits the root of what a container sees from outside cannot be seen.
+    Limits outside a container's root are not visible.
     """
     names = reader.names_or_none(folder)
     controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
@@ -157,7 +157,7 @@ def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
 
 
 def parse_limit(text: str) -> int:
-    """The bytes; UNLIMITED for `max`. Raises Malformed."""
+    """Return the bytes; UNLIMITED for `max`. Raise Malformed."""
     word = text.strip()
     if word != "max" and not is_count(word):
         raise Malformed("`max` or bytes", word)
@@ -165,7 +165,7 @@ def parse_limit(text: str) -> int:
 
 
 def _sum_of(reader: Reader, path: str, names: tuple[str, ...]) -> int | None:
-    """Those of the file's counts; None where one is missing."""
+    """Return the sum of these counts of the file, or None if one is missing."""
     counts = reader.parsed(path, parse_vmstat)  # names and counts, as there
     if counts is None:
         return None

@@ -1,4 +1,4 @@
-"""From which memory nodes memory was handed out.
+"""The memory nodes from which memory was allocated.
 
     /sys/devices/system/node/node0/numastat      numa_hit 34090660      pages, since boot, handed out from this node
                                                  local_node 34090660    to tasks on CPUs of this node
@@ -6,8 +6,8 @@
     /proc/sys/vm/numa_stat                       1                      0: nothing of that is counted; Linux 4.15
 
 https://docs.kernel.org/admin-guide/numastat.html, https://docs.kernel.org/admin-guide/sysctl/vm.html#numa-stat.
-numa_maps of a process tells what it has itself, but keeps it from changing its memory for as long as that is read. The
-memory.numa_stat of a control group tells of all that is in the group, and of what earlier runs have left in its cache.
+numa_maps of a process has its own memory, but blocks changes of its memory while it is read. memory.numa_stat of a
+control group includes all processes of the group, and what earlier runs have left in its cache.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _NOT_COUNTED = f"{_COUNTS} is 0: the kernel does not count where memory comes fr
 
 @dataclass(frozen=True, slots=True)
 class NodePages:
-    """Pages that a node has handed out, to tasks on its own CPUs and on those of other nodes."""
+    """Pages that a node has allocated, for tasks on its own CPUs and on those of other nodes."""
 
     to_own_cpus: int
     to_others: int
 
 
 def parse_numastat(text: str) -> NodePages:
-    """The counts. Raises Malformed."""
+    """Parse the counts. Raise Malformed."""
     words = text.split()
     counts = dict(zip(words[::2], words[1::2], strict=False))
     local, other = counts.get("local_node", ""), counts.get("other_node", "")
@@ -43,7 +43,7 @@ def parse_numastat(text: str) -> NodePages:
 
 
 def read_node_pages(reader: Reader, nodes: frozenset[int]) -> Mapping[int, NodePages] | str:
-    """What each of the nodes has handed out since boot, or why that is not known."""
+    """Return what each of the nodes has allocated since boot, or why that is unknown."""
     try:
         if reader.text(_COUNTS, expected=False).strip() == "0":
             return _NOT_COUNTED

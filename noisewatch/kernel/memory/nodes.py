@@ -1,4 +1,4 @@
-"""Which memory nodes have memory, and how far they are from each other.
+"""The nodes that have memory, and their distances from each other.
 
     /sys/devices/system/node/has_memory        0-1          (a node of CPUs alone is not among them)
     /sys/devices/system/node/node0/meminfo     Node 0 MemTotal:       32827292 kB
@@ -27,18 +27,17 @@ _TOTAL = regex(r"^Node \d{1,5} MemTotal: +(\d{1,20}) kB$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MemoryNodes:
-    """`with_memory` is None where unknown; `distances` are of the nodes that tell theirs, by node."""
+    """The nodes with memory (None: unknown), and the distances of nodes that report them, by node."""
 
     with_memory: frozenset[int] | None
     distances: Mapping[int, Mapping[int, int]]
 
     def distance(self, one: int, other: int) -> int | None:
-        """As the firmware tells it: 10 is the node itself."""
+        """Return the distance in the firmware's table, 10 for the node itself; None is unknown."""
         return self.distances.get(one, {}).get(other)
 
 
 def read_nodes(reader: Reader) -> MemoryNodes:
-    """The nodes now."""
     nodes = sorted(read_memory_nodes(reader) or ())
     distances = {node: found for node in nodes if (found := _read_distances(reader, node, nodes)) is not None}
     with_memory = reader.parsed(HAS_MEMORY, parse_cpu_list, expected=False)
@@ -46,7 +45,7 @@ def read_nodes(reader: Reader) -> MemoryNodes:
 
 
 def parse_total_kb(text: str) -> int:
-    """The memory of a node. Raises Malformed."""
+    """Return the memory of a node. Raise Malformed."""
     match = _TOTAL.search(text)
     if match is None:
         raise Malformed("a line `Node 0 MemTotal: 32827292 kB`", text[:40])
@@ -54,7 +53,7 @@ def parse_total_kb(text: str) -> int:
 
 
 def parse_distances(text: str) -> tuple[int, ...]:
-    """The distances to all online nodes. Raises Malformed."""
+    """Return the distances to all online nodes. Raise Malformed."""
     words = text.split()
     if not words or not are_counts(words):
         raise Malformed("distances such as `10 21`", text.strip())
@@ -67,7 +66,7 @@ def _read_distances(reader: Reader, node: int, nodes: list[int]) -> Mapping[int,
 
 
 def _read_with_memory(reader: Reader, nodes: list[int]) -> frozenset[int] | None:
-    """By what each of them has; None where one does not tell."""
+    """Return the nodes with memory by their meminfo, or None if one is unreadable."""
     totals = {node: reader.parsed(f"{NODES}/node{node}/meminfo", parse_total_kb) for node in nodes}
     if not totals or None in totals.values():
         return None

@@ -1,6 +1,6 @@
-"""From which nodes this process, and so what it or its shell starts, may have memory, and from which it wants it.
+"""The nodes from which this process, and what it or its shell starts, may have memory, and which it prefers.
 
-    /proc/self/status                     Mems_allowed_list:	0-1     of its cpuset: a cgroup, a container, a job
+    /proc/self/status                     Mems_allowed_list:    0-1     of its cpuset: a cgroup, a container, a job
     /proc/self/numa_maps                  55705b28f000 default file=/usr/bin/python3 mapped=2 N0=2 …
     /sys/devices/system/node/has_memory   0-1
 
@@ -38,20 +38,20 @@ _POLICY = regex(
 
 @dataclass(frozen=True, slots=True)
 class MemoryPolicy:
-    """Its name as the kernel writes it, and its nodes; default and local have none."""
+    """A memory policy: its name as the kernel writes it, and its nodes; default and local have none."""
 
     mode: str
     nodes: CpuSet
 
 
 def read_memory_policy(reader: Reader) -> MemoryPolicy | None:
-    """The policy; None where nobody may ask, as on a kernel without NUMA."""
+    """Return the policy, or None if it cannot be read, as on a kernel without NUMA."""
     answer = reader.ask(QUESTION, _ask)
     return parse_policy(answer) if isinstance(answer, str) else None
 
 
 def _ask() -> Json:
-    """The policy of the first mapping, as the kernel writes it."""
+    """Return the policy of the first mapping, as the kernel writes it."""
     descriptor = os.open(_MAPS, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return policy_in(os.read(descriptor, _FIRST_BYTES).decode("utf-8", "replace"))
@@ -60,13 +60,13 @@ def _ask() -> Json:
 
 
 def policy_in(maps: str) -> str | None:
-    """What the first line tells; None where it is no line of such a file."""
+    """Return the policy in the first line, or None if it is malformed."""
     match = _LINE.match(maps)
     return match[1] if match is not None else None
 
 
 def parse_policy(text: str) -> MemoryPolicy | None:
-    """The policy; None where it is written in a way that no kernel has so far."""
+    """Parse the policy; return None for a format that no kernel has so far."""
     match = _POLICY.fullmatch(text)
     try:
         return MemoryPolicy(match[1], parse_cpu_list(match[2] or "")) if match is not None else None
@@ -75,7 +75,7 @@ def parse_policy(text: str) -> MemoryPolicy | None:
 
 
 def parse_allowed_nodes(status: str) -> CpuSet:
-    """The nodes of which the process's cpuset allows memory, in /proc/PID/status. Raises Malformed."""
+    """Return the nodes from which the cpuset allows memory, in /proc/PID/status. Raise Malformed."""
     match = _ALLOWED.search(status)
     if match is None:
         raise Malformed("a line `Mems_allowed_list: 0`", status[-20:])
@@ -83,5 +83,5 @@ def parse_allowed_nodes(status: str) -> CpuSet:
 
 
 def read_nodes_with_memory(reader: Reader) -> CpuSet | None:
-    """The nodes that have any; None where nobody tells."""
+    """Return the nodes that have memory, or None if the kernel does not list them."""
     return reader.parsed(HAS_MEMORY, parse_nonempty_cpu_list, expected=False)
