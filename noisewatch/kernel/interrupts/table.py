@@ -193,7 +193,7 @@ def _row(label: str, counts: tuple[int, ...], description: str) -> InterruptRow:
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
-    """Return whether the row is no device's, tick or call, and its text is not the rest of counts."""
+    """Return whether the row may have no counts: not a device's, tick or call, and no text that resembles a count."""
     return kind_of(label, description) in (Kind.LOCAL, Kind.NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 

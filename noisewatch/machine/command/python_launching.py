@@ -79,7 +79,7 @@ class _Child:
     run_command: Callable[[], NoReturn]
 
     def run(self, told: int) -> NoReturn:
-        """Run the steps and the command; report the start, or the step that failed, to the descriptor `told`."""
+        """Run the steps and the command; report the start, or the failed step, to the given descriptor."""
         stage = STARTED
         try:
             self.set_signals()

@@ -62,8 +62,9 @@ class TakenSignals:
         os.close(self._descriptor)
 
     def wait(self, until_ns: int | None, ends: int | None = None) -> bool:
-        """Wait until `until_ns` (CLOCK_MONOTONIC) for a signal, or the end of the pidfd `ends`; return whether one
-        came.
+        """Wait until `until_ns` for a signal, or the end of the pidfd `ends`; return whether one came.
+
+        `until_ns` is a time of CLOCK_MONOTONIC; None waits without a limit.
         """
         left_ms = None if until_ns is None else max(math.ceil((until_ns - time.monotonic_ns()) / 1e6), 0)
         if ends is not None:

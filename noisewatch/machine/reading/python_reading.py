@@ -76,7 +76,10 @@ def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | N
 
 
 def counts(text: bytes, begin: int, end: int, count: int) -> tuple[tuple[int, ...], int] | None:
-    """Parse `count` blank-separated counts of at most 18 digits; return them and where the rest begins, or None."""
+    """Parse `count` blank-separated counts of at most 18 digits; return them and the end, or None.
+
+    The end is where the text behind the counts begins.
+    """
     words = text[begin:end].split(None, count)
     found = words[:count]
     together = b"".join(found)
