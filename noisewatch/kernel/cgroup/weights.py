@@ -79,7 +79,7 @@ def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
         is_true_root = "release_agent" in (reader.names_or_none(root) or ())  # which only that one has
         return CpuWeights(1, levels, cgroup.reaches_root and is_true_root)
     is_true_root = _is_true_root(reader, root)
-    folders = inner if is_true_root else cgroup.folders  # the true root has nobody to share with
+    folders = inner if is_true_root else cgroup.folders  # the true root shares with no group
     levels = tuple(_read_v2(reader, folder) for folder in folders)
     return CpuWeights(2, levels, cgroup.reaches_root and is_true_root)
 

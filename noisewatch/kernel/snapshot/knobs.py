@@ -131,7 +131,7 @@ _ANY = integer_from(-MOST_INT - 1)  # what the kernel takes unseen
 PARSE: Mapping[str, Parse] = {
     Knob.NMI_WATCHDOG: parse_flag,
     Knob.WATCHDOG: parse_flag,
-    Knob.WATCHDOG_CPUS: parse_nonempty_cpu_list,  # blank it is where somebody hides it, or wants no watchdog at all
+    Knob.WATCHDOG_CPUS: parse_nonempty_cpu_list,  # blank if hidden, or if no watchdog is wanted
     Knob.WATCHDOG_THRESHOLD: integer_from(0, 60),
     Knob.TIMER_MIGRATION: parse_flag,
     Knob.REALTIME_RUNTIME: integer_from(-1),

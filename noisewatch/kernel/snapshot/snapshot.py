@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # which end, but for the first
 T = TypeVar("T")
-SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
+SETTINGS_LAST_NS = 10_000_000_000  # rarely changed settings are read again after this
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class SnapshotOptions:
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
     asks_clock: bool = False  # for what the clock screen shows, and nothing else needs
     asks_inventory: bool = False  # for what machines are compared by
-    most_idle_states: int | None = None  # of so many CPUs at most, where that is asked for; None: as many as may be
-    asks_runs: Callable[[], Json] | None = None  # what answers on this host; None: nobody asks
+    most_idle_states: int | None = None  # the limit of CPUs whose idle states are read; None: the default
+    asks_runs: Callable[[], Json] | None = None  # returns the answer on this host; None: runs are not read
     is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
 
 

@@ -145,7 +145,7 @@ def _log(answer: Json) -> KernelLog | None:
     troubles = {kind: _trouble(said) for kind, said in answer["troubles"].items() if kind in TROUBLES}
     known = {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
     is_whole = len(known) == len(answer["troubles"])
-    since_us = answer.get("since_us", 0)  # not told by recordings of old
+    since_us = answer.get("since_us", 0)  # missing in old recordings
     if not is_whole or type(since_us) is not int or since_us < 0:
         return None
     return KernelLog(known, answer.get("is_complete") is True, since_us)

@@ -27,7 +27,7 @@ class ThreadLook:
     cpu: int  # the one that it runs on, or ran on last
     ran_ns: int
     waited_ns: int | None
-    started_ticks: int  # since boot: tells a recycled number
+    started_ticks: int  # since boot: detects a reused number
     thread_count: int  # of its process
     migrations: int | None = None
 

@@ -50,7 +50,7 @@ class ThreadStat:
     started_ticks: int
     cpu: int
     state: str = "R"
-    policy: int | None = None  # None is not told
+    policy: int | None = None  # None: not reported
 
     @property
     def has_ended(self) -> bool:

@@ -34,7 +34,7 @@ class Owner:
     name: str
 
     def line(self) -> str:
-        """The file's content for this owner."""
+        """Return the file's content for this owner."""
         return f"{self.pid} {self.started_ticks} {self.namespace} {self.name}\n"
 
 

@@ -14,7 +14,7 @@ from noisewatch.records import dataclass
 
 MUCH = 0.04  # of a CPU: below 5 % by as much as a tick of 10 ms is of a second
 _TASKS = 3  # states of a row in which a task runs: user, nice and system
-_FEWEST_TICKS = 2  # /proc/stat is off by so many
+_FEWEST_TICKS = 2  # the error of /proc/stat
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from noisewatch.text import clean
 
 FOLDER = "/proc"
 _LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
-_LONG_NS = 1_000_000  # who has run for longer since the last look is asked whether it went to other CPUs meanwhile
+_LONG_NS = 1_000_000  # a thread that ran for longer since the last look may have moved, and is asked
 
 
 @dataclass(slots=True)

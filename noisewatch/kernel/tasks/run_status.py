@@ -158,7 +158,7 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
     for text in texts[:_MOST_RUNS] if isinstance(texts, list) else ():
         try:
             status = parse_run_status(text)
-        except Malformed:  # of a newer version, or nobody's
+        except Malformed:  # of a newer version, or not a status
             continue
         status = replace(status, is_alive=is_alive(reader, status.owner))
         if status.is_alive or status.stage == RunStage.ENDED:
@@ -167,7 +167,10 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
 
 
 def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:
-    """Return the exclusive CPUs of each watched command, by its watcher's pid: commands on one CPU disturb each other."""
+    """Return the exclusive CPUs of each watched command, by its watcher's pid.
+
+    CPUs of several commands are left out, as these disturb each other.
+    """
     alive = [run for run in runs if run.is_alive]
     times = Counter(cpu for run in alive for cpu in run.cpus)
     return {run.owner.pid: frozenset(cpu for cpu in run.cpus if times[cpu] == 1) for run in alive}

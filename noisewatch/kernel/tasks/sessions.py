@@ -21,7 +21,7 @@ from noisewatch.records import dataclass
 QUESTION = "sessions of users"
 _UTMP = ("/run/utmp", "/var/run/utmp")
 _LOGIND = "/run/systemd/sessions"
-_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); the folder of the sessions may be there, and nobody fill it
+_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); without it the folder of the sessions may exist and stay empty
 _USERS_OWN = ("user", "user-early")  # and not those of the greeter, or of services that systemd runs for a user
 
 

@@ -24,7 +24,7 @@ class Task:
     waited_ns: int | None
     parent_pid: int
     children_ns: int  # of children that ended and were waited for; of the whole process, on its first thread
-    started_ticks: int  # since boot: tells a recycled number
+    started_ticks: int  # since boot: detects a reused number
     allowed: CpuSet | None = None  # None is not asked, or unknown
     process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
     has_deadline: bool = False  # SCHED_DEADLINE: the kernel refuses to pin it

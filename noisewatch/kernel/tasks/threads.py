@@ -28,7 +28,7 @@ _AT_ONCE = 128  # threads that are read in one call, unless one process has more
 _LARGE = 500  # threads of a process; of one that has more only those that ran for long are read within a budget
 _MOST_FOLLOWED = 64  # threads of a large process
 _FOLLOWED_NS = 1_000_000  # since the last look at all of them
-_LONGEST_SEARCH = 20  # budgets; then who had most has been read
+_LONGEST_SEARCH = 20  # budgets; the processes with most time have been read by then
 _FEWEST_SEARCHED = 8  # processes that are read in a search, however long that takes
 
 _Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to be asked for
@@ -40,7 +40,7 @@ class _Process:
 
     known: dict[int, Known] = field(default_factory=dict)  # by thread
     task_by_tid: Mapping[int, Task] = field(default_factory=dict)
-    is_settled: bool = False  # whether there can be no thread that is not known, unless one that is has run since
+    is_settled: bool = False  # whether all threads are known, unless one has run since
     thread_count: int = 1
     is_whole: bool = True  # whether all of its threads are in `task_by_tid`
     whole_ns: int | None = None  # `busy_ns` when all threads were read
@@ -83,7 +83,7 @@ class TaskReader:
     ) -> None:
         self._budget_ns = budget_ns
         self._least = 1
-        self._used_ns = used_ns  # CPU time: who has to wait for a CPU has not used it, and would tell of nobody
+        self._used_ns = used_ns  # CPU time: while the reader waits for a CPU, it does not use its budget
         self._asks_all_affinities = asks_all_affinities
         self._process_by_pid: dict[int, _Process] = {}
         self._hot: dict[int, int] = {}  # by process, for how many snapshots more
@@ -212,7 +212,7 @@ class TaskReader:
                 spent_ns[pid] += _children_ns(process.known.get(pid), stat)
                 if stat.state == _RUNNING and stat.cpu in threads.target:
                     spent_ns[pid] += self._missing.much_ns
-        least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are told in whole ticks each
+        least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are whole ticks each
         long = [pid for pid, ns in spent_ns.items() if ns and ns >= least_ns]
         return sorted(long, key=lambda pid: (-spent_ns[pid], pid))
 
@@ -250,7 +250,7 @@ class TaskReader:
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
         """Return the processes in the order of reading: those with much of a target CPU first, longest first.
 
-        Then those that ran on a target CPU lately and new ones, either group first every other time; then by turns one
+        Then those that ran on a target CPU lately and new ones, the new ones last every other time; then by turns one
         that ran elsewhere and one of the rest. Within a group the process that was not read for the longest time is
         next, and once more in the snapshot after that; processes of many threads come last, as one with hundreds takes
         all of the time.

@@ -70,7 +70,7 @@ class TraceBuffers:
             tracefs = _tracefs()
             self._wait_for_the_one_before()
             own = self._instance(tracefs)
-            if os.access(tracefs / "instances", os.W_OK):  # else nothing can be made there, which `own` tells
+            if os.access(tracefs / "instances", os.W_OK):  # else `own` raises, as nothing can be made there
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))

@@ -18,7 +18,7 @@ from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-_Key = tuple[int, Source, bool]  # CPU, who, whether the command has sent it
+_Key = tuple[int, Source, bool]  # CPU, source, whether the command has sent it
 
 
 @dataclass(slots=True)

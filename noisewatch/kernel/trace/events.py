@@ -40,7 +40,7 @@ _VECTORS = {
     "error_apic": Kind.LOCAL,
     "spurious_apic": Kind.LOCAL,
 }
-_FRAMED = {  # entry, exit, kind, the field that tells them apart
+_FRAMED = {  # entry, exit, kind, the field that identifies the source
     ("irq/irq_handler_entry", "irq/irq_handler_exit"): (Kind.IRQ, "irq"),
     ("irq/softirq_entry", "irq/softirq_exit"): (Kind.SOFTIRQ, "vec"),
     **{(f"irq_vectors/{name}_entry", f"irq_vectors/{name}_exit"): (kind, None) for name, kind in _VECTORS.items()},
@@ -48,21 +48,21 @@ _FRAMED = {  # entry, exit, kind, the field that tells them apart
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
 _EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: what it is there for
-_WAKE = "sched/sched_wakeup"  # who runs next on an idle CPU: the idle loop of some kernels tells of no switch
+_WAKE = "sched/sched_wakeup"  # what runs next on an idle CPU: some kernels' idle loops have no switch event
 _NOISES = {  # of the osnoise tracer: each when it is over
     "osnoise/irq_noise": (Kind.IRQ, "vector"),
     "osnoise/softirq_noise": (Kind.SOFTIRQ, "vector"),
     "osnoise/nmi_noise": (Kind.NMI, None),
 }
 _SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
-BIRTHS = "task/task_newtask"  # written by whoever starts a thread or a process
+BIRTHS = "task/task_newtask"  # written by the thread that starts a thread or a process
 ESSENTIAL = (_SWITCH,)
 ON_TARGET = (_SWITCH, _WAKE, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
 ON_TARGET_BY_OSNOISE = (_SWITCH, _WAKE, *_NOISES)
 CONDITIONS = {_WAKE: "common_pid == 0"}  # filters: written by the idle loop
 ON_ALL = tuple(_SENDS)
 
-# What cannot be told where the kernel has none of these events: architectures have different ones.
+# What a trace does not cover if the kernel has none of these events: architectures have different ones.
 INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
 _TOLD_BY = {
     INTERRUPTS[0]: ("irq/irq_handler_entry", "osnoise/irq_noise"),

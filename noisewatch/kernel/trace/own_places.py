@@ -12,7 +12,7 @@ from dataclasses import field
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-MOST_THREADS = 1024  # that are told apart; of more, those that ran least are added up
+MOST_THREADS = 1024  # listed individually; beyond that, those that ran least are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class OwnPlaces:
     """The places of one command's threads. CPUs are added one after the other, each in order of time."""
 
     def __init__(self) -> None:
-        self.other_ns = 0  # of threads that are not told apart
+        self.other_ns = 0  # of threads that are not listed
         self._threads: dict[int, _Thread] = {}
         self._runs: list[tuple[int, int, int]] = []  # not in order yet: begin, thread, CPU
 

@@ -72,7 +72,7 @@ class TraceEvent:
     action: int
     kind: Kind = Kind.IDLE  # of the source that it begins or ends
     name: str = ""
-    word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next or woken thread
+    word: int | None = None  # of the source's number: IRQ, softirq, next or woken thread
     second: int | None = None  # next thread's name, the length of what is over, the function called, clone's flags
     text: int | None = None  # the place and the length of a name
     state: int | None = None  # why the thread that had the CPU leaves it

@@ -16,7 +16,7 @@ from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 QUESTION = "trace"
-_KERNELS = "kworker/"  # these end, and nobody can be asked about them any more
+_KERNELS = "kworker/"  # these threads end, and cannot be looked up any more
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
 _LONGEST_UNSEEN_NS = 10_000_000  # from one tick, which is an event, to the next
@@ -41,7 +41,7 @@ class Thread:
     name: str
     pid: int | None
     is_kernel: bool
-    parent: Parent | None = None  # of one that has ended; None where nobody saw it begin
+    parent: Parent | None = None  # of an ended thread; None if its birth was not traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class CpuPieces:
     cpu: int
     lost_events: int | None  # None is unknown
     lost_pieces: int  # there was more than the columns hold
-    unseen_switches: int  # after which the time since the event before was counted for whoever was seen then
+    unseen_switches: int  # the time from the last event to each was counted for the source seen last
     unseen_ns: int  # all that time
     sources: tuple[TracedSource, ...]
     stats: tuple[RunStats, ...]  # as many as sources

@@ -35,7 +35,7 @@ class Sends:
         self._events = events
         self._births = births
         self.lost_ns: int | None = None  # some were lost until then
-        self.is_damaged = False  # and some nobody knows when
+        self.is_damaged = False  # events were lost at an unknown time
         # By the CPU that is called, and whether a function is: time, thread (0: none), function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
         self._started_by: dict[int, tuple[int, bool]] = {}  # by thread, who, and whether as a thread of its process

@@ -28,7 +28,7 @@ from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
 
-IDLE = 0  # the number of the source that is none
+IDLE = 0  # the number of the idle source
 _MOST_PIECES = _MOST_LEAVES = 400_000
 _COMM_WORDS = 4
 _TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
@@ -56,10 +56,10 @@ class CpuTrace:
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
         self.lost_pieces = 0  # that found no room; the stats know of them
-        self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
-        self.unseen_ns = 0  # since the event before each of them: so much may have been another's
+        self.unseen_switches = 0  # another task ran than was switched to: some idle loops have no events
+        self.unseen_ns = 0  # since the event before each: this time may be another source's
         self.leaves: list[tuple[int, int, int]] = []  # when threads left the CPU: time, thread, state
-        self.unseen: dict[int, tuple[int, int]] = {}  # by when it began, until when, and who had the CPU before
+        self.unseen: dict[int, tuple[int, int]] = {}  # by start: end, and the source before
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
         self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
         self._events = events
@@ -70,8 +70,8 @@ class CpuTrace:
         self._stack: list[int] = []
         self._frames: list[tuple[Kind, str]] = []  # kind and name of each of them
         self._own: list[int] = []
-        self._thread: int | None = None  # None until an event tells
-        self.tid = 0  # of the thread that has the CPU; 0 where it is idle, or nobody knows
+        self._thread: int | None = None  # None until an event shows it
+        self.tid = 0  # the running thread; 0 if idle or unknown
         self._thread_ns = 0
         self._since_ns = begin_ns  # it has the CPU
         self._woken: set[int] = set()  # while it is idle: one of them has it from the last event on
@@ -264,7 +264,7 @@ class CpuTrace:
             return
         ns = words[at + event.second] | words[at + event.second + 1] << 32
         if self._thread is None:
-            self._known_since_ns = None  # until an event tells whom it interrupted
+            self._known_since_ns = None  # until an event shows what it interrupted
         start_ns = max(now - ns, self.last_ns or 0)
         self._step(start_ns)
         number = self._number(Source(event.kind, event.name))

@@ -11,7 +11,7 @@ AT, SINCE_NS, IS_GIVEN_UP, PROGRESS_WORDS = range(4)
 _CHUNK = 1 << 18
 _MOST_DIGITS = 18  # whatever they are, they fit into 64 bits with a sign
 
-# A descriptor or, of a file that is not open, the path; and what it said the last time: None where there was nothing.
+# A descriptor, or the path of a file that is not open; and the previous content: None if the file did not exist.
 Kept = tuple[int | bytes, bytes | None]
 _NOTHING_THERE = (ENOENT, ENOTDIR, ESRCH)
 
