@@ -27,7 +27,7 @@ class Kind(StrEnum):
     def with_name(self, name: str) -> str:
         """Return kind and name for a sentence: `softirq RCU`.
 
-        Names that contain their kind stay alone: `CPU quota of /a`.
+        Names that contain their kind stay alone: `unattributed time`, `CPU quota of /a`.
         """
         return name if self in _IN_NAMES else f"{self} {name}"
 

@@ -95,6 +95,7 @@ def _is_true_root(reader: Reader, root: str) -> bool:
 
 
 def _read_v1(reader: Reader, folder: str) -> CpuWeight:
+    """Return one level; cpu.shares always exists."""
     weight = reader.parsed(f"{folder}/cpu.shares", integer_from(0, _MOST_SHARES))
     return CpuWeight(folder, weight, *_read_rest(reader, folder))
 

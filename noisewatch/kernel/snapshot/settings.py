@@ -54,6 +54,7 @@ class KernelSettings:
 
 
 def read_kernel_settings(reader: Reader) -> KernelSettings:
+    """Return the kernel's settings now."""
     return KernelSettings(
         tracing=read_tracing(reader),
         workqueues=read_workqueues(reader),

@@ -104,6 +104,8 @@ class Firmware:
 
 
 def read_firmware(reader: Reader) -> Firmware:
+    """Return the firmware's names."""
+
     def name(of: str) -> str | None:
         return reader.parsed(f"{DMI}/{of}", _parse_name, expected=False) or None
 

@@ -47,6 +47,7 @@ class Inventory:
 
 
 def read_inventory(reader: Reader, topology: Mapping[int, CpuPlace]) -> Inventory:
+    """Return the parts of the machine now."""
     cpuinfo = reader.text_or_none(CPUINFO)
     return Inventory(
         stepping_by_cpu=values_by_cpu(cpuinfo, _STEPPING, is_named=True),

@@ -192,6 +192,7 @@ class Jobs:
 
 
 def read_jobs(reader: Reader) -> Jobs:
+    """Return the jobs that are scheduled now."""
     return Jobs(_clock(reader.ask(CLOCK_QUESTION, ask_clock)), read_timers(reader), read_crontabs(reader))
 
 

@@ -60,7 +60,7 @@ def read_whole(descriptor: int, largest: int) -> bytes:
 
 
 def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | None:
-    """Return the changed lines of `after`: number from 0, begin, and end without the line break.
+    """Return the lines of `after` that differ from `before`: number from 0, begin, and end without the line break.
 
     None if the number of lines differs. In a big /proc/interrupts few rows change.
     """
