@@ -75,7 +75,10 @@ def _number(text: str, last_cpu: int | None, whole: str) -> int:
 
 
 def parse_nonempty_cpu_list(text: str) -> CpuSet:
-    """Return the CPUs of a list that cannot be empty on a working machine. Raise Malformed if it is, or is no list."""
+    """Return the CPUs of a list that cannot be empty on a working machine.
+
+    Raise Malformed if it is empty or invalid.
+    """
     cpus = parse_cpu_list(text)
     if not cpus:
         raise Malformed(_WANTED, text.strip())
@@ -203,7 +206,10 @@ def _parse_mask(stripped: str) -> CpuSet:
 
 
 def parse_nonempty_cpu_mask(text: str) -> CpuSet:
-    """Return the CPUs of a mask that cannot be empty on a working machine. Raise Malformed if it is, or is no mask."""
+    """Return the CPUs of a mask that cannot be empty on a working machine.
+
+    Raise Malformed if it is empty or invalid.
+    """
     cpus = parse_cpu_mask(text)
     if not cpus:
         raise Malformed(_WANTED_MASK, text.strip())

@@ -8,7 +8,7 @@ from enum import StrEnum
 class Kind(StrEnum):
     """What occupies a CPU, or takes time from it. The values are those of the JSON reports."""
 
-    IDLE = "idle"  # in a trace: nobody has the CPU
+    IDLE = "idle"  # in a trace: no task has the CPU
     IRQ = "irq"  # a device's interrupt, and only a device's: it can be moved, and has a driver
     TICK = "tick"  # the kernel's own timer interrupt
     TIMER = "timer"  # timer interrupts that others than the tick have asked for
@@ -27,7 +27,7 @@ class Kind(StrEnum):
     def with_name(self, name: str) -> str:
         """Return kind and name for a sentence: `softirq RCU`.
 
-        Names that contain their kind stay alone: `CPU quota of /a`.
+        Names that contain their kind stay alone: `unattributed time`, `CPU quota of /a`.
         """
         return name if self in _IN_NAMES else f"{self} {name}"
 
@@ -50,10 +50,10 @@ class Role(StrEnum):
 class Work(StrEnum):
     """The kinds of work: what the time of a benchmark depends on, and so which neighbours disturb it."""
 
-    LATENCY = "latency"  # steps that wait for each other: of whoever shares the core it notices little
+    LATENCY = "latency"  # dependent steps: hardly affected by a busy sibling
     THROUGHPUT = "throughput"  # as many instructions a cycle as the core can do: a busy sibling takes half of them
     INTERPRETER = "interpreter"  # branches, small objects, many caches: between the two, and never steady
-    CACHE = "cache"  # what lies in the last-level cache, as long as nobody else wants the room
+    CACHE = "cache"  # data in the last-level cache, which other work may evict
     MEMORY = "memory"  # what no cache holds
     MIXED = "mixed"  # the first three in turn
 

@@ -7,7 +7,7 @@ damaged copy or a hostile file may be megabytes long.
 from __future__ import annotations
 
 _REPLACEMENT = "·"
-_LONGEST = 512  # twice a file's; nobody reads further
+_LONGEST = 512  # twice a file name's; more is not readable
 
 
 def clean(name: str) -> str:

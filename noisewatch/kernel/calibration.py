@@ -98,7 +98,7 @@ class CpuSamples:
     add_ns: int | None = None  # and of as many additions
     locked_kb: int | None = None
     resident_kb: int | None = None
-    spinner_tid: int | None = None  # of the loop itself; of recordings before it was kept nobody knows
+    spinner_tid: int | None = None  # the loop's own thread; None in older recordings
 
     @property
     def interpreted(self) -> Samples:

@@ -15,7 +15,7 @@ from typing import Any
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-_UDEV_RUNS = "/run/udev/control"  # without it nobody would ever say anything as udev
+_UDEV_RUNS = "/run/udev/control"  # without it udev sends no events
 _NOUNS = {
     "cpu": "CPU",
     "thermal": "heat sensor",

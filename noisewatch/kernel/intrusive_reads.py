@@ -21,7 +21,7 @@ class IntrusiveRead:
     until: tuple[int, int] | None = None
 
 
-# What interrupts a CPU by being read: files that the kernel answers on the CPU that they tell about. Read when a run
+# What interrupts a CPU by being read: files that the kernel answers on the CPU that they are about. Read when a run
 # begins, or on request; never of a CPU while a benchmark may run there. The kernel's source has it:
 #   arch/x86/kernel/cpu/aperfmperf.c     arch_freq_get_on_cpu: smp_call_function_single, and 10 ms of sleep, up to 5.18
 #   arch/x86/kernel/cpu/proc.c           show_cpuinfo asks that of each CPU

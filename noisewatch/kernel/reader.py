@@ -28,7 +28,7 @@ _NEVER_EMPTY = (
 _BELOW_NEVER_EMPTY = tuple((f"{folder}/", folder) for folder in _NEVER_EMPTY)
 _TELLS_OF_PROC = "/proc/sys"  # the other files of /proc come and go with it
 _OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
-# Half of what they say would be something else. Larger tables tell by themselves whether they are whole.
+# Half of their content would mean something else. Parsers detect whether larger tables are whole.
 _VALUES = (
     "/sys/",
     *(f"/proc/{name}" for name in ("sys/", "1/comm", "cmdline", "consoles", "loadavg", "uptime", "version")),

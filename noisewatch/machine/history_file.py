@@ -49,7 +49,7 @@ def machine_key() -> str:
     A keyed hash, as the machine ID must not be published: machine-id(5). All machines without an ID have the same key,
     see `has_identity`.
     """
-    import hashlib  # only for those who keep a history
+    import hashlib  # only needed with a history
     import hmac
 
     return hmac.new(b"noisewatch history", _machine_id(), hashlib.sha256).hexdigest()[:32]

@@ -70,7 +70,7 @@ class HungReads:
 
     @property
     def stuck(self) -> list[str]:
-        """Return the paths whose reads have not returned."""
+        """The paths whose reads have not returned."""
         return sorted(path for path, hung in self._by_path.items() if hung.thread.is_alive())
 
 
@@ -169,14 +169,14 @@ class LiveMachine:
         attempt.give_up()
         self._hung.add(path, attempt, attempt.deadline_s, time.monotonic())
         self._files.leave(path)
-        self._files = self._new_files()  # the old one is left to the thread that is stuck in it
+        self._files = self._new_files()  # the stuck thread keeps the old one
         stuck = self._hung.stuck
         if len(stuck) >= MOST_STUCK:
             raise CannotMeasure(f"{len(stuck)} files do not answer, {stuck[0]} and {path} among them")
 
     def _timed(self, path: str, read: Callable[..., T], *arguments: str, within_s: float | None = None) -> T:
         deadline_s = within_s or self._deadline_s
-        attempt = _current_attempt()  # where nobody watches, nothing is tried again
+        attempt = _current_attempt()  # without a watching thread, nothing is tried again
         if path in self._hung and (attempt is None or not self._hung.may_try(path, time.monotonic())):
             raise Unreadable(path, f"gave no answer within {deadline_s:g} s")
         if attempt is not None:
@@ -274,7 +274,7 @@ class _Attempt(Generic[T]):
             self._error = error
         finally:
             self._has_ended = True
-            os.close(self._told_end)  # who waits finds the end of the pipe
+            os.close(self._told_end)  # the waiting thread sees the end of the pipe
 
     def result(self) -> T:
         if self._error is not None:

@@ -99,7 +99,7 @@ def _opened(path: str) -> int:
     except FileNotFoundError:
         file = os.open(path, _OPEN | os.O_CREAT, 0o666)
         if os.fstat(file).st_uid == os.geteuid():
-            os.fchmod(file, 0o666)  # whoever comes after us has to be able to take over a stale lock
+            os.fchmod(file, 0o666)  # another user must be able to take over a stale lock
         return file
 
 

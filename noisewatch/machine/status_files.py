@@ -77,7 +77,7 @@ class StatusFile:
         self._folder = os.open(folder, _FOLDER)
         if not _is_safe(os.fstat(self._folder), frozenset({os.geteuid()})):
             raise PermissionError(folder)
-        with _alone_in(self._folder):  # else another one that begins takes this file for that of a killed process
+        with _alone_in(self._folder):  # else a process that starts takes this file for a killed one's
             _sweep(self._folder)
             self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -256,7 +256,7 @@ def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool)
 
 
 _MOST_WORKERS = 4  # processes; each costs some twenty reads
-_LEAST_NS = 5_000_000  # since the snapshot before: who hardly runs is not what the CPUs are there for
+_LEAST_NS = 5_000_000  # since the snapshot before: processes that hardly run are not the CPUs' workload
 
 
 def read_worker_cgroups(

@@ -79,7 +79,7 @@ def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
         is_true_root = "release_agent" in (reader.names_or_none(root) or ())  # which only that one has
         return CpuWeights(1, levels, cgroup.reaches_root and is_true_root)
     is_true_root = _is_true_root(reader, root)
-    folders = inner if is_true_root else cgroup.folders  # the true root has nobody to share with
+    folders = inner if is_true_root else cgroup.folders  # the true root shares with no group
     levels = tuple(_read_v2(reader, folder) for folder in folders)
     return CpuWeights(2, levels, cgroup.reaches_root and is_true_root)
 
@@ -95,6 +95,7 @@ def _is_true_root(reader: Reader, root: str) -> bool:
 
 
 def _read_v1(reader: Reader, folder: str) -> CpuWeight:
+    """Return one level; cpu.shares always exists."""
     weight = reader.parsed(f"{folder}/cpu.shares", integer_from(0, _MOST_SHARES))
     return CpuWeight(folder, weight, *_read_rest(reader, folder))
 

@@ -50,8 +50,8 @@ def read_hybrid_units(reader: Reader) -> Mapping[int, str] | None:
 def read_designs(
     reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], units: Mapping[int, str] | None
 ) -> Mapping[int, str]:
-    """Return what distinguishes the kind of each CPU: its hybrid unit, ARM part, or x86 model with caches; missing if
-    unknown.
+    """Return the known designs by CPU, which distinguish kinds of core: hybrid unit, ARM part, or x86 model with
+    caches.
 
     `designs` are those of /proc/cpuinfo.
     """

@@ -60,9 +60,9 @@ def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
     def ask() -> list[int] | None:
         return sorted(requested) if requested is not None else None
 
-    with suppress(Unreadable):  # a recording of an earlier version does not tell
+    with suppress(Unreadable):  # missing in recordings of earlier versions
         recorded = _cpus(reader.machine.ask(_REQUESTED, ask))
-        return requested if requested is not None else recorded or None  # nobody can ask for no CPU
+        return requested if requested is not None else recorded or None  # an empty request is impossible
     return requested
 
 

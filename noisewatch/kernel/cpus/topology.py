@@ -47,9 +47,9 @@ CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
 _SMT = f"{CPUS}/smt/active"
 _NODE = regex(r"node([0-9]{1,5})")
-_UNDEFINED = -1  # what the kernel shows where the architecture tells no package
+_UNDEFINED = -1  # the kernel's value if the architecture reports no package
 _HOLD_DATA = ("Data", "Unified")
-_parse_level = integer_from(1, 8)  # the most that any architecture can tell
+_parse_level = integer_from(1, 8)  # the highest of any architecture
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class CpuPlace:
     last_level_cache: CpuSet | None
     kind: str | None  # performance, efficiency; none where all cores are alike
     capacity: int | None  # 1024 is the largest core
-    design: str | None = None  # what tells kinds of core apart: 0x41/0xd05, an x86 model with its caches, cpu_atom
+    design: str | None = None  # what distinguishes kinds of core: 0x41/0xd05, x86 model with caches, cpu_atom
     package_cpus: CpuSet | None = None  # asked for where the package has no number
     cache_level: int | None = None  # of the last-level cache
     highest_performance: int | None = None  # on the firmware's scale, where it compares kinds of core

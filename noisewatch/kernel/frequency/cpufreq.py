@@ -86,7 +86,7 @@ class CpuFrequency:
     max_khz: int | None = None
     hardware_min_khz: int | None = None
     hardware_max_khz: int | None = None
-    base_khz: int | None = None  # without turbo: told by intel_pstate, and by firmware with CPPC
+    base_khz: int | None = None  # without turbo: reported by intel_pstate, and by firmware with CPPC
     energy_preference: str | None = None  # none where the driver takes none
     driver: str | None = None
 
@@ -102,7 +102,7 @@ class Frequency:
 
     driver: str | None
     turbo: str | None  # on, off
-    turbo_path: str | None  # the file that said it
+    turbo_path: str | None  # the file that reports it
     turbo_by_cpu: Mapping[int, bool]  # where each CPU has a knob of its own, which outranks a global one
     cpus: Mapping[int, CpuFrequency]
     folder_by_cpu: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)

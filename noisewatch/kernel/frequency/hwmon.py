@@ -31,7 +31,7 @@ _PACKAGE = regex(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linu
 _OF_CORETEMP = regex(rf"{_PACKAGE.pattern}|Core \d{{1,5}}", re.ASCII)
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
-parse_millidegrees = integer_from(-60_000, 200_000)  # silicon works within these, and a broken sensor tells others
+parse_millidegrees = integer_from(-60_000, 200_000)  # the range of working silicon; a broken sensor reports others
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class IdleState:
 
     index: int
     name: str | None
-    latency_us: int | None  # to wake up from it
+    latency_us: int | None  # to wake up
     is_disabled: bool | None
 
     @property

@@ -42,7 +42,7 @@ class PowerLimits:
 
     zones: tuple[PowerLimit, ...] | None
     has_none: bool = False
-    unread: str | None = None  # the first path that would have told of another
+    unread: str | None = None  # the first path that could not be read
 
 
 def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:

@@ -71,7 +71,7 @@ def read_supply_voltage(reader: Reader, alarm: VoltageAlarm) -> SupplyVoltage:
 
 
 def parse_throttled(text: str) -> int:
-    """Parse the firmware's flags. Raises Malformed."""
+    """Parse the firmware's flags. Raise Malformed."""
     match = _FLAGS.fullmatch(text.strip())
     if match is None:
         raise Malformed("a hexadecimal number", text.strip())

@@ -37,7 +37,7 @@ FOLDER = "/proc/irq"
 DEFAULT = f"{FOLDER}/default_smp_affinity"
 _MODE_TELLS_SINCE = (6, 12)
 _WRITABLE = 0o200
-# Before the actions stand the chip, its hardware number and the trigger, if it tells them:
+# Before the actions are the chip, its hardware number and the trigger, if reported:
 # `PCI-MSIX-0000:00:02.0 1-edge eth0`, `GICv3 27 Level arch_timer`, `MIPS 7 timer`, `xen-percpu -virq timer0`.
 _HARDWARE = tuple(
     regex(rf"(?:^|\s)(?:{form})(?=\s|$)")

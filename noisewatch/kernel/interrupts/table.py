@@ -91,7 +91,7 @@ class Interrupts:
         return len(self.cpus) > 1 and all(row.irq is not None for row in reversed(self.rows))
 
     def total_by_cpu(self) -> dict[int, int]:
-        """All interrupts of each CPU: the sum of rows with a count for each CPU, each interrupt counted once."""
+        """Return all interrupts of each CPU: the sum of rows with a count for each CPU, each interrupt counted once."""
         rows = [row for row in self.rows if row.counts is not None]
         counts_by_row = {id(row): row.counts or () for row in rows}
         for row, parts in sums_with_parts(rows, self.release):
@@ -193,7 +193,7 @@ def _row(label: str, counts: tuple[int, ...], description: str) -> InterruptRow:
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
-    """Return whether the row is no device's, tick or call, and its text is not the rest of counts."""
+    """Return whether the row may have no counts: not a device's, tick or call, and no text that resembles a count."""
     return kind_of(label, description) in (Kind.LOCAL, Kind.NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 

@@ -58,7 +58,7 @@ class MemoryLimits:
     """The limits on the path from this process's cgroup to the root; if one is unread, there may be further ones."""
 
     limits: tuple[MemoryLimit, ...]
-    unread: str | None  # the first path that would have told of another
+    unread: str | None  # the first path that could not be read
 
 
 _Level = tuple[MemoryLimit | None, str | None]  # the limit if there is one, and what could not be read

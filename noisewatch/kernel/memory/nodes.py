@@ -27,7 +27,7 @@ _TOTAL = regex(r"^Node \d{1,5} MemTotal: +(\d{1,20}) kB$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MemoryNodes:
-    """The nodes with memory (None: unknown), and the distances of nodes that report them, by node."""
+    """The memory nodes: those `with_memory` (None: unknown), and by node the `distances` that are reported."""
 
     with_memory: frozenset[int] | None
     distances: Mapping[int, Mapping[int, int]]
@@ -38,6 +38,7 @@ class MemoryNodes:
 
 
 def read_nodes(reader: Reader) -> MemoryNodes:
+    """Return the nodes now."""
     nodes = sorted(read_memory_nodes(reader) or ())
     distances = {node: found for node in nodes if (found := _read_distances(reader, node, nodes)) is not None}
     with_memory = reader.parsed(HAS_MEMORY, parse_cpu_list, expected=False)

@@ -1,1 +1,1 @@
-"""One snapshot: all that is known of a machine at one time."""
+"""One snapshot: all that is read of a machine at one moment."""

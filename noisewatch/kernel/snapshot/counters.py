@@ -1,4 +1,4 @@
-"""The counters of all CPUs at one instant, read in a fraction of a millisecond: before and after each repetition."""
+"""The counters of all CPUs at one moment, read in a fraction of a millisecond: before and after each repetition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READ_ANEW = frozenset({STAT, SCHEDSTAT, INTERRUPTS, SOFTIRQS})
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a snapshot has of them. None is unknown; `reason_by_path` says why."""
+    """The per-CPU counters of a snapshot. None is unknown; `reason_by_path` has the reasons."""
 
     taken_at_ns: int
     cpu_time: Mapping[int, CpuTime] | None
@@ -31,7 +31,7 @@ class Counters:
     earlier: EarlierSnapshots = field(repr=False, compare=False)
 
     def within(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot as it would have been at this instant, without threads; its settings stay as they were."""
+        """Return the snapshot with these counters and their time, without threads and with unchanged settings."""
         return replace(
             snapshot,
             taken_at_ns=self.taken_at_ns,
@@ -49,7 +49,7 @@ class Counters:
 
 
 def read_counters(machine: Machine, previous: Counters | None = None) -> Counters:
-    """The counters now; `previous` spares parsing what says the same."""
+    """Return the counters now; `previous` avoids parsing unchanged rows."""
     return machine.within_deadline(lambda: _read(machine, previous))
 
 

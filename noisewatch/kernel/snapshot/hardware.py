@@ -1,6 +1,6 @@
-"""What is asked once, when a run begins: to answer, the kernel interrupts the CPU that the question is about.
+"""What is read once, when a run begins, because reading it interrupts the CPU in question.
 
-The background is what the machine does beside running tasks: counters that are read in every snapshot.
+The background is what the machine does in parallel with tasks: counters that are read in every snapshot.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_BIAS = 15  # four bits
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """As it was when the run began. None is unknown."""
+    """The hardware's state when the run began. None is unknown."""
 
     energy_bias: Knobs  # of the target CPUs: 0 performance, 6 normal, 15 power saving
     sensors: Sensors
@@ -42,7 +42,7 @@ class Hardware:
 
 
 def bias_path(cpu: int) -> str:
-    """The file with the CPU's energy performance bias."""
+    """Return the file with the CPU's energy performance bias."""
     return f"{CPUS}/cpu{cpu}/power/energy_perf_bias"
 
 
@@ -52,7 +52,7 @@ def driver_clock_path(cpu: int) -> str:
 
 
 def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Hardware:
-    """What the target CPUs and their packages say."""
+    """Read the hardware of the target CPUs and their packages."""
     places = [topology.get(cpu) for cpu in target]
     known = [place.package for place in places if place is not None and place.package is not None]
     unplaced = [cpu for cpu in sorted(target) if cpu not in topology or topology[cpu].package is None]
@@ -68,7 +68,7 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
 
 
 def _without_package(found: Hardware, path: str) -> Hardware:
-    """The same where some target CPU's package is unknown, and may be one that tells nothing."""
+    """Return the hardware marked as incomplete, as the unknown package of a target CPU may report nothing."""
     return replace(
         found,
         sensors=replace(found.sensors, unread=found.sensors.unread or path),
@@ -79,7 +79,7 @@ def _without_package(found: Hardware, path: str) -> Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """None is unknown, in all of them."""
+    """The machine's counters in parallel with tasks. None is unknown in all fields."""
 
     memory: Memory
     throttling: ThermalThrottling
@@ -93,7 +93,7 @@ class Background:
 
 
 def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors: Sensors) -> Background:
-    """The counters now; those of single CPUs for the target CPUs alone. What there is to be read, `settings` know."""
+    """Return the counters now; per-CPU ones only for target CPUs. `settings` contain what there is to read."""
     return Background(
         memory=read_memory(reader),
         throttling=read_throttling(reader, target, settings.topology),

@@ -4,7 +4,7 @@
     /sys/kernel/mm/ksm/run                     0
     /sys/kernel/mm/transparent_hugepage/enabled   always [madvise] never
 
-https://docs.kernel.org/admin-guide/sysctl/ and the page of each; what a value means is the business of its check.
+https://docs.kernel.org/admin-guide/sysctl/ and the page of each; the checks interpret the values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Parse = Callable[[str], object]
 
 
 class Knob(StrEnum):
-    """The files that are read, by what they set."""
+    """The files that are read, by the setting's name."""
 
     NMI_WATCHDOG = "/proc/sys/kernel/nmi_watchdog"
     WATCHDOG = "/proc/sys/kernel/watchdog"
@@ -87,20 +87,20 @@ class Knob(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What each file says; one that is neither here nor known to be absent is unknown."""
+    """The content of each file; a file that is neither here nor known to be absent is unknown."""
 
     text_by_path: Mapping[str, str]
     absent: frozenset[str]
 
     def integer(self, path: str) -> int | None:
-        """The whole number in the file; None is unknown, or absent."""
+        """Return the whole number in the file; None is unknown, or absent."""
         try:
             return parse_integer(self.text_by_path[path])
         except (KeyError, Malformed):
             return None
 
     def word(self, path: str) -> str | None:
-        """The text of the file, or of several words the one in brackets; None is unknown, or absent."""
+        """Return the file's text, or the word in brackets if there are several words; None is unknown, or absent."""
         text = self.text_by_path.get(path)
         return None if text is None else _chosen(text) or text
 
@@ -110,7 +110,7 @@ def _chosen(text: str) -> str | None:
 
 
 def _choice(*words: str) -> Parse:
-    """Of a file with all words, that which holds in brackets."""
+    """Return a parser that accepts a file in which one of the words is in brackets."""
 
     def parse(text: str) -> None:
         if _chosen(text) not in words:
@@ -131,7 +131,7 @@ _ANY = integer_from(-MOST_INT - 1)  # what the kernel takes unseen
 PARSE: Mapping[str, Parse] = {
     Knob.NMI_WATCHDOG: parse_flag,
     Knob.WATCHDOG: parse_flag,
-    Knob.WATCHDOG_CPUS: parse_nonempty_cpu_list,  # blank it is where somebody hides it, or wants no watchdog at all
+    Knob.WATCHDOG_CPUS: parse_nonempty_cpu_list,  # blank if hidden, or if no watchdog is wanted
     Knob.WATCHDOG_THRESHOLD: integer_from(0, 60),
     Knob.TIMER_MIGRATION: parse_flag,
     Knob.REALTIME_RUNTIME: integer_from(-1),
@@ -171,7 +171,7 @@ PARSE: Mapping[str, Parse] = {
 
 
 def read_knobs(reader: Reader, parse_by_path: Mapping[str, Parse] = PARSE) -> Knobs:
-    """The files, each of which may be missing: kernels differ. One that says what none can is unknown."""
+    """Read the files, any of which may be missing: kernels differ. An impossible value is unknown."""
     text_by_path: dict[str, str] = {}
     absent: set[str] = set()
     for path, parse in parse_by_path.items():

@@ -1,9 +1,9 @@
-"""What a plan of target CPUs asks beside a snapshot, and nothing else needs.
+"""What a plan of target CPUs reads in addition to a snapshot, and nothing else needs.
 
     /sys/devices/system/cpu/cpuN/acpi_cppc/highest_perf      166
 
 The firmware's own scale of how fast a core can be. Where the kernel has no ranking of it (topology.py), each CPU is
-interrupted once to tell it.
+interrupted once to read it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PlacementReadings:
-    """None is unknown; `reason_by_path` says why."""
+    """The readings for a plan. None is unknown; `reason_by_path` has the reasons."""
 
     nodes: MemoryNodes
     pin_trial: PinTrial  # with all online CPUs
@@ -34,12 +34,12 @@ class PlacementReadings:
 
 
 def read_placement(machine: Machine, online: CpuSet, device: DevicePlace | None = None) -> PlacementReadings:
-    """What the machine says now."""
+    """Return the readings now."""
     return machine.within_deadline(lambda: _read(Reader(machine), online, device))
 
 
 def find_device(machine: Machine, name: str) -> DevicePlace | list[str]:
-    """Where it is; where there is no such device, the names of those that there are."""
+    """Return the device's place, or the names of all devices if there is no such device."""
     reader = Reader(machine)
     place = read_device_place(reader, name)
     return read_device_names(reader) if place is None else place

@@ -1,6 +1,6 @@
 """What rarely changes: read at the start, when CPUs come or go, and every ten seconds.
 
-KernelSettings holds what the kernel does beside running tasks: all that is more than one value in one file.
+KernelSettings are the kernel's activities in parallel with tasks: settings of more than one value in one file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from noisewatch.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KernelSettings:
-    """None is unknown, in all of them."""
+    """Settings of the kernel. None is unknown in all fields."""
 
     tracing: Tracing
     workqueues: Workqueues
@@ -54,7 +54,7 @@ class KernelSettings:
 
 
 def read_kernel_settings(reader: Reader) -> KernelSettings:
-    """The settings now."""
+    """Return the kernel's settings now."""
     return KernelSettings(
         tracing=read_tracing(reader),
         workqueues=read_workqueues(reader),
@@ -66,7 +66,7 @@ def read_kernel_settings(reader: Reader) -> KernelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """None is unknown, in all of them."""
+    """All settings of a machine. None is unknown in all fields."""
 
     read_at_ns: int
     topology: Mapping[int, CpuPlace]
@@ -114,7 +114,7 @@ def read_settings(
     tasks: Tasks | None,
     previous: Settings | None = None,
 ) -> Settings:
-    """The settings now; what is many files a CPU is read for the target CPUs alone."""
+    """Return the settings now; those of many files a CPU only for target CPUs."""
     return Settings(
         read_at_ns=now_ns,
         topology=topology,

@@ -1,4 +1,4 @@
-"""All raw counters and settings of a machine, read once at one instant: the one place that reads them all."""
+"""All raw counters and settings of a machine, read once at one moment: the only place that reads them all."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 _OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # which end, but for the first
 T = TypeVar("T")
-SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
+SETTINGS_LAST_NS = 10_000_000_000  # rarely changed settings are read again after this
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One instant of a machine. None is unknown; `reason_by_path` says why."""
+    """One moment of a machine. None is unknown; `reason_by_path` has the reasons."""
 
     taken_at_ns: int
     time_of_day: TimeOfDay | None
@@ -101,24 +101,24 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions:
-    """What a snapshot is to hold, and of whom nothing may be asked."""
+    """The content of a snapshot, and the reads to avoid."""
 
     cpus: CpuSet | None = None
     allowed_at_start: CpuSet | None = None  # our affinity before we were pinned to housekeeping CPUs
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
     asks_clock: bool = False  # for what the clock screen shows, and nothing else needs
     asks_inventory: bool = False  # for what machines are compared by
-    most_idle_states: int | None = None  # of so many CPUs at most, where that is asked for; None: as many as may be
-    asks_runs: Callable[[], Json] | None = None  # what answers on this host; None: nobody asks
+    most_idle_states: int | None = None  # the limit of CPUs whose idle states are read; None: the default
+    asks_runs: Callable[[], Json] | None = None  # returns the answer on this host; None: runs are not read
     is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
 
 
 def read_snapshot(
     machine: Machine, options: SnapshotOptions, task_reader: TaskReader | None = None, previous: Snapshot | None = None
 ) -> Snapshot:
-    """The machine now. Threads are read where a `task_reader` is given; `previous` spares what cannot have changed.
+    """Return a snapshot now, with threads if there is a `task_reader`; `previous` avoids rereading what is constant.
 
-    What interrupts a CPU by being asked is asked of this host without a `previous` one only, when a run begins.
+    Reads that interrupt a CPU happen only on this host, without a `previous` snapshot, when a run begins.
     """
     return machine.within_deadline(lambda: _read(machine, options, task_reader, previous))
 
@@ -235,9 +235,10 @@ def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Sett
 
 
 def _known_topology(previous: Snapshot | None, online: Online) -> Mapping[int, CpuPlace] | None:
-    """Nothing moves while the same CPUs are online; what could not be read is tried again with the settings.
+    """Return the previous topology if it still holds: with the same online CPUs, nothing moves.
 
-    So is what has a capacity: arm64 works that out anew when its clocks' drivers come.
+    Unreadable parts are tried again with the settings, and so are CPUs with a capacity: arm64 recomputes it when its
+    clock drivers load.
     """
     if previous is None or online.online is None or previous.online.online != online.online:
         return None
@@ -246,7 +247,7 @@ def _known_topology(previous: Snapshot | None, online: Online) -> Mapping[int, C
 
 
 def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:
-    """Asked once, as the answers take time from the target."""
+    """Return the hardware, read once: reading it takes time from target CPUs."""
     if previous is not None and previous.target.cpus == target.cpus:
         return previous.hardware
     return read_hardware(reader, target.cpus, topology)
@@ -275,12 +276,12 @@ def _clock(
 
 
 def _once(known: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
-    """What is asked once a run: to start a program every few seconds would be a job by itself."""
+    """Return what is read once a run: to start a program every few seconds would be a job by itself."""
     return known if known is not None else read() if is_asked else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
-    """The failures of this snapshot, and those of the previous one that were not asked again."""
+    """Return the failures of this snapshot, and the previous one's that were not read again."""
     earlier = previous.reason_by_path if previous is not None else {}
     taken_over = {
         path: reason

@@ -1,1 +1,1 @@
-"""The kernel itself, the platform it runs on, its clock, disks and errors."""
+"""The kernel itself, its platform, its clock, disks and errors."""

@@ -1,11 +1,11 @@
-"""The kernel options that the boot loader was told to give, which may not be those that are active.
+"""The kernel options in the boot loader's configuration, which may differ from the active ones.
 
     /etc/default/grub                 GRUB_CMDLINE_LINUX_DEFAULT="quiet isolcpus=2-3"
     /etc/default/grub.d/*.cfg         GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX nohz_full=2-3"
     /etc/kernel/cmdline               root=UUID=… rw isolcpus=2-3            (systemd-boot, kernel-install)
 
-https://www.gnu.org/software/grub/manual/grub/html_node/Simple-configuration.html. GRUB's files are shell: what is more
-than a plain assignment is passed over. Only the options that matter to noise are kept, here and in recordings.
+https://www.gnu.org/software/grub/manual/grub/html_node/Simple-configuration.html. GRUB's files are shell: only plain
+assignments are parsed. Only the options that matter to noise are kept, here and in recordings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_FILES = 32
 
 @dataclass(frozen=True, slots=True)
 class BootConfiguration:
-    """The options that matter to noise; None is unknown. `said_by` is empty where no boot loader is configured here."""
+    """The options that matter to noise; None is unknown. `said_by` is empty if no boot loader is configured here."""
 
     active: Options | None
     configured: Options | None
@@ -36,7 +36,7 @@ class BootConfiguration:
 
 
 def parse_grub(text: str, earlier: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """The two variables that hold kernel options; `earlier` is what files read before have set them to."""
+    """Return the two variables of kernel options; `earlier` are their values from files read before."""
     values = dict(earlier or {})
     for match in _ASSIGNMENT.finditer(text):
         name, value = match[1], next((each for each in match.groups()[1:] if each is not None), "")
@@ -45,7 +45,7 @@ def parse_grub(text: str, earlier: Mapping[str, str] | None = None) -> Mapping[s
 
 
 def read_boot_configuration(reader: Reader) -> BootConfiguration:
-    """What is active, and what is configured."""
+    """Return the active and the configured options."""
     active = read_command_line(reader)
     text_by_path: dict[str, str] = {}
     more = _more_of_grub(reader)
@@ -69,7 +69,7 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
 
 
 def _joined(words: Sequence[str]) -> Options | None:
-    """The options of all; None where a kernel takes no such line."""
+    """Return the options of all lines, or None if a kernel accepts no such line."""
     try:
         return parse_command_line(" ".join(word.replace("\n", " ") for word in words))
     except Malformed:
@@ -77,7 +77,7 @@ def _joined(words: Sequence[str]) -> Options | None:
 
 
 def _more_of_grub(reader: Reader) -> list[str] | None:
-    """None where the folder may not be read."""
+    """Return GRUB's further files, or None if their folder is unreadable."""
     try:
         names = reader.names(GRUB_FOLDER, expected=False)
     except Unreadable as error:

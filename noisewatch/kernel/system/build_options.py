@@ -6,7 +6,7 @@
 
 https://docs.kernel.org/kbuild/kconfig.html; an option whose conditions are not met is not mentioned at all.
 
-/proc/consoles says where the kernel prints its messages:
+/proc/consoles lists where the kernel prints its messages:
 
     ttyS0                -W- (EC  p a)    4:64
     tty0                 -WU (EC p  )    4:1
@@ -39,14 +39,14 @@ _LAST = "RUNTIME_TESTING_MENU"  # Linux 4.15: every kernel has it, behind all th
 
 @dataclass(frozen=True, slots=True)
 class KernelConfig:
-    """The options by name, without CONFIG_; one that is not set is `n`. `is_whole`: those not named are not set."""
+    """The options by name without CONFIG_; one that is not set is `n`. With `is_whole`, missing ones are not set."""
 
     value_by_option: Mapping[str, str]
     is_whole: bool
     said_by: str = PACKED
 
     def is_set(self, option: str) -> bool | None:
-        """Whether the kernel has it, built in or as a module; None is unknown."""
+        """Return whether the kernel has the option, built in or as a module; None is unknown."""
         value = self.value_by_option.get(option)
         if value is None:
             return False if self.is_whole else None
@@ -54,13 +54,13 @@ class KernelConfig:
 
     @property
     def tick_hz(self) -> int | None:
-        """How often a CPU that is not tickless is interrupted by its scheduler tick."""
+        """The scheduler ticks per second on a CPU that is not tickless."""
         value = self.value_by_option.get("HZ", "")
         return int(value) if value.isdecimal() and int(value) > 0 else None
 
 
 def parse_kernel_config(text: str) -> KernelConfig:
-    """The options that matter. Raises Malformed where there is none at all."""
+    """Return the options that matter. Raise Malformed if there is none at all."""
     values = {match["name"]: match["value"] or "n" for match in _OPTION.finditer(text)}
     if not values:
         raise Malformed("a line such as CONFIG_HZ=250", text[:20])
@@ -68,7 +68,7 @@ def parse_kernel_config(text: str) -> KernelConfig:
 
 
 def read_kernel_config(reader: Reader, release: str | None) -> KernelConfig | None:
-    """From the first of the files that there is. A hundred kilobytes to unpack, so nobody should ask twice."""
+    """Return the options from the first existing file. Call it once: it unpacks a hundred kilobytes."""
     is_named = _RELEASE.fullmatch(release or "") is not None
     paths = (PACKED, *(pattern.format(release) for pattern in _FILES if is_named))
     for path in paths:
@@ -112,7 +112,7 @@ class Console:
 
 
 def parse_consoles(text: str) -> tuple[Console, ...]:
-    """The consoles; there may be none. Raises Malformed."""
+    """Return the consoles; there may be none. Raise Malformed."""
     consoles = []
     for number, line in enumerate(lines_of(text), start=1):
         match = _CONSOLE.fullmatch(line.strip())
@@ -123,5 +123,5 @@ def parse_consoles(text: str) -> tuple[Console, ...]:
 
 
 def read_consoles(reader: Reader) -> tuple[Console, ...] | None:
-    """The consoles now; None is unknown."""
+    """Return the consoles now; None is unknown."""
     return reader.parsed(PATH, parse_consoles)

@@ -1,19 +1,20 @@
-"""How far the kernel runs its clocks off their own rate, to follow a time server: adjtimex(2), asked and not set.
+"""The clocks of the kernel: their rate, their source, the time of day and their offsets.
 
-It is CLOCK_MONOTONIC too that runs faster or slower. `tick` is the length of 1/100 s in us, 10000 if left alone;
-`freq` is in units of 2^-16 parts in a million.
+The rate is how far the kernel runs its clocks off their own rate, to follow a time server: adjtimex(2), read and never
+set. CLOCK_MONOTONIC too runs faster or slower. `tick` is the length of 1/100 s in us, 10000 if unchanged; `freq` is in
+units of 2^-16 parts in a million.
 
-The clock that timestamps come from.
+The source is the clock that timestamps come from.
 
     /sys/devices/system/clocksource/clocksource0/current_clocksource      tsc
     /sys/devices/system/clocksource/clocksource0/available_clocksource    tsc kvm-clock
 
 https://docs.kernel.org/timers/timekeeping.html
 
-The time of day at a snapshot: clock_gettime(CLOCK_REALTIME) beside the CLOCK_MONOTONIC that all else goes by.
+The time of day at a snapshot is clock_gettime(CLOCK_REALTIME), next to CLOCK_MONOTONIC, which is used everywhere else.
 
-How far CLOCK_REALTIME and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC (clock_gettime(2)). A slew moves all three alike:
-only a step changes how far the first is ahead, and only a suspend the second.
+The offsets are how far CLOCK_REALTIME and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC (clock_gettime(2)). A slew moves
+all three alike: only a step changes the first offset, and only a suspend the second.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ _KEYS = ("status", "tick", "freq")
 
 @dataclass(frozen=True, slots=True)
 class ClockRate:
-    """`deviation_ppm` from the rate that the kernel found at boot."""
+    """The clock's rate: `deviation_ppm` is relative to the rate that the kernel measured at boot."""
 
     deviation_ppm: float
     is_synchronised: bool
 
 
 class _Timex(ctypes.Structure):
-    """struct timex of <sys/timex.h>, with room behind for what may be added."""
+    """struct timex of <sys/timex.h>, with room for future fields."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -56,7 +57,7 @@ class _Timex(ctypes.Structure):
 
 
 def read_clock_rate(reader: Reader) -> ClockRate | None:
-    """The rate now; None where nobody may ask."""
+    """Return the rate now, or None if it cannot be read."""
     return clock_rate_of(reader.ask(QUESTION, _ask))
 
 
@@ -70,7 +71,7 @@ def _ask() -> dict[str, int]:
 
 
 def clock_rate_of(answer: Json) -> ClockRate | None:
-    """What the answer means; None where it is something else, as in a damaged recording."""
+    """Return the rate in an answer, or None for anything else, as in a damaged recording."""
     if not isinstance(answer, dict) or not all(type(answer.get(name)) is int for name in _KEYS):
         return None
     tick_ppm = (answer["tick"] - _TICK_US) * 1e6 / _TICK_US
@@ -84,14 +85,14 @@ AVAILABLE = f"{_FOLDER}/available_clocksource"
 
 @dataclass(frozen=True, slots=True)
 class ClockSource:
-    """None is unknown."""
+    """The clock source in use, and the available ones. None is unknown."""
 
     current: str | None
     available: tuple[str, ...] | None
 
 
 def read_clock_source(reader: Reader) -> ClockSource:
-    """The clock source in use, and those that could be."""
+    """Return the clock source in use, and the available ones."""
     return ClockSource(
         reader.parsed(CURRENT, parse_identifier), reader.parsed(AVAILABLE, parse_identifiers, expected=False)
     )
@@ -111,7 +112,7 @@ class TimeOfDay:
 
 
 def read_time_of_day(machine: Machine) -> TimeOfDay | None:
-    """The time now; None of a copied tree, and of a recording that was made before it was asked."""
+    """Return the time now; None for a copied tree, and for a recording that predates this question."""
     try:
         answer = machine.ask(TIME_OF_DAY, _ask_time_of_day)
     except Unreadable:
@@ -131,9 +132,9 @@ _LAG = "time until the tasks were read"
 
 
 def read_lag_ns(machine: Machine, taken_at_ns: int) -> int:
-    """How much later than the CPUs' times, taken then, the tasks' times have been read; 0 where nobody can say.
+    """Return how much later than the CPUs' times, taken at `taken_at_ns`, the tasks' times were read; 0 if unknown.
 
-    Milliseconds mostly; a third of a second was seen on a slow machine, and never twice the same.
+    Usually milliseconds; on a slow machine up to a third of a second, which varies.
     """
     try:
         lag_ns = machine.ask(_LAG, lambda: machine.now_ns() - taken_at_ns)
@@ -156,7 +157,7 @@ class ClockOffsets:
 
 
 def read_clock_offsets(reader: Reader) -> ClockOffsets | None:
-    """The offsets now; None of a copied tree, and of a recording that was made before they were asked."""
+    """Return the offsets now; None for a copied tree, and for a recording that predates this question."""
     match reader.ask(OFFSETS, _ask_offsets):
         case [int(wall_ns), int(boot_ns)]:
             return ClockOffsets(wall_ns, boot_ns)
@@ -169,12 +170,12 @@ def _ask_offsets() -> Json:
 
 
 def clock_offsets_now() -> ClockOffsets:
-    """Those of this host."""
+    """Return the offsets of this host's clocks."""
     return ClockOffsets(ahead_ns(time.time_ns), ahead_ns(lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)))
 
 
 def ahead_ns(clock: Callable[[], int], monotonic: Callable[[], int] = time.monotonic_ns) -> int:
-    """How far a clock is ahead of CLOCK_MONOTONIC, by the try that was interrupted the least."""
+    """Return how far a clock is ahead of CLOCK_MONOTONIC, by the least interrupted of several tries."""
     tries: list[tuple[int, int]] = []
     while len(tries) < _TRIES and (not tries or tries[-1][0] > _AT_ONCE_NS):
         before_ns, now_ns, after_ns = monotonic(), clock(), monotonic()

@@ -1,12 +1,11 @@
-"""Where a device is: at which memory node, and near which CPUs.
+"""The place of a device: its memory node, and the CPUs near it.
 
-    /sys/class/net/eth0/device/numa_node            1       (-1: the firmware does not tell)
+    /sys/class/net/eth0/device/numa_node            1       (-1: the firmware does not report it)
     /sys/class/net/eth0/device/local_cpulist        8-15    (of PCI devices)
     /sys/class/block/nvme0n1/…  /sys/class/infiniband/mlx5_0/…  /sys/bus/pci/devices/0000:3b:00.0/…
 
-Only a device on PCI, or on another bus that knows nodes, has these files. A disk, or a virtio interface, lies below
-one: its folder's parents are looked at, the nearest first.
-https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
+Only a device on PCI, or on another bus that knows nodes, has these files. A disk, or a virtio interface, is below one:
+its folder's parents are read, the nearest first. https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MOST_BARE = 2  # folders in a row that are no device: `net`, `block`, and then 
 
 @dataclass(frozen=True, slots=True)
 class DevicePlace:
-    """`node` is None where nobody tells; `cpus` where it tells no more than its node. `told_by` is the file."""
+    """The device's place: `node` or `cpus` are None if not reported. `told_by` is the file that reports them."""
 
     name: str
     node: int | None
@@ -41,7 +40,7 @@ class DevicePlace:
 
 
 def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
-    """Of a network interface, a disk, or a PCI device by its address; None where there is no such device."""
+    """Return the place of a network interface, a disk, or a PCI device by its address; None if it does not exist."""
     wanted = f"0000:{name}" if _SHORT_ADDRESS.fullmatch(name) else name
     if _NAME.fullmatch(wanted) is None:
         return None
@@ -51,7 +50,7 @@ def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
 
 
 def read_device_names(reader: Reader) -> list[str]:
-    """The network interfaces and disks that a device is behind."""
+    """Return the network interfaces and disks that have a device."""
     listed = ((place, name) for place in _PLACES[:2] for name in reader.names_or_none(place, expected=False) or ())
     return [clean(name) for place, name in listed if reader.names_or_none(f"{place}/{name}/device", expected=False)]
 
@@ -69,7 +68,7 @@ def _read_place(reader: Reader, name: str, folder: str) -> DevicePlace:
 
 
 def _folders(reader: Reader, folder: str) -> Iterator[str]:
-    """The device's own, those of the controllers behind it, and those above, as the kernel resolves them."""
+    """Yield the folders of the device, of controllers behind it, and of its parents, as the kernel resolves them."""
     yield f"{folder}/device"
     for name in reader.names_or_none(f"{folder}/device", expected=False) or ():
         if _CONTROLLER.fullmatch(name):

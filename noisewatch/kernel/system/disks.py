@@ -1,4 +1,4 @@
-"""What the disks do: /proc/diskstats, and /proc/mdstat for arrays made of them.
+"""The activity of disks: /proc/diskstats, and /proc/mdstat for arrays made of them.
 
        8       0 sda 1186678 144878 41818994 826040 968461 1270698 3250715536 2393394 0 488248 3299358
        8       1 sda1 1186600 144878 41818900 826000 968461 1270698 3250715536 2393394 0 488200 3299300
@@ -36,7 +36,7 @@ _MEMBER = regex(r"([\w.!-]+)\[\d+\]", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Counters since boot."""
+    """A disk's counters since boot."""
 
     requests: int  # reads and writes that were completed
     busy_ms: int
@@ -44,7 +44,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array that is at work on itself."""
+    """An array that is being checked or rebuilt."""
 
     name: str
     work: str  # resync, recovery, reshape, check
@@ -53,7 +53,7 @@ class Array:
 
 
 def parse_diskstats(text: str) -> Mapping[str, Disk]:
-    """The whole disks by name; no partitions, and nothing that lies in memory. Raises Malformed."""
+    """Return the whole disks by name, without partitions and memory disks. Raise Malformed."""
     disks: dict[str, Disk] = {}
     for number, line in enumerate(lines_of(text), start=1):
         fields = line.split()
@@ -65,19 +65,19 @@ def parse_diskstats(text: str) -> Mapping[str, Disk]:
 
 
 def disk_of(name: str, disks: Iterable[str]) -> str:
-    """The disk that a partition is of: `sda` of `sda1`, `nvme0n1` of `nvme0n1p1`; the name itself if it is none."""
+    """Return a partition's disk: `sda` for `sda1`, `nvme0n1` for `nvme0n1p1`; for any other name the name itself."""
     match = re.fullmatch(r"(.*\d)p\d+|(.*[^\d])\d+", name)
     disk = (match[1] or match[2]) if match is not None else name
     return disk if disk in disks else name
 
 
 def read_disks(reader: Reader) -> Mapping[str, Disk] | None:
-    """The disks by name; None is unknown."""
+    """Return the disks by name; None is unknown."""
     return None if is_served_by_lxcfs(reader, DISKSTATS) else reader.parsed(DISKSTATS, parse_diskstats)
 
 
 def parse_arrays(text: str) -> tuple[Array, ...]:
-    """The arrays that are being checked or rebuilt. Raises Malformed."""
+    """Return the arrays that are being checked or rebuilt. Raise Malformed."""
     if not text.startswith("Personalities :"):
         raise Malformed("`Personalities :`", text[:20], 1)
     arrays: list[Array] = []
@@ -95,7 +95,7 @@ def parse_arrays(text: str) -> tuple[Array, ...]:
 
 
 def read_arrays(reader: Reader) -> tuple[Array, ...] | None:
-    """Those that are at work; none on a kernel without such arrays. None is unknown."""
+    """Return the arrays that are being checked or rebuilt; none on a kernel without arrays. None is unknown."""
     if reader.is_absent(MDSTAT):
         return ()
     return reader.parsed(MDSTAT, parse_arrays)

@@ -1,4 +1,4 @@
-"""What the firmware calls the machine and its makers (DMI), and the hypervisors that are known by it.
+"""The firmware's names of the machine and its makers (DMI), and the hypervisors that are recognized by them.
 
     /sys/class/dmi/id/sys_vendor        Dell Inc.           innotek GmbH     Amazon EC2
     /sys/class/dmi/id/product_name      PowerEdge R640      VirtualBox       m5.metal
@@ -60,7 +60,7 @@ _MAKERS = (  # of machines alone, so that their name in the firmware means one
 
 @dataclass(frozen=True, slots=True)
 class Firmware:
-    """The names, cleaned; None is unknown, or not told."""
+    """The firmware's names, cleaned; None is unknown, or not reported."""
 
     vendor: str | None = None
     product: str | None = None
@@ -72,7 +72,7 @@ class Firmware:
 
     @property
     def hypervisor(self) -> tuple[str, str] | None:
-        """The hypervisor that one of the names stands for, and that name."""
+        """The hypervisor identified by one of the names, and that name."""
         names = (self.vendor, self.product, self.board_vendor, self.bios_vendor, self.board, self.version)
         for name in (*names, self.chassis_vendor):
             if name is not None and not self._is_chromebook(name) and not self._is_maker_of_metal(name):
@@ -83,12 +83,12 @@ class Firmware:
 
     @property
     def is_of_metal(self) -> bool:
-        """Whether the product is a machine of a vendor whose other products are virtual."""
+        """Whether the product is a physical machine of a vendor that otherwise sells virtual ones."""
         return self.product is not None and _METAL_PRODUCT.search(self.product) is not None
 
     @property
     def metal(self) -> str | None:
-        """The machine's name, where it and one of its makers are known, and all that they make is hardware."""
+        """The machine's name, if it and one of its makers are known, and the maker only makes hardware."""
         makers = (self.vendor, self.board_vendor, self.chassis_vendor, self.bios_vendor)
         maker = next((name for name in makers if name is not None and name.startswith(_MAKERS)), None)
         if self.product is None or self.hypervisor is not None or (maker is None and not self.is_of_metal):
@@ -99,12 +99,12 @@ class Firmware:
         return self.is_of_metal and name.startswith(_ALSO_MAKE_METAL)
 
     def _is_chromebook(self, name: str) -> bool:
-        """Google's laptops bear its name as its virtual machines do; their firmware is coreboot."""
+        """Return whether the name is of Google's laptops, whose firmware is coreboot, not of its virtual machines."""
         return name.startswith("Google") and self.bios_vendor == "coreboot"
 
 
 def read_firmware(reader: Reader) -> Firmware:
-    """The names that the firmware tells."""
+    """Return the firmware's names."""
 
     def name(of: str) -> str | None:
         return reader.parsed(f"{DMI}/{of}", _parse_name, expected=False) or None
@@ -121,7 +121,7 @@ def read_firmware(reader: Reader) -> Firmware:
 
 
 def _parse_name(text: str) -> str:
-    """The name, cleaned; empty where the maker left it blank. Raises Malformed."""
+    """Return the name, cleaned; empty if the maker left it blank. Raise Malformed."""
     if "\0" in text:
         raise Malformed("a name", text)
     return clean(text.strip())

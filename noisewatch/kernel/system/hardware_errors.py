@@ -32,7 +32,7 @@ _MOST_MESSAGES = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ErrorCounters:
-    """Who counts errors here; None is unknown, the empty tuple is nobody."""
+    """The controllers and ports that count errors; None is unknown, an empty tuple is none."""
 
     controllers: tuple[str, ...] | None
     ports: tuple[str, ...] | None
@@ -50,7 +50,7 @@ class HardwareErrors:
 
 
 def read_error_counters(reader: Reader) -> ErrorCounters:
-    """The memory controllers and root ports that count: they come and go with their drivers."""
+    """Return the memory controllers and root ports that count errors; they come and go with their drivers."""
     controllers, services = _names(reader, CONTROLLERS), _names(reader, PORT_SERVICES)
     if controllers is not None:
         controllers = [name for name in controllers if _CONTROLLER.fullmatch(name)]
@@ -66,7 +66,7 @@ def read_error_counters(reader: Reader) -> ErrorCounters:
 
 
 def _names(reader: Reader, folder: str) -> list[str] | None:
-    """Empty where the kernel has no such folder: the driver is not there."""
+    """Return the names; empty if the kernel has no such folder, as without the driver."""
     try:
         return reader.names(folder, expected=False)
     except Absent:
@@ -77,7 +77,7 @@ def _names(reader: Reader, folder: str) -> list[str] | None:
 
 
 def read_hardware_errors(reader: Reader, counters: ErrorCounters) -> HardwareErrors:
-    """What they have counted until now."""
+    """Return the counts until now."""
     controllers, ports = counters.controllers or (), counters.ports or ()
 
     def count(path: str, most: int) -> int | None:

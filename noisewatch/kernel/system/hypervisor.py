@@ -91,7 +91,7 @@ NAMED_GUESTS = {WSL: "WSL, a guest of Windows", GVISOR: "gVisor, whose kernel is
 
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
-    """Its name, `none` where this is bare metal, None where nobody says; and what it was concluded from."""
+    """The hypervisor's name, `none` for bare metal, None if unknown; and the evidence."""
 
     name: str | None
     because: str
@@ -144,7 +144,7 @@ def _signs(
 
 
 def _kernel_signs(reader: Reader) -> Iterator[Hypervisor]:
-    """Yield what is known by a kernel that runs nowhere else."""
+    """Yield hypervisors recognized by a kernel that runs nowhere else."""
     release, build = read_release(reader) or "", read_build(reader)
     if _WSL_RELEASE.search(release):
         yield Hypervisor(WSL, f"{RELEASE}: {clean(release)}")
@@ -155,7 +155,7 @@ def _kernel_signs(reader: Reader) -> Iterator[Hypervisor]:
 
 
 def _xen_signs(reader: Reader) -> Iterator[Hypervisor]:
-    """Also of Xen's own domain, which has the hardware and shares the CPUs as its guests do."""
+    """Yield Xen, also for its own domain, which has the hardware and shares the CPUs like its guests."""
     capabilities = reader.text_or_none(_DOM0, expected=False)
     if capabilities is not None and "control_d" in capabilities:
         yield Hypervisor("xen-dom0", f"{_DOM0}: control_d")
@@ -223,7 +223,7 @@ def _parse_boards(text: str) -> list[str]:
 
 
 def _sysinfo_signs(reader: Reader) -> Iterator[Hypervisor]:
-    """What runs below a mainframe's kernel: z/VM or KVM, and at least the firmware's partitions."""
+    """Yield what runs below a mainframe's kernel: z/VM or KVM, and at least the firmware's partitions."""
     sysinfo = reader.text_or_none(_SYSINFO, expected=False) or ""
     program = re.search(r"^VM00 Control Program:\s*(\S.*)$", sysinfo, re.MULTILINE)
     if program is not None:
@@ -247,7 +247,7 @@ def _cpuinfo_signs(cpuinfo: str | None, flags: Flags) -> Iterator[Hypervisor]:
 
 
 def _metal(cpuinfo: str | None, firmware: Firmware) -> str | None:
-    """Return what names this machine as bare metal by itself."""
+    """Return the evidence that this machine is bare metal, or None."""
     if firmware.metal is not None:
         return f"{DMI}: {firmware.metal}"
     return f"{CPUINFO}: platform PowerNV" if value_of(cpuinfo, "platform") == "PowerNV" else None
@@ -259,7 +259,7 @@ def _own_driver(reader: Reader) -> str | None:
 
 
 def _doubt(reader: Reader, cpuinfo: str | None, flags: Flags) -> str | None:
-    """Why signs of a hypervisor may have been missed."""
+    """Return why signs of a hypervisor may have been missed, or None."""
     if None in flags or (not flags and not is_another_architecture(cpuinfo)):
         return f"{CPUINFO}: {reader.reason_by_path.get(CPUINFO, 'not all flags of the processors can be read')}"
     denied = (path for path in reader.reason_by_path if path.startswith(_PLACES))

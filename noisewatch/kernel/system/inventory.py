@@ -1,11 +1,11 @@
-"""What a machine is made of, as far as it says so to everybody: what nobody changes while it runs.
+"""The parts of a machine that any user may read, and that do not change while it runs.
 
     /proc/cpuinfo        cpu family 6, model 85, stepping 7, microcode 0x5003604; CPU variant, CPU revision on ARM
     /sys/class/dmi/id/{bios_version,bios_date}                            2.19.1     06/14/2023
     /sys/devices/system/edac/mc/mc0/dimm0/{size,dimm_mem_type}            16384      Registered-DDR4       (size in MB)
     /etc/machine-id      (never kept: a key is made of it, machine-id(5))
 
-https://docs.kernel.org/admin-guide/abi-testing.html. Asked once a run, and only where machines are compared.
+https://docs.kernel.org/admin-guide/abi-testing.html. Read once a run, and only where machines are compared.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _MOST_MODULES = 256
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """In words that can be compared; None is unknown, `none` is known not to be there.
+    """The parts as comparable text; None is unknown, `none` is known to be absent.
 
-    What processors tell each of themselves is by CPU: two sockets may differ.
+    Properties of processors are by CPU, as two sockets may differ.
     """
 
     stepping_by_cpu: Mapping[int, str | None]
@@ -47,7 +47,7 @@ class Inventory:
 
 
 def read_inventory(reader: Reader, topology: Mapping[int, CpuPlace]) -> Inventory:
-    """What the machine says now."""
+    """Return the parts of the machine now."""
     cpuinfo = reader.text_or_none(CPUINFO)
     return Inventory(
         stepping_by_cpu=values_by_cpu(cpuinfo, _STEPPING, is_named=True),
@@ -67,7 +67,7 @@ def _named(reader: Reader, path: str) -> str | None:
 
 
 def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[int, str | None]:
-    """Of one CPU of each kind of core below each last-level cache: the others there have the same."""
+    """Return the cache sizes by CPU, read once for each kind of core below each last-level cache."""
     by_place: dict[tuple[object, ...], str | None] = {}
     caches: dict[int, str | None] = {}
     for cpu, place in sorted(topology.items()):
@@ -79,7 +79,7 @@ def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[in
 
 
 def _read_memory_modules(reader: Reader) -> str | None:
-    """As the driver of the memory controller counts them (EDAC): most servers have one."""
+    """Return the memory modules that the memory controller's driver (EDAC) lists; most servers have one."""
     try:
         controllers = [name for name in reader.names(CONTROLLERS, expected=False) if _CONTROLLER.fullmatch(name)]
         folders = [
@@ -98,7 +98,7 @@ def _read_memory_modules(reader: Reader) -> str | None:
 
 
 def _module(reader: Reader, folder: str) -> str | None:
-    """Size and type; empty for a slot without one."""
+    """Return size and type; empty for an empty slot."""
     size_mb = reader.parsed(f"{folder}/size", integer_from(0), expected=False)
     if size_mb is None:
         return None

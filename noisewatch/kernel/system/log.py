@@ -1,4 +1,4 @@
-"""What the kernel has complained about: records of /dev/kmsg, counted by kind, and the names of what they blame.
+"""The kernel's complaints: records of /dev/kmsg, counted by kind, and the culprits that they name.
 
     6,339,5140900,-;NET: Registered PF_INET6 protocol family
     3,812,91277123456,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s! [kworker/2:1:77]
@@ -116,7 +116,7 @@ TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 class Trouble:
     """Records of one kind: how many, and when the last was written, in µs since boot by the log's clock.
 
-    `culprits` are what they blame, the latest last: processes, devices, functions, or why a clock is unstable.
+    `culprits` are named in the records, the latest last: processes, devices, functions, or why a clock is unstable.
     """
 
     count: int
@@ -134,18 +134,18 @@ class KernelLog:
 
 
 def read_kernel_log(reader: Reader) -> KernelLog | None:
-    """The log's troubles; None where it cannot be read."""
+    """Return the log's troubles, or None if it cannot be read."""
     return _log(reader.ask(QUESTION, _ask))
 
 
 def _log(answer: Json) -> KernelLog | None:
-    """The log of an answer; None where it is something else, as in a damaged recording."""
+    """Return the log in an answer, or None for anything else, as in a damaged recording."""
     if not isinstance(answer, dict) or not isinstance(answer.get("troubles"), dict):
         return None
     troubles = {kind: _trouble(said) for kind, said in answer["troubles"].items() if kind in TROUBLES}
     known = {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
     is_whole = len(known) == len(answer["troubles"])
-    since_us = answer.get("since_us", 0)  # not told by recordings of old
+    since_us = answer.get("since_us", 0)  # missing in old recordings
     if not is_whole or type(since_us) is not int or since_us < 0:
         return None
     return KernelLog(known, answer.get("is_complete") is True, since_us)
@@ -175,7 +175,7 @@ def _ask() -> Json:
 
 
 def _records() -> tuple[str, bool]:
-    """All records of the buffer, and whether none was left or lost. One read gives one record."""
+    """Return all records of the buffer, and whether they are complete. One read returns one record."""
     descriptor = os.open(PATH, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     records: list[bytes] = []
     is_complete = True
@@ -197,7 +197,7 @@ def _records() -> tuple[str, bool]:
 
 
 def parse_start(text: str) -> int | None:
-    """Since when the records tell everything: 0 where the first is the boot's first; None where there is no record."""
+    """Return since when the records are complete (µs since boot): 0 from the boot's first on; None without records."""
     match = _RECORD.match(text)
     if match is None:
         return None

@@ -30,7 +30,7 @@ _KERNELS_OWN = ("proc", "sysfs")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line: a file system, and where it can be seen."""
+    """One line: a file system, and its mount point."""
 
     folder: str
     kind: str
@@ -39,7 +39,10 @@ class Mount:
 
 @lru_cache(maxsize=4)  # asked several times a snapshot, of machines with thousands of mounts
 def parse_mounts(text: str) -> tuple[Mount, ...]:
-    """All of them, what covers others behind these. Raises Malformed, also without any: there is always a root."""
+    """Return all mounts in order: later ones cover earlier ones.
+
+    Raise Malformed, also without any, as there is a root.
+    """
     mounts = []
     for number, line in enumerate(lines_of(text) or [""], start=1):
         fields = line.split(" ")
@@ -82,7 +85,7 @@ def _cover(mounts: Iterable[Mount], path: str) -> str | None:
 
 
 def _read_mounts(reader: Reader) -> list[Mount] | None:
-    """What can be read of the mounts; None where they are hidden. A copy that has none is one of a machine's files."""
+    """Return the readable mounts, or None if they are hidden. A copy without them is of single files, and has none."""
     mounts: list[Mount] = []
     is_hidden = False
     for path in (OWN_MOUNTS, MOUNTS):
@@ -96,7 +99,7 @@ def _read_mounts(reader: Reader) -> list[Mount] | None:
 
 
 def read_temporary_files(reader: Reader) -> str | None:
-    """The type of the file system of temporary files, such as `ext4`; None is unknown."""
+    """Return the type of the file system of temporary files, such as `ext4`; None is unknown."""
     mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
     kind = reader.ask(
         TEMPORARY_FILES, lambda: file_system_at(os.path.realpath(os.environ.get("TMPDIR") or "/tmp"), mounts)
@@ -108,12 +111,12 @@ def read_temporary_files(reader: Reader) -> str | None:
 
 
 def _folder() -> str:
-    """Where temporary files go. It may tell a user's name, and is not kept."""
+    """Return the folder of temporary files. It may contain a user's name, and is not kept."""
     return os.path.realpath(os.environ.get("TMPDIR") or "/tmp")
 
 
 def file_system_at(folder: str, mounts: str) -> str | None:
-    """The type of what is mounted at the folder, or at the nearest one above it; the last mount covers the others."""
+    """Return the type of the file system at the folder, or nearest above it; the last mount covers the others."""
     found, longest = None, -1
     for line in lines_of(mounts):
         fields = line.split(" ")
@@ -126,5 +129,5 @@ def file_system_at(folder: str, mounts: str) -> str | None:
 
 
 def _unescaped(text: str) -> str:
-    """Blanks and the like are written as three octal digits."""
+    """Return the text with octal escapes, as for blanks, replaced."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

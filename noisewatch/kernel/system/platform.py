@@ -1,4 +1,4 @@
-"""What kind of machine this is, as long as it is up: kernel, processor, hypervisor, container.
+"""The kind of machine, constant while it is up: kernel, processor, hypervisor, container.
 
 /proc/cpuinfo               model name
 /sys/class/dmi/id/*         sys_vendor Dell Inc., product_name PowerEdge R640
@@ -38,7 +38,7 @@ _TSC_FLAGS = frozenset({"tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """None is unknown; `none` is known not to be there."""
+    """The kind of machine. None is unknown; `none` is known to be absent."""
 
     host: str | None
     kernel: str | None
@@ -57,12 +57,12 @@ class Platform:
 
     @property
     def tick_hz(self) -> int | None:
-        """How often a CPU that is not tickless is interrupted by its scheduler tick; None is unknown."""
+        """The scheduler ticks per second on a CPU that is not tickless; None is unknown."""
         return self.config.tick_hz if self.config is not None else None
 
 
 def read_platform(reader: Reader) -> Platform:
-    """The platform. /proc/cpuinfo interrupts all CPUs on x86 before Linux 5.19, so nobody should ask twice."""
+    """Read the platform. Call it once: /proc/cpuinfo interrupts all CPUs on x86 before Linux 5.19."""
     kernel = read_release(reader)
     cpuinfo = reader.text_or_none(CPUINFO)
     firmware = read_firmware(reader)
@@ -94,7 +94,7 @@ def _read_options(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
 
 
 def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
-    """Those that all processors have of the flags that speak of the time stamp counter."""
+    """Return the flags about the time stamp counter that all processors have."""
     flags = flags_of(cpuinfo)
     if not flags:
         return NONE if is_another_architecture(cpuinfo) else None
@@ -103,7 +103,7 @@ def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
 
 
 def _read_container(reader: Reader) -> str | None:
-    """The container's manager; `none` only where each place that would show a trace of one can be read."""
+    """Return the container's manager; `none` only if every place with a trace of one is readable."""
     for path, kind in _MARKS:
         if reader.text_or_none(path, expected=False) is not None:
             return kind
@@ -126,7 +126,7 @@ def _read_container(reader: Reader) -> str | None:
 
 
 def describe_machine(platform: Platform) -> list[str]:
-    """What kind of machine it is, in words: kernel, processor, hypervisor, container."""
+    """Return the kind of machine as text: kernel, processor, hypervisor, container."""
     words = [
         f"Linux {platform.kernel}" if platform.kernel else None,
         platform.cpu_model,

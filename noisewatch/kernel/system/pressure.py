@@ -1,4 +1,4 @@
-"""How long tasks wait for CPU, memory and I/O, and how many want to run: /proc/pressure and /proc/loadavg.
+"""How long tasks wait for CPU, memory and I/O, and how many are runnable: /proc/pressure and /proc/loadavg.
 
     some avg10=0.00 avg60=0.00 avg300=0.00 total=1473177
     full avg10=0.00 avg60=0.00 avg300=0.00 total=0
@@ -8,8 +8,8 @@ where the kernel was built so. /proc/loadavg:
 
     0.52 0.58 0.59 3/1182 28916
 
-https://docs.kernel.org/filesystems/proc.html: averages over 1, 5 and 15 minutes of the tasks that run, want to, or wait
-for a disk; how many run or want to now, whoever reads this among them; all threads; the newest process.
+https://docs.kernel.org/filesystems/proc.html: averages over 1, 5 and 15 minutes of tasks that run, are ready, or wait
+for a disk; how many run or are ready now, the reader among them; all threads; the newest process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROW = regex(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d{1,20})", re.
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Time since boot in which some task, or all tasks, waited. `full` came to cpu in Linux 5.13."""
+    """Time since boot in which some task, or all tasks, waited. Linux 5.13 added `full` for cpu."""
 
     some_total_ns: int
     full_total_ns: int | None
@@ -46,7 +46,7 @@ class Pressure:
 
 
 def parse_stall(text: str) -> Stall:
-    """The totals of one file. Raises Malformed."""
+    """Return the totals of one file. Raise Malformed."""
     totals: dict[str, int] = {}
     for number, line in enumerate(lines_of(text), start=1):
         match = _ROW.fullmatch(line.strip())
@@ -59,7 +59,7 @@ def parse_stall(text: str) -> Stall:
 
 
 def read_pressure(reader: Reader) -> Pressure:
-    """The stalls of the whole machine."""
+    """Return the stalls of the whole machine."""
     if reader.names_or_none(FOLDER) is None:
         return Pressure(None, None, None)
     return Pressure(*(_read_stall(reader, f"{FOLDER}/{resource}") for resource in RESOURCES))
@@ -75,7 +75,7 @@ _LINE = regex(r"(\d{1,9}\.\d\d) (\d{1,9}\.\d\d) (\d{1,9}\.\d\d) (\d{1,9})/\d{1,9
 
 @dataclass(frozen=True, slots=True)
 class LoadAverage:
-    """Of the whole machine, in tasks."""
+    """The load of the whole machine, in tasks."""
 
     over_1_min: float
     over_5_min: float
@@ -84,7 +84,7 @@ class LoadAverage:
 
 
 def parse_load_average(text: str) -> LoadAverage:
-    """The averages, and who is runnable now. Raises Malformed."""
+    """Return the averages, and the number of runnable tasks. Raise Malformed."""
     match = _LINE.fullmatch(text.strip())
     if match is None:
         raise Malformed("`0.52 0.58 0.59 3/1182 28916`", text.strip())
@@ -92,5 +92,5 @@ def parse_load_average(text: str) -> LoadAverage:
 
 
 def read_load_average(reader: Reader) -> LoadAverage | None:
-    """The averages now; None is unknown."""
+    """Return the averages now; None is unknown."""
     return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_load_average)

@@ -1,10 +1,10 @@
-"""A clock that runs by itself, beside CLOCK_MONOTONIC: a PTP clock that may be read, else the real-time clock.
+"""A clock independent of CLOCK_MONOTONIC: a readable PTP clock, else the real-time clock.
 
     /dev/ptp0, /sys/class/ptp/ptp0/clock_name           KVM virtual PTP     (of the host, or of a network card)
     /sys/class/rtc/rtc0/{since_epoch,name,hctosys}      1764077712, rtc_cmos 8:00, 1
 
-A PTP clock is read like any other (clock_gettime(2), dynamic clocks). A real-time clock tells whole seconds: it is read
-every few milliseconds until the next one begins, so that the time of that is known as closely.
+A PTP clock is read like any other (clock_gettime(2), dynamic clocks). A real-time clock has whole seconds: it is read
+every few milliseconds until the next second begins, so that this moment is known as exactly.
 
 https://docs.kernel.org/driver-api/ptp.html, https://docs.kernel.org/admin-guide/rtc.html
 """
@@ -33,7 +33,7 @@ _NONE = f"no other clock may be read: neither {PTP}/ptp0 nor {RTC}/rtc0"
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """What the reference said, in ns, and between which two times of CLOCK_MONOTONIC it did."""
+    """The reference's time in ns, and two times of CLOCK_MONOTONIC between which it was read."""
 
     reference_ns: int
     earliest_ns: int
@@ -42,7 +42,7 @@ class ClockReading:
 
 @dataclass(frozen=True, slots=True)
 class ClockRatio:
-    """By which share CLOCK_MONOTONIC ran faster than the reference, and by how much that may be wrong."""
+    """The share by which CLOCK_MONOTONIC ran faster than the reference, and its possible error."""
 
     deviation: float
     error: float
@@ -50,14 +50,14 @@ class ClockRatio:
 
 @dataclass(frozen=True, slots=True)
 class ClockComparison:
-    """Readings of one reference: two, and a third where the first two have to be confirmed."""
+    """Readings of one reference: two, and a third if the first two have to be confirmed."""
 
     reference: str
     readings: tuple[ClockReading, ...]
 
     @property
     def ratios(self) -> tuple[ClockRatio, ...]:
-        """From each reading to the next; empty where the reference did not run on."""
+        """The ratio from each reading to the next; empty if the reference did not advance."""
         pairs = list(zip(self.readings, self.readings[1:], strict=False))
         if any(last.reference_ns <= first.reference_ns for first, last in pairs):
             return ()
@@ -71,22 +71,22 @@ def _ratio(first: ClockReading, last: ClockReading) -> ClockRatio:
 
 
 class ReferenceClock(Protocol):
-    """A clock that is read beside CLOCK_MONOTONIC."""
+    """A clock that is compared with CLOCK_MONOTONIC."""
 
     name: str
 
     def read(self) -> ClockReading:
-        """What it says now, or when its next second begins. Raises OSError."""
+        """Return the time now, or when the clock's next second begins. Raise OSError."""
 
     def close(self) -> None:
-        """It is not read any more."""
+        """Close the clock's file."""
 
 
 class PtpClock:
-    """Read at once."""
+    """A PTP clock, which is read at once."""
 
     def __init__(self, name: str, folder: str = PTP, devices: str = "/dev") -> None:
-        """Raises OSError where it may not be read."""
+        """Open the clock. Raise OSError if it may not be read."""
         self._descriptor = os.open(f"{devices}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         self._clock = (~self._descriptor << 3) | 3  # FD_TO_CLOCKID
         self.name = f"{name} ({_told(f'{folder}/{name}/clock_name')})"
@@ -101,7 +101,7 @@ class PtpClock:
 
 
 class RealTimeClock:
-    """Read until its next second begins."""
+    """A real-time clock, which is read until its next second begins."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class RealTimeClock:
         monotonic: Callable[[], int] = time.monotonic_ns,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Raises OSError where it may not be read."""
+        """Open the clock. Raise OSError if it may not be read."""
         self._descriptor = os.open(f"{folder}/{name}/since_epoch", os.O_RDONLY | os.O_CLOEXEC)
         self._monotonic, self._sleep = monotonic, sleep
         self.name = f"{name} ({_told(f'{folder}/{name}/name')})"
@@ -145,7 +145,10 @@ def _told(path: str) -> str:
 
 
 def reference_clock(is_long: bool, ptp: str = PTP, rtc: str = RTC, devices: str = "/dev") -> ReferenceClock:
-    """The best that may be read; only a time that `is_long` can be held against whole seconds. Raises OSError."""
+    """Return the best readable clock. Raise OSError if there is none.
+
+    The real-time clock, with its whole seconds, is only fit for a time that `is_long`.
+    """
     for name in _names(ptp):
         try:
             return PtpClock(name, ptp, devices)
@@ -167,18 +170,18 @@ def _names(folder: str) -> list[str]:
 
 
 def described_failure(error: OSError) -> Json:
-    """Why there is no comparison, as a recording keeps it: of what was refused it would keep nothing."""
+    """Return why there is no comparison, as an answer: a recording keeps no reason of a refused question."""
     return {"reason": error.strerror or str(error)}
 
 
 def described_comparison(comparison: ClockComparison) -> Json:
-    """The comparison as a recording keeps it."""
+    """Return the comparison as a recording keeps it."""
     readings = [[each.reference_ns, each.earliest_ns, each.latest_ns] for each in comparison.readings]
     return {"reference": comparison.reference, "readings": readings}
 
 
 def read_clock_comparison(machine: Machine, answer: Callable[[], Json]) -> ClockComparison | str:
-    """The comparison; the reason where there is none."""
+    """Return the comparison, or the reason why there is none."""
     try:
         said = machine.ask(QUESTION, answer)
     except Unreadable as error:
@@ -190,7 +193,7 @@ def read_clock_comparison(machine: Machine, answer: Callable[[], Json]) -> Clock
 
 
 def parse_clock_comparison(answer: Json) -> ClockComparison | None:
-    """The comparison; None where it is something else, as in a damaged recording."""
+    """Return the comparison in an answer, or None for anything else, as in a damaged recording."""
     match answer:
         case {"reference": str(reference), "readings": [*readings]} if 2 <= len(readings) <= 3:
             found = [_parse_reading(each) for each in readings]

@@ -1,11 +1,11 @@
-"""The kernel that runs: its release, command line, uptime and live patches.
+"""The running kernel: its release, command line, uptime and live patches.
 
-/proc/sys/kernel/osrelease   6.1.0-18-amd64
-/proc/sys/kernel/version     #1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)
-/proc/version                Linux version 6.1.0-18-amd64 (…) #1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)
-/proc/cmdline                BOOT_IMAGE=… isolcpus=managed_irq,domain,2-7 nohz_full=2-7
-/proc/uptime                 34521.77 66120.03        seconds since boot, and the idle seconds of all CPUs together
-/sys/kernel/livepatch/NAME/transition     0           (1: some tasks still run the old code)
+    /proc/sys/kernel/osrelease   6.1.0-18-amd64
+    /proc/sys/kernel/version     #1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)
+    /proc/version                Linux version 6.1.0-18-amd64 (…) #1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)
+    /proc/cmdline                BOOT_IMAGE=… isolcpus=managed_irq,domain,2-7 nohz_full=2-7
+    /proc/uptime                 34521.77 66120.03        seconds since boot, and the idle seconds of all CPUs together
+    /sys/kernel/livepatch/NAME/transition     0           (1: some tasks still run the old code)
 
 https://docs.kernel.org/filesystems/proc.html, https://docs.kernel.org/livepatch/livepatch.html
 """
@@ -31,19 +31,19 @@ _BUILD = regex(r"(?:^|\s)(#\d.*\S)\s*$")
 
 
 def read_release(reader: Reader) -> str | None:
-    """The release, such as `6.1.0-18-amd64`."""
+    """Return the release, such as `6.1.0-18-amd64`."""
     release = reader.parsed(RELEASE, parse_word, expected=False)
     return release if release is not None else reader.parsed(VERSION, parse_version)
 
 
 def read_build(reader: Reader) -> str | None:
-    """Which build of that release: distributions publish several under one release."""
+    """Return the build of the release: distributions publish several under one release."""
     build = reader.parsed(BUILD, parse_build, expected=False)
     return build if build is not None else reader.parsed(VERSION, parse_build, expected=False)
 
 
 def parse_build(text: str) -> str:
-    """`#1 SMP PREEMPT_DYNAMIC …`, without who compiled it where. Raises Malformed."""
+    """Return `#1 SMP PREEMPT_DYNAMIC …`, without compiler and host. Raise Malformed."""
     match = _BUILD.search(text)
     if match is None:
         raise Malformed("`#1 SMP …`", text.strip())
@@ -51,7 +51,7 @@ def parse_build(text: str) -> str:
 
 
 def parse_version(text: str) -> str:
-    """The release in /proc/version. Raises Malformed."""
+    """Return the release in /proc/version. Raise Malformed."""
     match = re.match(r"Linux version (\S+)", text)
     if match is None:
         raise Malformed("`Linux version …`", text.strip())
@@ -59,16 +59,16 @@ def parse_version(text: str) -> str:
 
 
 def release_number(release: str | None) -> tuple[int, int] | None:
-    """Major and minor number, to ask what a kernel can do."""
+    """Return major and minor number, which show what a kernel can do."""
     match = re.match(r"(\d{1,6})\.(\d{1,6})", release or "")
     return None if match is None else (int(match[1]), int(match[2]))
 
 
 def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
-    """The values of each option, in order; an option without a value has the empty string.
+    """Return the values of each option, in order; an option without a value has the empty string.
 
-    Options behind ` -- ` are init's, not the kernel's. Quotes may hold blanks. Raises Malformed, also where a NUL is
-    not the last character: the kernel's own line ends at the first one.
+    Options behind ` -- ` are init's, not the kernel's. Quotes may contain blanks. Raise Malformed, also if a NUL is not
+    the last character: the kernel's own line ends at the first one.
     """
     if not is_command_line(text):
         raise Malformed("a command line of at most 65,536 characters, and no NULs", text)
@@ -82,7 +82,7 @@ def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def read_command_line(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
-    """The options the kernel was booted with; None where they cannot be read."""
+    """Return the options that the kernel was booted with, or None if they cannot be read."""
     return reader.parsed(COMMAND_LINE, parse_command_line)
 
 
@@ -91,7 +91,7 @@ _UPTIME = regex(r"(\d{1,12}\.\d{1,9}) \d{1,15}\.\d{1,9}", re.ASCII)
 
 
 def parse_uptime(text: str) -> float:
-    """Seconds since boot. Raises Malformed."""
+    """Return the seconds since boot. Raise Malformed."""
     match = _UPTIME.fullmatch(text.strip())
     if match is None:
         raise Malformed("two numbers of seconds", text.strip())
@@ -99,7 +99,7 @@ def parse_uptime(text: str) -> float:
 
 
 def read_uptime(reader: Reader) -> float | None:
-    """Seconds since boot; None where it cannot be read, or is the container's own."""
+    """Return the seconds since boot, or None if they cannot be read, or are the container's own."""
     return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_uptime)
 
 
@@ -109,7 +109,7 @@ NOT_SUPPORTED = "none"
 
 
 def read_livepatches(reader: Reader) -> Mapping[str, bool | None] | str | None:
-    """Whether each patch is in transition, by its name; `none` for a kernel that cannot be patched, None is unknown."""
+    """Return whether each patch, by name, is in transition; `none` without live patching, None is unknown."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:

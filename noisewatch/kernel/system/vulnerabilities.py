@@ -1,4 +1,4 @@
-"""What the kernel does about the processor's vulnerabilities, and what it was told to do.
+"""The kernel's mitigations of the processor's vulnerabilities, and the boot options about them.
 
     /sys/devices/system/cpu/vulnerabilities/meltdown     Mitigation: PTI      (or `Vulnerable`, `Not affected`)
     /proc/cmdline                                        mitigations=off
@@ -22,7 +22,7 @@ _STATES = ("Not affected", "Vulnerable", "Mitigation", "Unknown", "Processor vul
 
 @dataclass(frozen=True, slots=True)
 class Vulnerabilities:
-    """What each file says. None is unknown; without the folder (before Linux 4.15) there is none."""
+    """The content of each file. None is unknown; without the folder (before Linux 4.15) there is none."""
 
     state_by_name: Mapping[str, str] | None = None
     chosen: tuple[str, ...] | None = None  # the boot options that change what the kernel would do by itself
@@ -30,7 +30,7 @@ class Vulnerabilities:
 
 
 def read_vulnerabilities(reader: Reader, options: Mapping[str, tuple[str, ...]] | None) -> Vulnerabilities:
-    """They change with a reboot, or with new microcode."""
+    """Return the mitigations, which change with a reboot, or with new microcode."""
     states = _read_states(reader)
     silent = [f"{FOLDER}/{name}" for name, state in (states or {}).items() if state is None]
     return Vulnerabilities(
@@ -41,7 +41,7 @@ def read_vulnerabilities(reader: Reader, options: Mapping[str, tuple[str, ...]] 
 
 
 def parse_state(text: str) -> str:
-    """What one file says. Raises Malformed."""
+    """Return the state in one file. Raise Malformed."""
     stripped = text.strip()
     if not stripped.startswith(_STATES):
         raise Malformed("a state such as Not affected", stripped)
@@ -49,13 +49,13 @@ def parse_state(text: str) -> str:
 
 
 def choices_among(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The options about mitigations, as they were written; `auto` is what the kernel does anyhow."""
+    """Return the options about mitigations, as written; `auto`, the default, is left out."""
     given = {name: values[-1] for name, values in options.items() if name in MITIGATION_OPTIONS and values}
     return tuple(clean(f"{name}={value}" if value else name) for name, value in given.items() if value != "auto")
 
 
 def _read_states(reader: Reader) -> Mapping[str, str | None] | None:
-    """By name; a kernel that has the folder has files in it."""
+    """Return the states by name; a kernel with the folder has files in it."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:

@@ -1,1 +1,1 @@
-"""Threads and processes, ours among them, and what is scheduled to start."""
+"""Threads and processes, noisewatch's among them, and scheduled jobs."""

@@ -31,7 +31,7 @@ WORKQUEUES = "/sys/devices/virtual/workqueue"
 
 @dataclass(frozen=True, slots=True)
 class ServiceGroup:
-    """One of systemd's first groups. `allowed` and `wanted` are None where unknown, or where it sets no limit."""
+    """One of systemd's top-level groups. `allowed` and `wanted` are None if unknown, or without a limit."""
 
     name: str
     folder: str
@@ -42,7 +42,7 @@ class ServiceGroup:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """None is unknown; without cgroup v2 there are no groups."""
+    """The CPUs of systemd's services. None is unknown; without cgroup v2 there are no groups."""
 
     init_name: str | None
     init_allowed: CpuSet | None
@@ -50,7 +50,7 @@ class Services:
 
 
 def read_services(reader: Reader) -> Services:
-    """Where systemd and its groups may run now."""
+    """Return the CPUs on which systemd and its groups may run now."""
     return Services(
         reader.parsed(INIT_NAME, parse_word), reader.parsed(INIT_STATUS, parse_allowed), _read_groups(reader)
     )
@@ -78,20 +78,20 @@ def _read_group(reader: Reader, folder: str, name: str) -> ServiceGroup:
 
 @dataclass(frozen=True, slots=True)
 class Workqueues:
-    """None is unknown. Queues that do not show a mask of their own are bound by `allowed` alone."""
+    """The CPUs of unbound work. None is unknown; queues without a mask of their own are bound by `allowed`."""
 
     allowed: CpuSet | None
     requested: CpuSet | None
     own_by_queue: Mapping[str, CpuSet | None]
 
     def allowed_to(self, queue: str) -> CpuSet | None:
-        """Where the queue's work may run: a mask of its own that lies all outside does not count."""
+        """Return where the queue's work may run. The kernel ignores a mask entirely outside of `allowed`."""
         own = self.own_by_queue.get(queue)
         return None if own is None or self.allowed is None else own & self.allowed or self.allowed
 
 
 def read_workqueues(reader: Reader) -> Workqueues:
-    """The masks now."""
+    """Return the masks now."""
     allowed = reader.parsed(f"{WORKQUEUES}/cpumask", parse_cpu_mask)
     own: dict[str, CpuSet | None] = {}
     for name in (reader.names_or_none(WORKQUEUES, expected=False) or []) if allowed is not None else []:

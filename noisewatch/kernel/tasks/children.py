@@ -1,4 +1,4 @@
-"""Which processes a thread has started, and which of all processes are below some.
+"""The children of a thread, and the descendants among all processes.
 
     /proc/4711/task/4711/children   4712 4720        Linux 3.5, with CONFIG_PROC_CHILDREN
 
@@ -15,7 +15,7 @@ from noisewatch.kernel.tasks.task import Tasks
 
 
 def parse_children(text: str) -> tuple[int, ...]:
-    """The numbers of the children; none in an empty file. Raises Malformed."""
+    """Return the pids of the children; none in an empty file. Raise Malformed."""
     words = text.split()
     if words and not are_counts(words):
         raise Malformed("numbers of processes", text.strip())
@@ -23,12 +23,12 @@ def parse_children(text: str) -> tuple[int, ...]:
 
 
 def parents_in(tasks: Tasks) -> Mapping[int, int]:
-    """The parent of each process that was read."""
+    """Return the parent of each process that was read."""
     return {task.pid: task.parent_pid for task in tasks.by_tid.values() if task.tid == task.pid}
 
 
 def descendants_in(parent_by_pid: Mapping[int, int], roots: Iterable[int]) -> frozenset[int]:
-    """The roots, and the processes below them."""
+    """Return the roots, and the processes below them."""
     children: dict[int, list[int]] = {}
     for pid, parent in parent_by_pid.items():
         children.setdefault(parent, []).append(pid)

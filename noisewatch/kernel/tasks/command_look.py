@@ -15,9 +15,9 @@ _STOPPED = "T"  # by a signal; with a debugger it is t
 
 @dataclass(frozen=True, slots=True)
 class ThreadLook:
-    """One thread at one moment. Times are since it began; `waited_ns` is how long it was ready and had no CPU.
+    """One thread at one moment. Times are since it began; `waited_ns` is how long it was ready without a CPU.
 
-    `migrations` is the kernel's count when it was last asked; None where it was not, or does not tell.
+    `migrations` is the kernel's count when it was last read; None if it was not, or is not reported.
     """
 
     tid: int
@@ -27,32 +27,32 @@ class ThreadLook:
     cpu: int  # the one that it runs on, or ran on last
     ran_ns: int
     waited_ns: int | None
-    started_ticks: int  # since boot: tells a recycled number
+    started_ticks: int  # since boot: detects a reused number
     thread_count: int  # of its process
     migrations: int | None = None
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has a CPU, or wants one."""
+        """Whether the thread has a CPU, or is ready to run."""
         return self.state == _READY
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a signal has stopped it."""
+        """Whether a signal has stopped the thread."""
         return self.state == _STOPPED
 
     @property
     def is_held(self) -> bool:
-        """Whether a debugger has stopped it."""
+        """Whether a debugger has stopped the thread."""
         return self.state == _TRACED
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLook:
-    """All threads that are known, by number. Those that had no turn are as an earlier look found them.
+    """All known threads by tid. Threads without a turn are unchanged from an earlier look.
 
-    `reason`: why some may be missing; None where all were listed. `debuggers` follow some of them, and are none
-    themselves: number and name.
+    `reason` is why some may be missing; None if all were listed. `debuggers`, as tid and name, trace some of the
+    threads and are not the command's own.
     """
 
     taken_at_ns: int
@@ -63,7 +63,7 @@ class CommandLook:
 
 
 def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migrations: int | None = None) -> ThreadLook:
-    """The thread of the process, by its files. Raises Unreadable where they say nothing."""
+    """Return the thread of the process, from its files. Raise Unreadable if they are malformed."""
     try:
         said = parse_stat(stat.decode("utf-8", "replace"))
         ran_ns, waited_ns = thread_times(schedstat, said, folder)

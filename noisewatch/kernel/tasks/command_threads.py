@@ -1,8 +1,8 @@
-"""Looks at the threads of a command and of all that it has started, some ten times a second.
+"""Read the threads of a command and of all that it has started, some ten times a second.
 
-A thread whose schedstat stands still has not run, so that it has started nothing, and the rest of it need not be read.
-Of one that was ready to run, stat is asked first: that brings its time up to date, which without a tick happens by
-itself once a second.
+A thread with an unchanged schedstat has not run, so it has started nothing, and its other files need not be read. For a
+thread that was ready to run, stat is read first: that updates its run time, which without a tick happens by itself only
+once a second.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Thread:
 
     @property
     def is_first(self) -> bool:
-        """Of its process."""
+        """Whether the thread is its process's main thread."""
         return self.look.tid == self.look.pid
 
     @property
@@ -55,10 +55,10 @@ class _Process:
 
 
 class CommandThreadReader:
-    """Looks at the threads of the processes `pids`, and at those of all that they start.
+    """A reader of the threads of the processes `pids` and their descendants.
 
-    `reaper` is the process that orphans come back to: the children that it gets from now on belong to the command too.
-    A look ends when it has taken `budget_ns` of CPU time; who had no turn then is among the first in the next ones.
+    `reaper` is the process that adopts orphans: children that it gets from now on belong to the command too. A look
+    ends when it has used `budget_ns` of CPU time; threads without a turn then are among the first in the next looks.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class CommandThreadReader:
 
     @property
     def count(self) -> int:
-        """How many threads the last look knew."""
+        """The number of threads at the last look."""
         return len(self._threads)
 
     def look(self, tasks: Tasks | None = None, counts_migrations: bool = False) -> CommandLook:
-        """The threads now. `tasks` are those of the last full look, for kernels that tell no children."""
+        """Return the threads now. `tasks` are the last full snapshot's, for kernels that list no children."""
         self._counts_migrations = counts_migrations
         taken_at_ns, until_ns = self._machine.now_ns(), self._used_ns() + self._budget_ns
         order = self._in_order()
@@ -111,9 +111,9 @@ class CommandThreadReader:
         return CommandLook(taken_at_ns, looks, without_turn, self._reason, self._debuggers())
 
     def _debuggers(self) -> frozenset[tuple[int, str]]:
-        """Strangers that follow threads which they hold, or which are the first of a process and have run; with names.
+        """Return the foreign threads (with names) that trace stopped threads, or main threads that have run.
 
-        None where not all that are own are known.
+        Empty if not all threads of the command are known.
         """
         if self._pending or self._listed or self._reason is not None:
             return frozenset()
@@ -134,18 +134,18 @@ class CommandThreadReader:
             return "?"
 
     def _in_order(self) -> list[int]:
-        """By turns first those that ran and first the others."""
+        """Return the threads in the order of reading: by turns those that ran first, and the others first."""
         self._begins_with_ran = not self._begins_with_ran
         return self._in_turn(self._begins_with_ran) + self._in_turn(not self._begins_with_ran)
 
     def _in_turn(self, ran: bool) -> list[int]:
-        """From behind the one that was the last of its kind to be read."""
+        """Return the threads that ran, or did not, beginning after the last one read of this kind."""
         tids = sorted(tid for tid, thread in self._threads.items() if thread.ran is ran)
         start = bisect(tids, self._last_in_turn[ran])
         return tids[start:] + tids[:start]
 
     def _read_again(self, tids: Iterable[int]) -> None:
-        """Reads threads that are known, and what those that ran may have started."""
+        """Read known threads, and what those that ran may have started."""
         known = [tid for tid in tids if tid in self._threads]
         ran: dict[int, list[_Thread]] = {}
         for tid, stat, schedstat in self._changed(known):
@@ -163,7 +163,7 @@ class CommandThreadReader:
             self._look_for_new(pid, threads)
 
     def _changed(self, tids: Sequence[int]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """Each thread with its stat and schedstat now; None is to be read."""
+        """Yield each thread with its stat and schedstat now; None is to be read."""
         files: list[tuple[str, bytes]] = []
         for thread in map(self._threads.__getitem__, tids):
             if thread.is_asked_for_stat:
@@ -177,7 +177,7 @@ class CommandThreadReader:
             yield tid, stat, changed.get(f"{thread.folder}/schedstat", thread.schedstat)
 
     def _take_in(self, thread: _Thread, stat: bytes | None, schedstat: bytes | None) -> None:
-        """Raises Unreadable where the thread has ended."""
+        """Update the thread from its files. Raise Unreadable if it has ended."""
         folder = thread.folder
         if stat is None:
             stat = self._machine.read_bytes(f"{folder}/stat")
@@ -202,7 +202,7 @@ class CommandThreadReader:
         process.has_lost_some = True
 
     def _look_for_new(self, pid: int, ran: Sequence[_Thread]) -> None:
-        """Threads and children that the threads which ran may have started."""
+        """Find threads and children that the threads which ran may have started."""
         process = self._processes[pid]
         if process.has_lost_some or any(thread.look.thread_count != len(process.tids) for thread in ran):
             self._list_threads(pid, process)
@@ -210,7 +210,7 @@ class CommandThreadReader:
             self._add_children(thread.folder)
 
     def _add_pending(self, until_ns: int) -> None:
-        """New threads and processes, until that took too long."""
+        """Add new threads and processes, as long as the budget lasts."""
         while (self._listed or self._pending) and self._used_ns() <= until_ns:
             if self._listed:
                 self._add_thread(*self._listed.popleft())
@@ -222,7 +222,7 @@ class CommandThreadReader:
                 self._list_threads(pid, process)
 
     def _list_threads(self, pid: int, process: _Process) -> None:
-        """Has those read that are not known so far; forgets the process where it has ended."""
+        """Queue the process's new threads for reading; forget the process if it has ended."""
         process.has_lost_some = False
         names: Sequence[str] = ()
         try:
@@ -248,7 +248,7 @@ class CommandThreadReader:
                 del self._processes[pid]
 
     def _new(self, pid: int, tid: int) -> _Thread | None:
-        """None where it has ended since."""
+        """Return a new thread, or None if it has ended since."""
         folder = f"/proc/{pid}/task/{tid}"
         try:
             stat = self._machine.read_bytes(f"{folder}/stat")

@@ -2,11 +2,11 @@
 
     stat       4711 (python3) R 1 … utime stime … processor …
     schedstat  177645329 16002335 366        ns on a CPU, ns waiting for one, times it was put on one
-    status     Cpus_allowed_list:\t0-1
+    status     Cpus_allowed_list:       0-1
     sched      se.nr_migrations  :  36       times it went from one CPU to another; needs CONFIG_SCHED_DEBUG up to 6.14
 
-https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, https://docs.kernel.org/scheduler/sched-stats.html.
-Without schedstat (CONFIG_SCHED_INFO), time is known in ticks of 10 ms only.
+https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, https://docs.kernel.org/scheduler/sched-stats.html. Without
+schedstat (CONFIG_SCHED_INFO), time has a resolution of 10 ms (ticks).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MIGRATIONS = regex(r"\nse\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n")
 
 @dataclass(frozen=True, slots=True)
 class ThreadStat:
-    """What matters of stat. `busy_ns` and `thread_count` in a process's own file are of the whole process."""
+    """The relevant fields of stat. In a process's own file `busy_ns` and `thread_count` are of the whole process."""
 
     pid: int
     parent_pid: int
@@ -50,11 +50,11 @@ class ThreadStat:
     started_ticks: int
     cpu: int
     state: str = "R"
-    policy: int | None = None  # None is not told
+    policy: int | None = None  # None: not reported
 
     @property
     def has_ended(self) -> bool:
-        """Whether only its number is left, until its parent asks for its exit status: all of its threads are gone."""
+        """Whether the thread is a zombie whose process has no other thread left."""
         return self.state in _ENDED and self.thread_count <= 1
 
     @property
@@ -63,17 +63,17 @@ class ThreadStat:
 
     @property
     def is_bound(self) -> bool:
-        """Whether its affinity cannot be changed."""
+        """Whether the thread's affinity cannot be changed."""
         return bool(self.flags & _BOUND)
 
     @property
     def has_deadline(self) -> bool:
-        """Whether its affinity has to be that of all CPUs which are scheduled together: SCHED_DEADLINE."""
+        """Whether the thread is SCHED_DEADLINE, whose affinity must include all CPUs that are scheduled together."""
         return self.policy == _SCHED_DEADLINE
 
 
 def parse_stat(text: str) -> ThreadStat:
-    """The fields that matter. The name may hold blanks, brackets and line ends. Raises Malformed."""
+    """Return the relevant fields. The name may contain blanks, brackets and line ends. Raise Malformed."""
     head, bracket, tail = text.rpartition(")")
     pid, opening, name = head.partition(" (")
     fields = tail.split()
@@ -99,7 +99,7 @@ def parse_stat(text: str) -> ThreadStat:
 
 
 def parse_schedstat(text: str) -> tuple[int, int]:
-    """Nanoseconds on a CPU and waiting for one. Raises Malformed."""
+    """Return nanoseconds on a CPU and waiting for one. Raise Malformed."""
     fields = text.split()
     if len(fields) != 3 or not are_counts(fields):
         raise Malformed("three counts", text.strip())
@@ -107,7 +107,7 @@ def parse_schedstat(text: str) -> tuple[int, int]:
 
 
 def parse_allowed(status: str) -> CpuSet:
-    """The CPUs that the thread may use. Raises Malformed."""
+    """Return the CPUs that the thread may use. Raise Malformed."""
     match = _ALLOWED.search(f"\n{status}")
     if match is None:
         raise Malformed("a line `Cpus_allowed_list: 0-1`", status[-20:])
@@ -115,7 +115,7 @@ def parse_allowed(status: str) -> CpuSet:
 
 
 def parse_tracer(status: str) -> int:
-    """The thread of whoever debugs it, 0 where nobody does. Raises Malformed."""
+    """Return the thread that debugs this one, 0 if there is none. Raise Malformed."""
     match = _TRACER.search(f"\n{status}")
     if match is None:
         raise Malformed("`TracerPid: 0`", status[:40])
@@ -123,7 +123,7 @@ def parse_tracer(status: str) -> int:
 
 
 def parse_migrations(sched: str) -> int:
-    """How often the thread went from one CPU to another. Raises Malformed."""
+    """Return how often the thread moved from one CPU to another. Raise Malformed."""
     match = _MIGRATIONS.search(f"\n{sched}")
     if match is None:
         raise Malformed("a line `se.nr_migrations : 36`", sched[-20:])
@@ -131,7 +131,7 @@ def parse_migrations(sched: str) -> int:
 
 
 def read_stat(read: Read, folder: str) -> ThreadStat:
-    """The thread whose folder this is. Raises Absent where it has ended, Unreadable, Malformed."""
+    """Return the stat in a thread's folder. Raise Absent if the thread has ended, Unreadable, Malformed."""
     path = f"{folder}/stat"
     try:
         return parse_stat(read(path).decode("utf-8", "replace"))
@@ -140,7 +140,7 @@ def read_stat(read: Read, folder: str) -> ThreadStat:
 
 
 def read_schedstat(machine: Machine, folder: str) -> bytes | None:
-    """The file as it is; None where it cannot be read: stat then tells why."""
+    """Return the raw schedstat, or None if it cannot be read: reading stat then raises the reason."""
     try:
         return machine.read_bytes(f"{folder}/schedstat")
     except Unreadable:
@@ -148,7 +148,7 @@ def read_schedstat(machine: Machine, folder: str) -> bytes | None:
 
 
 def thread_times(schedstat: bytes | None, stat: ThreadStat, folder: str) -> tuple[int, int | None]:
-    """Time on a CPU and time waiting."""
+    """Return time on a CPU and time waiting, in ns; None for the latter without schedstat. Raise Malformed."""
     if schedstat is None:
         return stat.busy_ns, None
     try:
@@ -159,7 +159,7 @@ def thread_times(schedstat: bytes | None, stat: ThreadStat, folder: str) -> tupl
 
 
 def read_allowed(read: Read, folder: str) -> CpuSet | None:
-    """The thread's affinity; None where it cannot be read."""
+    """Return the thread's affinity, or None if it cannot be read."""
     try:
         return parse_allowed(read(f"{folder}/status").decode("utf-8", "replace"))
     except (Unreadable, Malformed):
@@ -167,7 +167,7 @@ def read_allowed(read: Read, folder: str) -> CpuSet | None:
 
 
 def read_migrations(read: Read, folder: str) -> int | None:
-    """How often the thread went from one CPU to another; None where this kernel does not tell."""
+    """Return how often the thread moved between CPUs, or None if this kernel does not report it."""
     try:
         return parse_migrations(read(f"{folder}/sched").decode("utf-8", "replace"))
     except (Unreadable, Malformed):
@@ -175,7 +175,7 @@ def read_migrations(read: Read, folder: str) -> int | None:
 
 
 def read_program(pid: int) -> str | None:
-    """The file name of the program that the process of this host was started as. None where that cannot be read."""
+    """Return the file name of the program that a process of this host was started as, or None if unreadable."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return program_in(file.read(_LONGEST_COMMAND))
@@ -184,7 +184,7 @@ def read_program(pid: int) -> str | None:
 
 
 def program_in(command: bytes) -> str:
-    """The file name at the beginning of a cmdline; a process that wrote its own title there may end no word with NUL.
+    """Return the file name at the beginning of a cmdline; a process that set its own title may end no word with NUL.
 
     https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html
     """

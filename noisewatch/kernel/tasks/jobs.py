@@ -1,18 +1,18 @@
-"""Jobs that are scheduled to start on this machine, and the clock that they go by.
+"""Scheduled jobs on this machine, and the clock that schedules them.
 
-Asked once a run, as a program has to be started for it. Cron's jobs of the system are in /etc/crontab and /etc/cron.d:
+Read once a run, as a program has to be started for it. Cron's jobs of the system are in /etc/crontab and /etc/cron.d:
 
     17 *    * * *   root    cd / && run-parts --report /etc/cron.hourly
 
-https://man7.org/linux/man-pages/man5/crontab.5.html. The crontabs of users are their own business, and only root may
-read them; anacron's jobs start when it pleases.
+https://man7.org/linux/man-pages/man5/crontab.5.html. Users' crontabs are private, and only root may read them;
+anacron's jobs start at times of its own choice.
 
 systemd lists its timers: `systemctl list-timers --all --output=json`, Linux distributions since 2020.
 
     [{"next":1589485390891904,"left":…,"last":…,"passed":…,"unit":"dnf-makecache.timer","activates":"…"}, …]
 
 `next` is in µs of the wall clock; null, 0 or the largest number is never.
-https://www.freedesktop.org/software/systemd/man/latest/systemctl.html. The timers of users are their own business.
+https://www.freedesktop.org/software/systemd/man/latest/systemctl.html. Users' timers are private.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _NEVER_US = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A timer unit, and when it will start something, in µs of the wall clock."""
+    """A timer unit, and its next start, in µs of the wall clock."""
 
     unit: str
     next_us: int
 
 
 def read_timers(reader: Reader) -> tuple[Timer, ...] | None:
-    """The timers that will go off; none where systemd does not run, None where nobody can say."""
+    """Return the timers that will go off; empty if systemd does not run, None if unknown."""
     try:
         reader.machine.mode(BOOTED)
     except Absent:
@@ -65,7 +65,7 @@ def read_timers(reader: Reader) -> tuple[Timer, ...] | None:
 
 
 def ask_timers() -> Json:
-    """Unit and time of each timer. Raises Unreadable; OSError where there is no such program."""
+    """Return unit and time of each timer. Raise Unreadable; OSError if there is no such program."""
     import subprocess  # most snapshots ask for no timers
 
     environment = {**os.environ, "LC_ALL": "C"}
@@ -84,7 +84,7 @@ def ask_timers() -> Json:
 
 
 def parse_timers(text: str) -> list[tuple[str, int]]:
-    """Unit and time of those that will go off. Raises Malformed."""
+    """Return unit and time of the timers that will go off. Raise Malformed."""
     import json
 
     try:
@@ -99,7 +99,7 @@ def parse_timers(text: str) -> list[tuple[str, int]]:
 
 
 def _timer(row: Json) -> Timer:
-    """Raises Malformed."""
+    """Return the timer in a row. Raise Malformed."""
     match row:
         case [str(unit), int(next_us)] if _UNIT.fullmatch(unit) and type(next_us) is int:
             return Timer(unit, next_us)
@@ -122,14 +122,14 @@ class CronJob:
 
 @dataclass(frozen=True, slots=True)
 class Crontabs:
-    """The jobs of the files that could be read, and the paths of those that could not."""
+    """The jobs in the readable files, and the paths of unreadable ones."""
 
     jobs: tuple[CronJob, ...]
     unread: tuple[str, ...]
 
 
 def parse_crontab(text: str) -> list[tuple[str, str]]:
-    """Schedule and program of each job. Raises Malformed, also where the file means the time of another place."""
+    """Return schedule and program of each job. Raise Malformed, also if the file uses another time zone."""
     jobs = []
     for number, line in enumerate(lines_of(without_commands(text)), start=1):
         if line == OTHER_ZONE:
@@ -142,7 +142,7 @@ def parse_crontab(text: str) -> list[tuple[str, str]]:
 
 
 def read_crontabs(reader: Reader) -> Crontabs:
-    """The jobs; no file is no job."""
+    """Return the jobs; a missing file has none."""
     jobs: list[CronJob] = []
     unread: list[str] = []
     for path in [FILE, *_paths_in_folder(reader, unread)]:
@@ -157,7 +157,7 @@ def read_crontabs(reader: Reader) -> Crontabs:
 
 
 def _paths_in_folder(reader: Reader, unread: list[str]) -> list[str]:
-    """Less what cron itself leaves out."""
+    """Return the crontabs in the folder, without the names that cron itself ignores."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:
@@ -176,7 +176,7 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class WallClock:
-    """µs since 1970 in UTC, and how many seconds local time, by which cron goes, is ahead of it."""
+    """µs since 1970 in UTC, and how many seconds local time, which cron uses, is ahead of it."""
 
     now_us: int
     ahead_s: int
@@ -184,7 +184,7 @@ class WallClock:
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """None is unknown; no timers at all where systemd does not run."""
+    """The scheduled jobs. None is unknown; without systemd there are no timers."""
 
     clock: WallClock | None
     timers: tuple[Timer, ...] | None
@@ -192,18 +192,18 @@ class Jobs:
 
 
 def read_jobs(reader: Reader) -> Jobs:
-    """What is scheduled now."""
+    """Return the jobs that are scheduled now."""
     return Jobs(_clock(reader.ask(CLOCK_QUESTION, ask_clock)), read_timers(reader), read_crontabs(reader))
 
 
 def ask_clock() -> Json:
-    """The time, and how far local time is ahead."""
+    """Return the time, and how far local time is ahead."""
     now_us = time.time_ns() // 1000
     return [now_us, time.localtime(now_us // 1_000_000).tm_gmtoff]
 
 
 def _clock(answer: Json) -> WallClock | None:
-    """None where the answer is something else, as in a damaged recording."""
+    """Return the clock in an answer, or None for anything else, as in a damaged recording."""
     match answer:
         case [int(now_us), int(ahead_s)] if 0 < now_us < _LAST_US and abs(ahead_s) <= _DAY_S:
             return WallClock(now_us, ahead_s)

@@ -1,10 +1,10 @@
-"""Who has the machine for a benchmark: a line in a file, for as long as the process lives that it names.
+"""The machine's lock for a benchmark: a line in a file, valid as long as the process that it names is alive.
 
     /run/lock/noisewatch.lock      4711 81234567 4026531836 nightly.sh     pid, start time in ticks, namespace, name
 
-Whoever the named process has started has the machine too: a script that locked may call a script that locks.
-The start time tells the process from a later one that got its number, and the pid namespace, pid_namespaces(7), from
-that of another container; its name may change (execve). An empty file is a lock that was given back.
+Descendants of the named process have the machine too: a script that locked may call a script that locks. The start time
+distinguishes the process from a later one with its pid, and the pid namespace, pid_namespaces(7), from one in another
+container; its name may change (execve). An empty file is a released lock.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Owner:
     name: str
 
     def line(self) -> str:
-        """What stands in the file."""
+        """Return the file's content for this owner."""
         return f"{self.pid} {self.started_ticks} {self.namespace} {self.name}\n"
 
 
 @dataclass(frozen=True, slots=True)
 class MachineLock:
-    """Nobody's, or its owner's: alive, gone (a stale lock), or nobody knows.
+    """The state of the lock: free, or its owner's, who is alive, gone (a stale lock), or unknown.
 
-    `is_ours` says whether the owner is one of the processes that started this run, and so has it for us.
+    `is_ours`: the owner is an ancestor of this process, and so holds the lock for this run.
     """
 
     owner: Owner | None
@@ -51,12 +51,12 @@ class MachineLock:
 
     @property
     def is_free(self) -> bool:
-        """Whether it may be taken: it is known that nobody has it."""
+        """Whether the lock may be taken: it has no owner, or the owner is known to be gone."""
         return self.owner is None or self.is_alive is False
 
 
 def parse_lock(text: str) -> Owner | None:
-    """The owner; None where the lock was given back. Raises Malformed."""
+    """Return the owner, or None for a released lock. Raise Malformed."""
     if not text.strip():
         return None
     match = _LINE.fullmatch(text)
@@ -66,7 +66,7 @@ def parse_lock(text: str) -> Owner | None:
 
 
 def read_owner(reader: Reader, pid: int) -> Owner:
-    """The process as it may sign a lock. Raises Unreadable where there is none, and Malformed."""
+    """Return the process as an owner. Raise Unreadable if there is no such process, and Malformed."""
     stat = _read_stat(reader, pid)
     namespace = _own_namespace(reader)
     if namespace is None:
@@ -75,13 +75,13 @@ def read_owner(reader: Reader, pid: int) -> Owner:
 
 
 def _own_namespace(reader: Reader) -> int | None:
-    """Of which the processes that we see have their numbers; None where nobody can say."""
+    """Return the PID namespace of the visible processes, or None if unknown."""
     number = reader.ask(NAMESPACE, lambda: os.stat("/proc/self/ns/pid").st_ino)
     return number if type(number) is int else None
 
 
 def read_machine_lock(reader: Reader) -> MachineLock | None:
-    """The lock now; None where it cannot be read."""
+    """Return the lock now, or None if it cannot be read."""
     try:
         return lock_of(reader, parse_lock(reader.text(PATH, expected=False)))
     except Absent:
@@ -94,13 +94,13 @@ def read_machine_lock(reader: Reader) -> MachineLock | None:
 
 
 def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
-    """The lock that names this owner."""
+    """Return the state of a lock with this owner."""
     alive = owner is not None and is_alive(reader, owner)
     return MachineLock(owner, alive, _has_started_us(reader, owner) if owner is not None and alive else False)
 
 
 def _has_started_us(reader: Reader, owner: Owner) -> bool | None:
-    """Whether the live owner is an ancestor of ours; None where a parent on the way up cannot be seen."""
+    """Return whether the live owner is our ancestor; None if a parent on the way up is not visible."""
     pids, seen = set(reader.machine.own_pids), set[int]()
     while pids - seen:
         if owner.pid in pids:
@@ -118,9 +118,9 @@ def _read_stat(reader: Reader, pid: int) -> ThreadStat:
 
 
 def is_alive(reader: Reader, owner: Owner) -> bool | None:
-    """Whether the process still runs; None where nobody can say, as of one in another container.
+    """Return whether the process still runs; None if unknown, as for one in another container.
 
-    Where /proc hides the processes of others (hidepid), a signal that may not be sent tells that there is one.
+    Where /proc hides other users' processes (hidepid), a signal that is not permitted shows that the process exists.
     """
     if _own_namespace(reader) != owner.namespace:
         return None

@@ -1,4 +1,4 @@
-"""Time of target CPUs that no thread explains which was read: while much of it is missing, its owner is searched for.
+"""Time of target CPUs that the threads read do not explain: while much is missing, its owner is searched for.
 
 How long tasks ran on a CPU is known without reading any of them, from /proc/stat in ticks, and from /proc/schedstat or
 cpuacct to the nanosecond, though there only when a task leaves the CPU (noisewatch/kernel/cpus/cpu_time.py).
@@ -14,12 +14,12 @@ from noisewatch.records import dataclass
 
 MUCH = 0.04  # of a CPU: below 5 % by as much as a tick of 10 ms is of a second
 _TASKS = 3  # states of a row in which a task runs: user, nice and system
-_FEWEST_TICKS = 2  # /proc/stat is off by so many
+_FEWEST_TICKS = 2  # the error of /proc/stat
 
 
 @dataclass(frozen=True, slots=True)
 class TimeOfTasks:
-    """The counters of the CPUs' time at a moment; None is unknown."""
+    """The counters of the CPUs' time at one moment; None is unknown."""
 
     at_ns: int
     cpu_time: Mapping[int, CpuTime] | None
@@ -27,7 +27,7 @@ class TimeOfTasks:
 
 
 class MissingTime:
-    """The time that is missing on each target CPU since the last reading (ns)."""
+    """The unexplained time of each target CPU since the last reading (ns)."""
 
     def __init__(self) -> None:
         self._before: TimeOfTasks | None = None
@@ -35,7 +35,7 @@ class MissingTime:
         self._length_ns = 0
 
     def begin(self, now: TimeOfTasks | None, target: CpuSet) -> None:
-        """Start with all time that tasks had: no thread has been read."""
+        """Start with all time of tasks as missing: no thread has been read."""
         before, self._before, self._missing_ns, self._length_ns = self._before, now, {}, 0
         if before is None or now is None or now.at_ns <= before.at_ns:
             return
@@ -49,7 +49,7 @@ class MissingTime:
             self._missing_ns[cpu] = min(ran_ns, self._length_ns)
 
     def explain(self, cpu: int, ran_ns: int) -> int:
-        """Take a thread's time off, and return how much of it was had since the last reading at the most."""
+        """Subtract a thread's time, and return the part that can be since the last reading."""
         ran_ns = min(ran_ns, self._length_ns)
         if cpu in self._missing_ns:
             self._missing_ns[cpu] -= ran_ns
@@ -57,7 +57,7 @@ class MissingTime:
 
     @property
     def most_ns(self) -> int:
-        """The time that is missing on the CPU where most is."""
+        """The largest missing time of a CPU."""
         return max(self._missing_ns.values(), default=0)
 
     @property
@@ -67,5 +67,5 @@ class MissingTime:
 
     @property
     def is_much(self) -> bool:
-        """Whether somewhere as much is missing as a thread that is to be named may have had."""
+        """Whether the missing time of a CPU is as much as a thread worth naming may have had."""
         return self.most_ns >= self.much_ns

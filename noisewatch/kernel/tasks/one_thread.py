@@ -1,4 +1,4 @@
-"""One thread, read again: what did not change since the last time is not asked again."""
+"""One thread, read repeatedly: unchanged files are not read again."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from noisewatch.text import clean
 
 FOLDER = "/proc"
 _LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
-_LONG_NS = 1_000_000  # who has run for longer since the last look is asked whether it went to other CPUs meanwhile
+_LONG_NS = 1_000_000  # a thread that ran for longer since the last look may have moved, and is asked
 
 
 @dataclass(slots=True)
 class Known:
-    """What was read of a thread the last time."""
+    """What was last read of a thread."""
 
     folder: str
     schedstat: bytes | None
@@ -41,13 +41,16 @@ class Known:
     named: str | None = None  # what the kernel called it when its whole name was asked for
 
     def is_on_tickless(self, tickless: CpuSet) -> bool:
-        """Whether its time is brought up to date only when somebody asks; the kernel's own do not run for long."""
+        """Return whether the thread's time is updated only by reading its stat.
+
+        Bound kernel threads are left out, as they do not run for long.
+        """
         return self.task.cpu in tickless and not self.task.is_bound
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadReader:
-    """Reads single threads. `tickless` are the CPUs where the kernel adds up a thread's time when its stat is read."""
+    """A reader of single threads. On `tickless` CPUs the kernel updates a thread's time when its stat is read."""
 
     reader: Reader
     target: CpuSet
@@ -56,7 +59,7 @@ class ThreadReader:
     ahead: dict[str, bytes] = field(default_factory=dict)  # read, and not asked for so far
 
     def read_ahead(self, ran: Iterable[Known]) -> None:
-        """Reads in one go what will be asked of threads that ran, if they ran where they did the last time."""
+        """Read in one call the files needed of threads that ran, assuming that they ran on the same CPU as before."""
         paths = [f"{known.folder}/{name}" for known in ran for name in self._asked_of(known)]
         for at, content in self.reader.machine.reread([(path, b"") for path in paths]):
             if content is not None:
@@ -74,20 +77,23 @@ class ThreadReader:
         return ahead if ahead is not None else self.reader.machine.read_bytes(path)
 
     def schedstat(self, folder: str, known: Known | None) -> bytes | None:
-        """The file now; its thread's time is added up first where that does not happen by itself."""
+        """Return the file now; on a tickless CPU, first have the kernel update the thread's time."""
         if known is not None and known.is_on_tickless(self.tickless):
             self._add_up(known.task.pid, known.task.tid)
         return read_schedstat(self.reader.machine, folder)
 
     def not_run(self, known: Known) -> Known:
-        """As it was; but others may have given it other CPUs while it slept, which a fix has to give back."""
+        """Return the thread as not having run. Its affinity is read again if all are.
+
+        Another process may have changed the affinity while the thread slept, and a fix has to restore it.
+        """
         known.runs = False
         if known.task.allowed is not None and self.asks_all_affinities:
             known.task = replace(known.task, allowed=self._allowed(known.folder))
         return known
 
     def read(self, pid: int, folder: str, schedstat: bytes | None, known: Known | None) -> Known:
-        """The thread of the process. Raises Absent where it has ended, Unreadable, Malformed."""
+        """Return the thread of the process. Raise Absent if it has ended, Unreadable, Malformed."""
         stat = read_stat(self._read, folder)
         before = known.task if known is not None and known.task.started_ticks == stat.started_ticks else None
         if before is None and stat.cpu in self.tickless and not stat.is_bound:
@@ -138,7 +144,7 @@ class ThreadReader:
 
 
 def _may_have_been_elsewhere(before: Task, task: Task, thread_count: int) -> bool:
-    """Whether it went to other CPUs, or children of it have ended, or other threads: they may be where it may be."""
+    """Return whether the thread, its ended children or other threads may have run on other CPUs."""
     if task.children_ns > before.children_ns or task.migrations not in (None, before.migrations):
         return True
     if thread_count > 1 or task.process_ns is None or before.process_ns is None:
@@ -155,7 +161,7 @@ def _is_cut_from(whole: str, name: str) -> bool:
 
 
 def _whole_name(reader: Reader, task: Task) -> str:
-    """The program's file name where the kernel's was cut; it must begin with the kernel's."""
+    """Return the program's file name if the kernel's name, with which it must begin, was cut."""
     if task.tid != task.pid:
         return task.name
     name = reader.ask(f"name of process {task.pid}", lambda: read_program(task.pid))

@@ -1,22 +1,23 @@
-"""What a benchmark inherits from whoever starts it, read off this process, which inherited the same.
+"""What a benchmark inherits from its starter, read from this process, which inherited the same.
 
     /proc/self/stat         4711 (python3) S 4700 … 20 0 1 …       field 19 is nice, 41 the policy
     /proc/self/personality  00040000                              hexadecimal; this one is ADDR_NO_RANDOMIZE
-    /proc/self/status       TracerPid:	0
-                            CapEff:	000001ffffffffff
-                            Seccomp:	2                     0: none, 1: strict, 2: filters
+    /proc/self/status       TracerPid:  0
+                            CapEff:     000001ffffffffff
+                            Seccomp:    2                     0: none, 1: strict, 2: filters
     /proc/self/uid_map               0          0 4294967295   root is root; otherwise of a user namespace alone
     /proc/self/limits       Max cpu time              unlimited            unlimited            seconds
 
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html and the pages of the others. The files are those of the
 process's first thread, whichever thread reads them.
 
-Whether /proc shows the processes of others depends on how it is mounted:
+Whether /proc shows other users' processes depends on how it is mounted:
 
     proc /proc proc rw,nosuid,nodev,noexec,relatime,hidepid=invisible 0 0
 
-https://docs.kernel.org/filesystems/proc.html (mount options): hidepid=1 hides what is in their folders, 2 (invisible)
-and 4 (ptraceable) the folders, but from who may trace them all (CAP_SYS_PTRACE) and from the group gid=.
+https://docs.kernel.org/filesystems/proc.html (mount options): hidepid=1 hides the content of their folders, 2
+(invisible) and 4 (ptraceable) the folders, except from processes that may trace all (CAP_SYS_PTRACE) and from the group
+gid=.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Scheduling:
 
 @dataclass(frozen=True, slots=True)
 class OwnParent:
-    """The process that started this one, as a rule the user's shell."""
+    """The process that started this one, usually the user's shell."""
 
     pid: int
     scheduling: Scheduling
@@ -81,7 +82,7 @@ class OwnParent:
 
 @dataclass(frozen=True, slots=True)
 class OwnStatus:
-    """Who traces this process (0: nobody), and its effective capabilities as a mask."""
+    """The tracer of this process (0: none), and its effective capabilities as a mask."""
 
     tracer_pid: int
     capabilities: int
@@ -89,7 +90,7 @@ class OwnStatus:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables among the telling ones that are set, and how many bytes all variables take."""
+    """The variables of TELLING_VARIABLES that are set, and the size of all variables in bytes."""
 
     names: tuple[str, ...]
     size_bytes: int
@@ -97,7 +98,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class OwnProcess:
-    """None is unknown, in all of them."""
+    """What this process has inherited. None is unknown in all fields."""
 
     scheduling: Scheduling | None
     parent: OwnParent | None
@@ -126,7 +127,7 @@ UNKNOWN_PROCESS = OwnProcess(
 
 
 def parse_scheduling(stat: str) -> Scheduling:
-    """Nice value and policy of /proc/PID/stat. Raises Malformed."""
+    """Return nice value and policy of /proc/PID/stat. Raise Malformed."""
     fields = stat.rpartition(")")[2].split()
     words = [fields[number] for number in (16, 38)] if len(fields) > 38 else []
     if not words or not all(is_count(word.removeprefix("-")) for word in words):
@@ -135,7 +136,7 @@ def parse_scheduling(stat: str) -> Scheduling:
 
 
 def parse_personality(text: str) -> int:
-    """The flags. Raises Malformed."""
+    """Return the flags. Raise Malformed."""
     word = text.strip()
     if _PERSONALITY.fullmatch(word) is None:
         raise Malformed("a hexadecimal number such as 00040000", word)
@@ -143,7 +144,7 @@ def parse_personality(text: str) -> int:
 
 
 def parse_own_status(text: str) -> OwnStatus:
-    """Tracer and capabilities. Raises Malformed."""
+    """Return tracer and capabilities. Raise Malformed."""
     tracer, capabilities = _TRACER.search(text), _CAPABILITIES.search(text)
     if tracer is None or capabilities is None:
         raise Malformed("lines `TracerPid: 0` and `CapEff: 0000000000000000`", text[-20:])
@@ -151,7 +152,7 @@ def parse_own_status(text: str) -> OwnStatus:
 
 
 def parse_seccomp_mode(text: str) -> int:
-    """The mode. Raises Malformed, also where the line is missing: a kernel without seccomp is rare."""
+    """Return the mode. Raise Malformed, also if the line is missing: a kernel without seccomp is rare."""
     match = _SECCOMP.search(text)
     if match is None:
         raise Malformed("a line `Seccomp: 0`", text[-20:])
@@ -159,7 +160,7 @@ def parse_seccomp_mode(text: str) -> int:
 
 
 def parse_limits(text: str) -> Mapping[str, float]:
-    """The soft limits by their name. Raises Malformed."""
+    """Return the soft limits by their name. Raise Malformed."""
     limits: dict[str, float] = {}
     for number, line in enumerate(lines_of(text)[1:], start=2):
         match = _LIMIT.fullmatch(line)
@@ -172,7 +173,7 @@ def parse_limits(text: str) -> Mapping[str, float]:
 
 
 def read_own_process(reader: Reader) -> OwnProcess:
-    """What this process, and so what it or its shell starts, has inherited."""
+    """Return what this process has inherited, and so what it or its shell starts inherits."""
     return OwnProcess(
         scheduling=reader.parsed(STAT, parse_scheduling),
         parent=_parent(reader.ask(PARENT, ask_parent)),
@@ -188,7 +189,7 @@ def read_own_process(reader: Reader) -> OwnProcess:
 
 
 def ask_parent() -> Json:
-    """Number, nice value and policy; null where the parent lies outside the container. OSError where it is gone.
+    """Return pid, nice value and policy; null if the parent is outside the container. Raise OSError if it is gone.
 
     Its stat is read for the list of tasks, and no file is read twice.
     """
@@ -197,7 +198,7 @@ def ask_parent() -> Json:
 
 
 def ask_is_machines_namespace() -> Json:
-    """Whether all users are mapped to themselves, user_namespaces(7); a kernel without namespaces has just one."""
+    """Return whether all users are mapped to themselves, user_namespaces(7); true on a kernel without namespaces."""
     try:
         return Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
     except FileNotFoundError:
@@ -205,12 +206,12 @@ def ask_is_machines_namespace() -> Json:
 
 
 def _negated(answer: Json) -> bool | None:
-    """None where the answer is something else, as in a damaged recording."""
+    """Return the negated answer, or None for anything else, as in a damaged recording."""
     return not answer if isinstance(answer, bool) else None
 
 
 def _parent(answer: Json) -> OwnParent | None:
-    """None where the answer is something else, as in a damaged recording."""
+    """Return the parent in an answer, or None for anything else, as in a damaged recording."""
     if not isinstance(answer, list) or len(answer) != 3 or not all(type(each) is int for each in answer):
         return None
     pid, nice, policy = answer
@@ -218,13 +219,13 @@ def _parent(answer: Json) -> OwnParent | None:
 
 
 def ask_environment() -> Json:
-    """The names of telling variables, and the size of all as the kernel hands them over."""
+    """Return the set variables of TELLING_VARIABLES, and the size of all variables as the kernel passes them on."""
     names = sorted(TELLING_VARIABLES & os.environ.keys())
     return {"names": names, "bytes": sum(len(name) + len(value) + 2 for name, value in os.environb.items())}
 
 
 def _environment(answer: Json) -> Environment | None:
-    """None where the answer is something else, as in a damaged recording."""
+    """Return the environment in an answer, or None for anything else, as in a damaged recording."""
     if not isinstance(answer, dict):
         return None
     names, size = answer.get("names"), answer.get("bytes")
@@ -239,9 +240,9 @@ _MAY_TRACE = 1 << 19  # CAP_SYS_PTRACE, in linux/capability.h
 
 
 def parse_hidepid(text: str) -> str | None:
-    """The value of the option on the last mount of /proc, which covers the others; None where it hides nobody.
+    """Return the option's value on the last mount of /proc, which covers the others; None if it hides no process.
 
-    Raises Malformed, also where nothing is told of /proc.
+    Raise Malformed, also if /proc is not among the mounts.
     """
     options = [mount.options for mount in parse_mounts(text) if (mount.folder, mount.kind) == _PROC]
     if not options:
@@ -251,7 +252,7 @@ def parse_hidepid(text: str) -> str | None:
 
 
 def read_why_hidden(reader: Reader) -> str | None:
-    """Why there may be processes that cannot be seen, although the kernel's own are; None where all can be seen."""
+    """Return why some processes may be invisible although the kernel's threads are visible; None if all are visible."""
     path = OWN_MOUNTS if reader.text_or_none(OWN_MOUNTS, expected=False) is not None else MOUNTS
     try:
         value = parse_hidepid(reader.text(path, expected=False))

@@ -1,7 +1,7 @@
 """The CPU time of a whole process: of its threads, and of the children that it has waited for.
 
-/proc/PID/task/TID/schedstat    in ns, of each thread that lives
-/proc/PID/stat                  in ticks, of those that have ended as well
+/proc/PID/task/TID/schedstat    in ns, of each living thread
+/proc/PID/stat                  in ticks, exited threads included
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from noisewatch.machine import Machine
 
 
 def read_processes_ns(machine: Machine, pids: Iterable[int]) -> int:
-    """Of all of them together, at least; who has ended meanwhile adds nothing."""
+    """Return the least CPU time of all processes together; a process that has ended meanwhile adds nothing."""
     return sum(_process_ns(machine, f"/proc/{pid}") for pid in pids)
 
 

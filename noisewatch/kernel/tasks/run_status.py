@@ -1,13 +1,13 @@
-"""What `noisewatch run` says of itself while it runs: which processes are the command's, and what became of each run.
+"""The status that `noisewatch run` publishes while it runs: the command's processes, and the outcome of each run.
 
     {"schema": 1, "owner": "4711 81234567 4026531836 noisewatch", "stage": "running", "cpus": "2-3",
      "programs": ["bench"], "wanted": 10, "number": 7, "command": 0, "since_ns": 81234567, "counts": [5, 1, 0, 0, 0],
      "repetitions": [[6, 6, 0, 80000000, 81000000, "disturbed", "stress-ng (pid 812) on CPU 3: 12 ms (1.2%)"]]}
 
-An entry of `repetitions` holds the first and the last number, which command (null: both), begin and end on
-CLOCK_MONOTONIC, the outcome, and why; short ones that follow each other share one. `counts` are of the undisturbed, the
-disturbed and the unknown, and of those that measure nothing: the failed, and those cut short. All of it is what that
-process says: it is shown as such, and no verdict rests on it.
+An entry of `repetitions` has the first and the last number, which command (null: both), begin and end on
+CLOCK_MONOTONIC, the outcome, and why; consecutive short ones share an entry. `counts` are of the undisturbed, the
+disturbed and the unknown, and of those that measure nothing: the failed, and those cut short. The content is that
+process's claim: it is shown as such, and no verdict rests on it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WANTED = "the status of a run"
 
 
 class RunStage(StrEnum):
-    """What it does now."""
+    """The current stage of a run."""
 
     CALIBRATING = "calibrating"
     WAITING = "waiting"  # until the target CPUs are quiet
@@ -51,7 +51,7 @@ class RunStage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldRepetition:
-    """One, or several short ones of the same outcome; `said` is why, of the first of them."""
+    """One repetition, or several short ones with the same outcome; `said` is why, for the first of them."""
 
     number: int
     last: int
@@ -64,7 +64,10 @@ class ToldRepetition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStatus:
-    """`number` runs, or ran last, `since_ns`; None before the first one. `is_alive`: None is unknown."""
+    """The status of a run.
+
+    `number` runs, or ran last, since `since_ns`; None before the first. `is_alive` None: unknown.
+    """
 
     owner: Owner
     stage: RunStage
@@ -80,7 +83,7 @@ class RunStatus:
 
 
 def parse_run_status(text: str) -> RunStatus:
-    """What it says. Raises Malformed where that is anything else."""
+    """Return the status. Raise Malformed for any other content."""
     try:
         return _status(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -142,9 +145,10 @@ def _text(value: Json, longest: int) -> str:
 
 
 def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunStatus, ...]:
-    """Of the runs on this machine; none where nobody tells of any, as in an older recording.
+    """Return the status of each run on this machine; none if it cannot be asked, as in an older recording.
 
-    `answer` gives the texts on this host. One whose process is gone is only told where it says that it has ended.
+    `answer` returns the texts on this host. A run whose process is gone is left out unless its status is that it has
+    ended.
     """
     try:
         texts = reader.machine.ask(QUESTION, answer)
@@ -154,7 +158,7 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
     for text in texts[:_MOST_RUNS] if isinstance(texts, list) else ():
         try:
             status = parse_run_status(text)
-        except Malformed:  # of a newer version, or nobody's
+        except Malformed:  # of a newer version, or not a status
             continue
         status = replace(status, is_alive=is_alive(reader, status.owner))
         if status.is_alive or status.stage == RunStage.ENDED:
@@ -163,14 +167,17 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
 
 
 def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:
-    """By process that watches a command, the CPUs that are that command's alone: two on one CPU disturb each other."""
+    """Return the exclusive CPUs of each watched command, by its watcher's pid.
+
+    CPUs of several commands are left out, as these disturb each other.
+    """
     alive = [run for run in runs if run.is_alive]
     times = Counter(cpu for run in alive for cpu in run.cpus)
     return {run.owner.pid: frozenset(cpu for cpu in run.cpus if times[cpu] == 1) for run in alive}
 
 
 def commands_in(runs: Iterable[RunStatus], tasks: Tasks | None) -> Mapping[int, CpuSet]:
-    """By process of a command that is known to run, the CPUs that it belongs on; who watches it is not one of them."""
+    """Return the CPUs of each process of a running, watched command, by pid; the watching process is left out."""
     watchers = cpus_by_watcher(runs)
     if not watchers or tasks is None:
         return {}

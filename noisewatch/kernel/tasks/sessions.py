@@ -1,6 +1,6 @@
-"""Who is logged in: how many sessions, of how many users, and never whose.
+"""Login sessions: how many, of how many users, and never whose.
 
-psutil reads /run/utmp; where the distribution has given that up, the files of /run/systemd/sessions say it:
+psutil reads /run/utmp; where the distribution has dropped that file, /run/systemd/sessions has them:
 
     UID=1000
     CLASS=user
@@ -21,20 +21,20 @@ from noisewatch.records import dataclass
 QUESTION = "sessions of users"
 _UTMP = ("/run/utmp", "/var/run/utmp")
 _LOGIND = "/run/systemd/sessions"
-_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); the folder of the sessions may be there, and nobody fill it
+_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); without it the folder of the sessions may exist and stay empty
 _USERS_OWN = ("user", "user-early")  # and not those of the greeter, or of services that systemd runs for a user
 
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """None is unknown."""
+    """The numbers of sessions and users. None is unknown."""
 
     sessions: int | None
     users: int | None
 
 
 def read_sessions(reader: Reader) -> Sessions:
-    """Those that are open now."""
+    """Return the numbers of open sessions."""
     answer = reader.ask(QUESTION, _count)
     numbers = [answer.get(name) if isinstance(answer, dict) else None for name in ("sessions", "users")]
     return Sessions(*(number if type(number) is int and number >= 0 else None for number in numbers))
@@ -53,7 +53,7 @@ def _count() -> Json:
 
 
 def count_sessions(texts: list[str]) -> dict[str, int]:
-    """The sessions that logind's files tell of, and the users that they belong to."""
+    """Count the sessions in logind's files, and the users that they belong to."""
     described = [dict(line.partition("=")[::2] for line in text.splitlines()) for text in texts]
     open_ones = [each for each in described if each.get("CLASS") in _USERS_OWN and each.get("STATE") != "closing"]
     return {"sessions": len(open_ones), "users": len({each.get("UID") for each in open_ones})}

@@ -1,4 +1,4 @@
-"""A thread as it was read, and all that were read at one time."""
+"""A thread at the time of reading, and all threads read at one time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Task:
     waited_ns: int | None
     parent_pid: int
     children_ns: int  # of children that ended and were waited for; of the whole process, on its first thread
-    started_ticks: int  # since boot: tells a recycled number
+    started_ticks: int  # since boot: detects a reused number
     allowed: CpuSet | None = None  # None is not asked, or unknown
     process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
     has_deadline: bool = False  # SCHED_DEADLINE: the kernel refuses to pin it
@@ -32,12 +32,12 @@ class Task:
 
     @property
     def is_confined(self) -> bool:
-        """Whether it cannot run on another CPU."""
+        """Whether the thread cannot run on another CPU."""
         return is_confined_by(self.allowed, self.is_bound, self.name)
 
 
 def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
-    """Whether such a thread is confined: nobody can move the kernel's workers, not those of any CPU either."""
+    """Return whether the thread cannot run on another CPU; a bound worker of any CPU is not confined to one."""
     if allowed is not None:
         return len(allowed) == 1
     return is_bound and not name.startswith(_WORKER_OF_ANY_CPU)
@@ -45,7 +45,7 @@ def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The threads that were read. A process of `pids` that is not in `read_pids` was left out for lack of time."""
+    """The threads that were read. A process in `pids` but not in `read_pids` was skipped for lack of time."""
 
     by_tid: Mapping[int, Task]
     pids: frozenset[int]

@@ -1,4 +1,4 @@
-"""Which threads there are, and how much CPU time each has had, read at a bounded cost."""
+"""The threads of a machine and their CPU time, read at a bounded cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AT_ONCE = 128  # threads that are read in one call, unless one process has more
 _LARGE = 500  # threads of a process; of one that has more only those that ran for long are read within a budget
 _MOST_FOLLOWED = 64  # threads of a large process
 _FOLLOWED_NS = 1_000_000  # since the last look at all of them
-_LONGEST_SEARCH = 20  # budgets; then who had most has been read
+_LONGEST_SEARCH = 20  # budgets; the processes with most time have been read by then
 _FEWEST_SEARCHED = 8  # processes that are read in a search, however long that takes
 
 _Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to be asked for
@@ -36,11 +36,11 @@ _Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to b
 
 @dataclass(slots=True)
 class _Process:
-    """What was read of its threads the last time."""
+    """What was last read of a process's threads."""
 
     known: dict[int, Known] = field(default_factory=dict)  # by thread
     task_by_tid: Mapping[int, Task] = field(default_factory=dict)
-    is_settled: bool = False  # whether there can be no thread that is not known, unless one that is has run since
+    is_settled: bool = False  # whether all threads are known, unless one has run since
     thread_count: int = 1
     is_whole: bool = True  # whether all of its threads are in `task_by_tid`
     whole_ns: int | None = None  # `busy_ns` when all threads were read
@@ -62,17 +62,17 @@ _NOBODY = _Process()
 
 
 class TaskReader:
-    """Reads the threads of all processes, snapshot after snapshot, and remembers which are worth the time.
+    """A reader of the threads of all processes, which remembers from snapshot to snapshot what is worth the time.
 
-    A thread whose schedstat stands still has not run, so the rest of it need not be read again, and where no thread of
-    a process has run there is no new one. With a budget, the processes that had most of the target CPUs come first,
-    then those that ran there lately, and those that are new, in turn; then those that ran elsewhere and the others, in
-    turn. Where much time of a target CPU is missing then, the others are searched for whoever had it, beyond the
-    budget: a glimpse at each, and those that have run for long are read. A search that found nobody is not repeated
-    before the snapshots' budgets have made up for it, unless more is missing.
+    A thread with an unchanged schedstat has not run, so its other files need not be read again, and if no thread of a
+    process has run there is no new one. With a budget, the processes that had most of the target CPUs come first, then
+    those that ran there lately, and new ones, in turn; then those that ran elsewhere and the others, in turn. If much
+    time of a target CPU is still missing, its owner is searched for among the others, beyond the budget: each gets a
+    glimpse, and those that have run for long are read. A search without a result is not repeated before the snapshots'
+    budgets have made up for it, unless more is missing.
 
-    `tickless` are the CPUs that have no tick while one thread runs (nohz_full): there the kernel brings its time up to
-    date once a second, and when somebody reads its stat.
+    `tickless` are the CPUs that have no tick while one thread runs (nohz_full): there the kernel updates its time once
+    a second, and when its stat is read.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TaskReader:
     ) -> None:
         self._budget_ns = budget_ns
         self._least = 1
-        self._used_ns = used_ns  # CPU time: who has to wait for a CPU has not used it, and would tell of nobody
+        self._used_ns = used_ns  # CPU time: while the reader waits for a CPU, it does not use its budget
         self._asks_all_affinities = asks_all_affinities
         self._process_by_pid: dict[int, _Process] = {}
         self._hot: dict[int, int] = {}  # by process, for how many snapshots more
@@ -98,9 +98,10 @@ class TaskReader:
         self._pauses_until = 0  # the number of the snapshot before which a futile search is not repeated
 
     def limit(self, budget_ns: int, least: int = 1) -> None:
-        """From now on a snapshot takes so much CPU time at most, and asks only who ran on target CPUs for affinity.
+        """Limit the CPU time of each further snapshot, and read affinity only of threads that ran on target CPUs.
 
-        So many processes that may have run are read at `least`: on a slow machine the first one takes all of the time.
+        At `least` this many processes that may have run are read: on a slow machine the first one takes all of the
+        time.
         """
         self._budget_ns = budget_ns
         self._least = least
@@ -109,7 +110,7 @@ class TaskReader:
     def read(
         self, reader: Reader, target: CpuSet, tickless: CpuSet = frozenset(), had: TimeOfTasks | None = None
     ) -> Tasks | None:
-        """The threads now; None where /proc cannot be listed or holds no process. `had` are the CPUs' counters."""
+        """Return the threads now, or None if /proc cannot be listed or has no process. `had` are the CPUs' counters."""
         self._number += 1
         self._missing.begin(had, target if self._budget_ns is not None else frozenset())
         names = reader.names_or_none(FOLDER)
@@ -136,7 +137,10 @@ class TaskReader:
     def _read_within_budget(
         self, threads: ThreadReader, order: Sequence[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
-        """Each process with its threads, until that took too long. To ask takes longer than one that rests."""
+        """Yield each process with its threads until the budget is spent.
+
+        Checking the budget costs more than an idle process.
+        """
         started_ns, count = self._used_ns(), 0
         for some in self._together(order):
             changed = self._changed(threads, some)
@@ -152,9 +156,7 @@ class TaskReader:
     def _searched(
         self, threads: ThreadReader, order: Sequence[int], read_pids: Set[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
-        """Read the processes that were left out, wholly or in part, and had much time; the most first, while much is
-        missing.
-        """
+        """Read skipped processes, and partly read ones, that had much time, longest first, while much is missing."""
         if self._budget_ns is None or not self._is_worth_a_search():
             return
         started_ns = self._used_ns()
@@ -177,10 +179,10 @@ class TaskReader:
         return missing.is_much and (self._number >= self._pauses_until or is_more)
 
     def _long_running(self, threads: ThreadReader, pids: Iterable[int]) -> list[int]:
-        """Return the processes that run on a target CPU now, or ran for long since they were looked at, longest first.
+        """Return the processes that run on a target CPU now, or ran for long since they were last read, longest first.
 
-        One whose only thread has the schedstat that it had then has not. Of all others the time is asked of the whole
-        process: it may have threads that nobody has seen.
+        A process whose only thread has an unchanged schedstat has not run. For others the time of the whole process is
+        read: it may have unknown threads.
         """
         changed, single = [], []
         spent_ns: dict[int, int] = {}
@@ -210,7 +212,7 @@ class TaskReader:
                 spent_ns[pid] += _children_ns(process.known.get(pid), stat)
                 if stat.state == _RUNNING and stat.cpu in threads.target:
                     spent_ns[pid] += self._missing.much_ns
-        least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are told in whole ticks each
+        least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are whole ticks each
         long = [pid for pid, ns in spent_ns.items() if ns and ns >= least_ns]
         return sorted(long, key=lambda pid: (-spent_ns[pid], pid))
 
@@ -218,7 +220,7 @@ class TaskReader:
         return self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns
 
     def _together(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """The processes in their order, as many in one call as keep within the budget; at least one."""
+        """Yield the processes in their order, as many together as keep within the budget; at least one."""
         some: list[int] = []
         threads = 0
         for pid in order:
@@ -246,12 +248,12 @@ class TaskReader:
         return self._budget_ns is not None and process.thread_count > _LARGE
 
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
-        """Who had much of a target CPU, the most first; who ran there lately or is new; then by turns one that ran
-        elsewhere, and one of the rest.
+        """Return the processes in the order of reading: those with much of a target CPU first, longest first.
 
-        Who ran on a target CPU before those that are new every other time. Among the others who was not read for the
-        longest time is read next, and once more in the snapshot after that; processes of many threads come last, as
-        one with hundreds takes all of the time.
+        Then those that ran on a target CPU lately and new ones, the new ones last every other time; then by turns one
+        that ran elsewhere and one of the rest. Within a group the process that was not read for the longest time is
+        next, and once more in the snapshot after that; processes of many threads come last, as one with hundreds takes
+        all of the time.
         """
         self._hot = {pid: left - 1 for pid, left in self._hot.items() if left > 1 and pid in listed}
         if self._listed is not None:
@@ -264,7 +266,7 @@ class TaskReader:
         return sorted(self._hot, key=self._urgency) + turns + first[shorter:] + second[shorter:]
 
     def _urgency(self, pid: int) -> tuple[int, bool, bool, bool, int, int]:
-        """The key by which processes that are read before others are sorted."""
+        """Return the sort key of processes that are read before others."""
         process = self._process_by_pid.get(pid, _NOBODY)
         is_due_again = process.read_in == self._number - 1 and not process.is_second_look
         return (
@@ -277,13 +279,13 @@ class TaskReader:
         )
 
     def _in_turn(self, pids: list[int], is_awake: bool) -> list[int]:
-        """Those that are awake, or all others; from behind the one that was the last of them to be read."""
+        """Return the awake processes, or all others, beginning after the last one read of this kind."""
         found = [pid for pid in pids if pid not in self._hot and (pid in self._awake) is is_awake]
         start = bisect(found, self._last_in_turn[is_awake])
         return found[start:] + found[:start]
 
     def _changed(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
-        """By process, the threads that have run, or may have; of a process that is not in there none has."""
+        """Return by process the threads that have run, or may have; in a process that is missing, none has."""
         changed: dict[int, dict[int, bytes | None]] = {}
         files: list[tuple[str, bytes]] = []
         owners: list[tuple[int, int]] = []
@@ -307,7 +309,7 @@ class TaskReader:
         return changed
 
     def _read_or_rest(self, threads: ThreadReader, pid: int, changed: _Changed | None) -> Mapping[int, Task] | None:
-        """All threads of the process; None where it could not be read, none at all where it has ended."""
+        """Return all threads of the process; None if it is unreadable, empty if it has ended."""
         self._awake.discard(pid)
         process = self._process(pid)
         process.is_second_look = process.read_in == self._number - 1 and not process.is_second_look
@@ -351,9 +353,9 @@ class TaskReader:
         return process.task_by_tid
 
     def _read_large(self, threads: ThreadReader, process: _Process, leader: Known) -> Mapping[int, Task]:
-        """The first thread, with the time of all, and those threads that ran for long.
+        """Return the main thread, with the time of the whole process, and the threads that ran for long.
 
-        Which these are is looked for in a search, and else so seldom that it keeps within the budget.
+        These are identified in a search, and otherwise so seldom that it keeps within the budget.
         """
         process.is_whole = process.whole_ns == process.busy_ns
         if process.is_whole:
@@ -367,7 +369,7 @@ class TaskReader:
         return {tid: known.task for tid, known in read.items()}
 
     def _look_at_all(self, threads: ThreadReader, process: _Process, pid: int) -> None:
-        """Find the threads that ran for long since the last such look, or since they were read."""
+        """Find the threads that ran for long since the last call, or since they were read."""
         started_ns = self._used_ns()
         names = [*filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task"))]
         before = {tid: known.task.ran_ns for tid, known in process.known.items()} | dict(process.ran_ns_by_tid)
@@ -390,9 +392,10 @@ class TaskReader:
         changed: _Changed,
         names: Iterable[str] | None = None,
     ) -> dict[int, Known]:
-        """The threads of a process that has several, or those with the `names`.
+        """Return the threads of a process with several threads, or those with the `names`.
 
-        They are listed after those that are known were looked at: who starts another one later runs, and is seen to.
+        Threads are listed after the known ones were read: a thread that starts another one later runs then, and is seen
+        next time.
         """
         read: dict[int, Known] = {}
         pid = leader.task.pid
@@ -418,14 +421,14 @@ class TaskReader:
         return read
 
     def _note_children(self, process: _Process, task: Task, known: Known | None) -> None:
-        """Read the process before others for some time if children had much: it may take in all orphans."""
+        """Prioritize the process for some time if its ended children had much time: it may adopt all orphans."""
         children_ns = _children_ns(known, task)
         if children_ns >= self._missing.much_ns:
             process.taken_ns += children_ns
             self._hot[task.pid] = STAYS_HOT
 
     def _noted(self, thread: Known, known: Known | None, target: CpuSet) -> Known:
-        """The thread, whose process is read before others for some time if it ran."""
+        """Return the thread; if it ran, prioritize its process for some time."""
         if thread.runs:
             pid = thread.task.pid
             before = known.task if known is not None and known.task.started_ticks == thread.task.started_ticks else None
@@ -443,13 +446,13 @@ class TaskReader:
 
 
 def _children_ns(known: Known | None, now: Task | ThreadStat) -> int:
-    """The time of children that ended since the process was read; 0 where that is not known."""
+    """Return the time of children that ended since the process was read; 0 if unknown."""
     is_same = known is not None and known.task.started_ticks == now.started_ticks
     return now.children_ns - known.task.children_ns if known is not None and is_same else 0
 
 
 def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) -> Iterator[tuple[int, bytes]]:
-    """The file of that name below each folder of /proc that has it, by the folder's place; none is kept open for it."""
+    """Yield the file `name` in each folder of /proc that has it, by the folder's index; none is kept open for it."""
     paths = [f"{FOLDER}/{folder}/{name}" for folder in folders]
     for at, content in threads.reader.machine.reread([(path, None) for path in paths]):
         with suppress(Unreadable):
@@ -457,7 +460,7 @@ def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) ->
 
 
 def _schedstat_of(threads: ThreadReader, folder: str, tid: int, known: Known | None, changed: _Changed) -> bytes | None:
-    """What is known of it, unless it has changed; read where it is new, or could not be read with the others."""
+    """Return the known schedstat if unchanged; read it if the thread is new, or was not read with the others."""
     if known is not None and tid not in changed:
         return known.schedstat
     content = changed.get(tid)

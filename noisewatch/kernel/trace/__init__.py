@@ -1,1 +1,1 @@
-"""The kernel's trace: its records, and who ran on a CPU when."""
+"""The kernel's trace: its records, and what ran on a CPU when."""

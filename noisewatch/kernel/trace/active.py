@@ -6,8 +6,8 @@
     /sys/kernel/tracing/instances/NAME/…            the same again, for a buffer of its own
 
 https://docs.kernel.org/trace/ftrace.html, https://docs.kernel.org/trace/events.html; only root may look. The older
-place, /sys/kernel/debug/tracing, shows the same. The instances of noisewatch itself are known by their names, which
-contain the process that made them; `tracing_cpumask` holds their CPUs.
+place, /sys/kernel/debug/tracing, shows the same. The instances of noisewatch itself are recognized by their names,
+which contain the process that made them; `tracing_cpumask` has their CPUs.
 
 What can be counted and traced: the names below /sys/bus/event_source/devices.
 
@@ -42,7 +42,7 @@ _EVENT = regex(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """The noisewatch that made an instance. None is unknown: whether it still runs, and the traced CPUs."""
+    """The noisewatch that made an instance, whether it still runs, and the traced CPUs. None is unknown."""
 
     owner: Owner
     is_alive: bool | None
@@ -51,7 +51,7 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class TraceInstance:
-    """One ring buffer, and what goes into it; None is unknown."""
+    """One ring buffer, and what is written to it; None is unknown."""
 
     folder: str
     tracer: str | None
@@ -62,13 +62,13 @@ class TraceInstance:
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """All buffers; None is unknown, none at all a kernel that cannot trace."""
+    """All ring buffers; None is unknown, empty is a kernel that cannot trace."""
 
     instances: tuple[TraceInstance, ...] | None
 
 
 def parse_events(text: str) -> tuple[str, ...]:
-    """The events that are traced. Raises Malformed."""
+    """Return the traced events. Raise Malformed."""
     events = tuple(line.strip() for line in lines_of(text) if line.strip())
     if text and not events:
         raise Malformed("an event such as sched:sched_switch", text)
@@ -79,7 +79,7 @@ def parse_events(text: str) -> tuple[str, ...]:
 
 
 def read_tracing(reader: Reader) -> Tracing:
-    """What is traced now."""
+    """Return what is traced now."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:
@@ -133,7 +133,7 @@ _OF_PROCESSORS = ("cpu", "armv", "apple_")
 
 
 def read_event_sources(reader: Reader) -> frozenset[str] | None:
-    """The names; None is unknown."""
+    """Return the names; None is unknown."""
     names = reader.names_or_none(EVENT_SOURCES)
     if names == []:
         reader.note(EVENT_SOURCES, "empty: not even the kernel's own counters")
@@ -141,5 +141,5 @@ def read_event_sources(reader: Reader) -> frozenset[str] | None:
 
 
 def counters_among(names: frozenset[str]) -> list[str]:
-    """Those that count what a processor does."""
+    """Return the event sources that count in a processor."""
     return sorted(name for name in names if name.startswith(_OF_PROCESSORS))

@@ -1,6 +1,6 @@
-"""The buffers that a trace of some CPUs is written to: what happens there, and who calls them or starts whom.
+"""The buffers that a trace of some CPUs is written to: events there, and the senders of calls and parents of threads.
 
-Only one at a time of each process, as the instances have its name.
+A process has only one at a time, as the instances have its name.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kerne
 
 
 class TraceBuffers:
-    """A context manager, of which nothing is kept before `start`.
+    """A context manager for the buffers, which record nothing before `start`.
 
-    `target` is the instance of the CPUs, `senders` that of all of them; `events` and `events_of_senders` say what to do
-    with their records, `untold` what this kernel has no events for.
+    `target` is the instance of the CPUs, `senders` that of all CPUs; `events` and `events_of_senders` describe how to
+    parse their records, `untold` what this kernel has no events for.
     """
 
     def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> None:
@@ -60,7 +60,7 @@ class TraceBuffers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Raises CannotMeasure where this kernel, or our rights, do not allow it."""
+        """Make the instances. Raise CannotMeasure if this kernel, or our rights, do not allow it."""
         with self._stack:
             remove_stale_where_mounted()
             if self._tracer == Tracer.NONE:
@@ -70,7 +70,7 @@ class TraceBuffers:
             tracefs = _tracefs()
             self._wait_for_the_one_before()
             own = self._instance(tracefs)
-            if os.access(tracefs / "instances", os.W_OK):  # else nothing can be made there, which `own` tells
+            if os.access(tracefs / "instances", os.W_OK):  # else `own` raises, as nothing can be made there
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
@@ -88,21 +88,24 @@ class TraceBuffers:
         self._stack.close()
 
     def start(self) -> None:
-        """From now on events are kept. Raises CannotMeasure, as `stop` does."""
+        """Start to record events. Raise CannotMeasure, as `stop` does."""
         self.senders.start()
         self.target.start()
 
     def stop(self) -> None:
-        """No more; what is there can still be read."""
+        """Stop recording; recorded events can still be read."""
         self.target.stop()
         self.senders.stop()
 
     def trace_births(self) -> bool:
-        """Who starts whom is traced too; False where this kernel cannot."""
+        """Trace also which thread starts which; return False if this kernel cannot."""
         return self.senders.enable(BIRTHS)
 
     def _enabled(self) -> list[str]:
-        """The events that this kernel has."""
+        """Enable the events, and return those that this kernel has.
+
+        Raise CannotMeasure if an essential one is missing.
+        """
         wanted = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
         traced = [name for name in wanted if self.target.enable(name, CONDITIONS.get(name))]
         if not set(traced).issuperset(ESSENTIAL):
@@ -112,7 +115,10 @@ class TraceBuffers:
         return traced + [name for name in ON_ALL if self.senders.enable(name, condition if is_short else None)]
 
     def _wait_for_the_one_before(self) -> None:
-        """Instances have their process's name, and so are one collector's at a time: of the monitor's threads too."""
+        """Wait for the process's only slot: instances have its name, so the monitor's threads share it.
+
+        Raise CannotMeasure.
+        """
         if not _AT_WORK.acquire(timeout=_ENDS_WITHIN_S):
             raise CannotMeasure("another trace of this process is still running")
         self._stack.callback(_AT_WORK.release)

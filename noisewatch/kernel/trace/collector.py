@@ -1,6 +1,6 @@
-"""Collects a trace of some CPUs on this host while something else goes on, and puts it into JSON.
+"""Collect a trace of some CPUs on this host while a measurement runs, and convert it to JSON.
 
-What is called by address is named by /proc/kallsyms, threads by /proc as long as they are there.
+Function addresses are resolved with /proc/kallsyms, threads with /proc as long as they exist.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_PENDING = 500  # pages, of 4 kB as a rule: taking them in must not last un
 
 
 class TraceCollector:
-    """A context manager. `drain` has to be called some ten times a second, from a CPU that is not traced."""
+    """A context manager that traces. Call `drain` some ten times a second, from a CPU that is not traced."""
 
     def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer = Tracer.EVENTS) -> None:
         self._cpus, self._online = cpus, online
@@ -35,7 +35,7 @@ class TraceCollector:
         self._is_on = False
 
     def __enter__(self) -> Self:
-        """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it."""
+        """Begin the trace. Raise CannotMeasure if this kernel, or our rights, do not allow it."""
         with self._stack:
             buffers = self._stack.enter_context(TraceBuffers(self._cpus, self._online, self._tracer))
             buffers.trace_births()
@@ -50,7 +50,7 @@ class TraceCollector:
         return self
 
     def begin_again(self) -> None:
-        """Forgets what was told. Nothing is switched on or off for it, which would interrupt all CPUs."""
+        """Discard the trace so far. Events stay enabled, as switching them would interrupt all CPUs."""
         self.stop()
         self._begin()
 
@@ -68,9 +68,11 @@ class TraceCollector:
         self._stack.close()
 
     def drain(self) -> None:
-        """Fetches what has happened. Who calls comes after who is called: a call is written before it arrives.
+        """Fetch the new pages.
 
-        Most of it is kept as it is for later, as there is something to be measured meanwhile.
+        Those of callers come after those of called CPUs, as a call is written before it arrives.
+
+        Most pages are parsed later, as something is being measured meanwhile.
         """
         for cpu, pages in self._pending.items():
             pages.extend(self._target.pages(cpu))
@@ -91,7 +93,7 @@ class TraceCollector:
             self._pending[cpu] = []
 
     def stop(self) -> None:
-        """Ends the trace; what was written until then is taken in."""
+        """End the trace, and parse all that was written."""
         if self._is_on:
             self._is_on = False
             self._end_ns = time.monotonic_ns()
@@ -102,7 +104,7 @@ class TraceCollector:
                 trace.finish(self._end_ns)
 
     def result(self) -> Json:
-        """All of it; times are ns, those of pieces since the beginning."""
+        """Return the trace; times are ns, those of pieces since its start."""
         self.stop()
         sources = [source for trace in self._traces.values() for source in trace.sources]
         called = addresses_in(sources)
@@ -151,7 +153,7 @@ class TraceCollector:
             self._threads[tid] = describe_thread(tid, name)
 
     def _tell_parents(self) -> None:
-        """Of each thread that has ended the nearest one that has started it, or its parents, and lives."""
+        """Add to each ended thread the nearest living ancestor."""
         alive: dict[int, dict[str, Json]] = {}
         for tid, known in self._threads.items():
             for ancestor, is_process in self._sends.ancestors(tid) if known["pid"] is None else ():

@@ -1,4 +1,4 @@
-"""Adds up who had the traced CPUs while a command ran: its own threads together, each of the others by itself."""
+"""Sums of what had the traced CPUs while a command ran: its own threads together, each of the others by itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-_Key = tuple[int, Source, bool]  # CPU, who, whether the command has sent it
+_Key = tuple[int, Source, bool]  # CPU, source, whether the command has sent it
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Total:
 
 
 class CommandTimes:
-    """Of one command, from when it began. Threads are described while they are there."""
+    """The sums of one command, since it began. Threads are described while they exist."""
 
     def __init__(self, own: OwnThreads, began_ns: int, functions: KernelFunctions) -> None:
         self.own = own
@@ -55,7 +55,7 @@ class CommandTimes:
 
     @property
     def own_ns(self) -> int:
-        """What the command's threads had of all the CPUs."""
+        """The time that the command's threads had on all the CPUs."""
         return self._own_ns.total()
 
     @property
@@ -64,7 +64,7 @@ class CommandTimes:
         return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
 
     def find_ends(self, trace: CpuTrace) -> None:
-        """Take in which threads of the command's first process have ended on the CPU, before all else of it."""
+        """Note which threads of the command's first process have ended on the CPU, before its other events."""
         for at_ns, tid, state in trace.leaves:
             if tid in self.own.group and at_ns >= self.began_ns and self.own.had(tid, at_ns):
                 if is_end(state):
@@ -73,7 +73,7 @@ class CommandTimes:
                     del self._ended_ns[tid]
 
     def take_in(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
-        """What happened on a CPU since the last time, after the births until then have been taken in."""
+        """Add the new events of a CPU, after the births until then have been added."""
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
@@ -101,7 +101,7 @@ class CommandTimes:
                 self._total_of(key, begin_ns, sends).add(begin_ns, stop_ns, doubt_ns)
 
     def _take_in_states(self, trace: CpuTrace, until_ns: int | None) -> None:
-        """The threads that left the CPU, and when it was idle while one of them could have run."""
+        """Add the threads that left the CPU, and when it was idle while one of them could have run."""
         for at_ns, tid, state in trace.leaves:
             if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.had(tid, at_ns):
                 self.states.leave(tid, trace.cpu, at_ns, state)
@@ -116,7 +116,7 @@ class CommandTimes:
             self.states.idle(trace.cpu, before_ns)
 
     def window(self, ended_ns: int, untold: tuple[str, ...]) -> TraceWindow:
-        """All of it."""
+        """Return all sums."""
         self.places.settle(ended_ns)
         self.states.settle(ended_ns)
         names = self._functions.names_of(addresses_in(source for _, source, _ in self._totals))
@@ -146,7 +146,7 @@ class CommandTimes:
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
-        """Whether it matters who of the two had the CPU; after idleness a stranger may have come and gone."""
+        """Return whether the two differ in being the command's; after idleness a foreign thread may have run unseen."""
         was_own = before.kind == Kind.THREAD and self.own.had(before.number, at_ns)
         return not was_own if is_own else was_own or before.kind == Kind.IDLE
 
@@ -171,7 +171,7 @@ class CommandTimes:
         self._threads[tid] = thread
 
     def _described(self, source: Source, function: str | None) -> TracedSource:
-        """A thread of the kernel by the name that /proc has for it, which tells what a worker works on."""
+        """Return the source; a kernel thread has the name in /proc, which contains a worker's work."""
         threads = {str(tid): thread for tid, thread in self._threads.items() if tid == source.number}
         traced = parse_source([source.kind, clean(source.name), source.number, function], threads)
         thread = traced.thread
@@ -180,7 +180,7 @@ class CommandTimes:
 
 
 def _parent_of(tid: int, sends: Sends) -> Parent | None:
-    """The nearest one that lives of those that have started it, or its parents."""
+    """Return the nearest living ancestor."""
     for ancestor, is_process in sends.ancestors(tid):
         parent = parse_thread(str(ancestor), describe_thread(ancestor, ""))
         if parent.pid is not None:

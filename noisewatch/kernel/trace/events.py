@@ -1,6 +1,6 @@
-"""The events that tell what takes a CPU from whom, and how their records are laid out on this kernel.
+"""The trace events that show what takes a CPU from what, and the layout of their records on this kernel.
 
-What a high-resolution timer runs when it expires: the kernel's tick, or what others have armed it for.
+What a high-resolution timer runs when it expires: the kernel's tick, or the function it was armed with.
 
     hrtimer_expire_entry: hrtimer=00000000f4b3 function=perf_swevent_hrtimer now=8123456789
 
@@ -40,7 +40,7 @@ _VECTORS = {
     "error_apic": Kind.LOCAL,
     "spurious_apic": Kind.LOCAL,
 }
-_FRAMED = {  # entry, exit, kind, the field that tells them apart
+_FRAMED = {  # entry, exit, kind, the field that identifies the source
     ("irq/irq_handler_entry", "irq/irq_handler_exit"): (Kind.IRQ, "irq"),
     ("irq/softirq_entry", "irq/softirq_exit"): (Kind.SOFTIRQ, "vec"),
     **{(f"irq_vectors/{name}_entry", f"irq_vectors/{name}_exit"): (kind, None) for name, kind in _VECTORS.items()},
@@ -48,21 +48,21 @@ _FRAMED = {  # entry, exit, kind, the field that tells them apart
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
 _EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: what it is there for
-_WAKE = "sched/sched_wakeup"  # who runs next on an idle CPU: the idle loop of some kernels tells of no switch
+_WAKE = "sched/sched_wakeup"  # what runs next on an idle CPU: some kernels' idle loops have no switch event
 _NOISES = {  # of the osnoise tracer: each when it is over
     "osnoise/irq_noise": (Kind.IRQ, "vector"),
     "osnoise/softirq_noise": (Kind.SOFTIRQ, "vector"),
     "osnoise/nmi_noise": (Kind.NMI, None),
 }
 _SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
-BIRTHS = "task/task_newtask"  # written by whoever starts a thread or a process
+BIRTHS = "task/task_newtask"  # written by the thread that starts a thread or a process
 ESSENTIAL = (_SWITCH,)
 ON_TARGET = (_SWITCH, _WAKE, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
 ON_TARGET_BY_OSNOISE = (_SWITCH, _WAKE, *_NOISES)
 CONDITIONS = {_WAKE: "common_pid == 0"}  # filters: written by the idle loop
 ON_ALL = tuple(_SENDS)
 
-# What cannot be told where the kernel has none of these events: architectures have different ones.
+# What a trace does not cover if the kernel has none of these events: architectures have different ones.
 INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
 _TOLD_BY = {
     INTERRUPTS[0]: ("irq/irq_handler_entry", "osnoise/irq_noise"),
@@ -74,7 +74,7 @@ _TOLD_BY = {
 
 
 def untold(traced: Iterable[str]) -> list[str]:
-    """What a trace of these events says nothing of."""
+    """Return what a trace of these events does not cover."""
     return [what for what, names in _TOLD_BY.items() if not set(traced).intersection(names)]
 
 
@@ -82,12 +82,12 @@ Formats = Callable[[str], TraceFormat | None]
 
 
 def kind_of_vector(name: str) -> Kind | None:
-    """What such an interrupt of the CPU itself is; None of one that comes from a device."""
+    """Return the kind of a CPU's own interrupt; None for a device's."""
     return _VECTORS.get(name)
 
 
 def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
-    """What to do with each event's records, by the event's number; of those that the kernel has."""
+    """Return the description of each traced event that the kernel has, by the event's number."""
     events: dict[int, TraceEvent] = {}
     switch, wake, nmi, expire = formats(_SWITCH), formats(_WAKE), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
@@ -129,7 +129,7 @@ def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
 
 
 def events_of_senders(formats: Formats) -> Mapping[int, TraceEvent]:
-    """The same of what is traced on all CPUs: who calls whom, and who starts whom."""
+    """Return the descriptions of events traced on all CPUs, by number: calls between CPUs, and births of threads."""
     found = {name: format for name in _SENDS if (format := formats(name)) is not None}
     events = {
         each.id: TraceEvent(
@@ -146,7 +146,7 @@ def events_of_senders(formats: Formats) -> Mapping[int, TraceEvent]:
 
 
 def _word(of: TraceFormat, name: str) -> int | None:
-    """Where the field begins, in words; None where there is none, or where it begins within one."""
+    """Return the field's offset in words; None if it is missing or not aligned."""
     field = of.fields.get(name)
     return field.offset // 4 if field is not None and field.offset % 4 == 0 else None
 
@@ -168,17 +168,17 @@ _MEANINGS = {
 
 
 def is_tick_function(function: str) -> bool:
-    """Whether it is what a high-resolution timer runs to be the tick."""
+    """Return whether a high-resolution timer with this function is the tick."""
     return function in _TICK_FUNCTIONS
 
 
 def name_of_timer(function: str) -> str:
-    """`perf_swevent_hrtimer (a profiler's)`."""
+    """Return the function with its meaning: `perf_swevent_hrtimer (a profiler's)`."""
     meaning = _MEANINGS.get(function)
     return f"{function} ({meaning})" if meaning is not None else function
 
 
 def chosen_function(functions: tuple[str, ...]) -> str | None:
-    """Of those that one interrupt ran the one to name it after: what came beside the tick, where anything did."""
+    """Return the function to name an interrupt after: the first that is not the tick's, if any."""
     beside = [function for function in functions if not is_tick_function(function)]
     return next(iter(beside or functions), None)

@@ -1,6 +1,6 @@
-"""Follows one command after the other with a trace that goes on all the time: who had the CPUs while each one ran.
+"""Follow one command after the other with a continuous trace: what had the CPUs while each one ran.
 
-To switch events on and off would interrupt all CPUs each time, and who has a CPU on which nothing happens is known from
+Switching events on and off would interrupt all CPUs each time, and the owner of a CPU without events is known from
 before.
 """
 
@@ -30,12 +30,12 @@ _NOT_FOLLOWED = "no command was followed"
 _BIRTHS_LOST = "events were lost: who was started by whom is not known"
 _SWITCHED_OFF = "somebody has switched the trace off, or changed it, meanwhile"
 _SILENT = "{}: the trace has not seen a thread of the command end, so events are missing"
-_ENDS_WITHIN_NS = 20_000_000  # a thread that is waited for has yet to leave its CPU
+_ENDS_WITHIN_NS = 20_000_000  # a reaped thread has yet to leave its CPU
 _NOT_BEGUN = "the trace has not seen the command begin"
 
 
 class TraceFollower:
-    """A context manager, on a CPU that is not traced. `drain` has to be called some ten times a second."""
+    """A context manager on a CPU that is not traced. Call `drain` some ten times a second."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class TraceFollower:
         self._read_ns = 0
 
     def __enter__(self) -> Self:
-        """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it.
+        """Begin the trace. Raise CannotMeasure if this kernel, or our rights, do not allow it.
 
-        What is switched on last interrupts all CPUs, as a rule: so it is seen who has them.
+        Enabling the last event usually interrupts all CPUs, which shows what has them.
         """
         with self._stack:
             buffers = self._stack.enter_context(self._buffers)
@@ -74,13 +74,13 @@ class TraceFollower:
         self._stack.close()
 
     def follow(self, pid: int, began_ns: int) -> None:
-        """The command that began then, and that has been started since the last one ended."""
+        """Follow the command that began at `began_ns`, after the last one had ended."""
         self._times = CommandTimes(OwnThreads(pid), began_ns, self._functions)
 
     def drain(self) -> None:
-        """Fetches what has happened; most of it is kept as it is, as there is something to be measured meanwhile.
+        """Fetch the new pages; most are parsed later, as something is being measured meanwhile.
 
-        Who starts and calls comes after who is started and called, so that of what is fetched both are known.
+        Pages of starters and callers come after those of started threads and called CPUs, so that both sides are known.
         """
         self._known_until_ns = time.monotonic_ns()
         for cpu, pages in self._pending.items():
@@ -94,13 +94,13 @@ class TraceFollower:
             self._take_in(None)
 
     def look(self) -> None:
-        """Takes in what has happened, while those who were seen are still there to be named."""
+        """Fetch and parse the new pages, while the threads still exist and have names."""
         self.drain()
         self._take_in(None)
         self._lose_if_off()
 
     def end(self, ended_ns: int) -> TraceWindow | str:
-        """What happened until the command ended, which it has; why that is not known."""
+        """Return what happened until the command ended, or why that is unknown."""
         self.drain()
         self._take_in(ended_ns)
         times = self._times
@@ -114,7 +114,7 @@ class TraceFollower:
         return times.window(_earliest(ended_ns, times.left_ns), tuple(self._buffers.untold))
 
     def _lose_if_off(self) -> bool:
-        """Whoever had a CPU last need not have it any more: until the next event nobody knows."""
+        """Forget the owner of every CPU if tracing was switched off: until the next event it is unknown."""
         is_off = not (self._buffers.target.is_writing and self._buffers.senders.is_writing)
         if is_off:
             for trace in self._traces.values():
@@ -122,7 +122,7 @@ class TraceFollower:
         return is_off
 
     def _silence(self, own: OwnThreads, ended_ns: int) -> str | None:
-        """Where a thread of the command that is gone still has the CPU by the trace."""
+        """Return a message if the trace still has an ended thread of the command on a CPU."""
         until_ns = time.monotonic_ns() + _ENDS_WITHIN_NS
         while (gone := self._gone_but_running(own, ended_ns)) and time.monotonic_ns() < until_ns:
             time.sleep(0.001)
@@ -165,13 +165,13 @@ class TraceFollower:
         self._sends.forget(self._read_ns)
 
     def _births_until(self, until_ns: int) -> list[Birth]:
-        """In order. Of later ones, some may not have been fetched yet."""
+        """Return the births until then, in order of time. Some later ones may not have been fetched yet."""
         births = sorted(self._births)
         self._births[:] = [birth for birth in births if birth.at_ns > until_ns]
         return births[: len(births) - len(self._births)]
 
     def _trouble(self, times: CommandTimes) -> str | None:
-        """Why not all of it is known."""
+        """Return why the trace is incomplete, or None."""
         if self._sends.is_damaged or (self._sends.lost_ns or 0) > times.began_ns:
             return _BIRTHS_LOST
         unknown = times.cut_cpus | _unknown(self._traces.values(), times.began_ns)

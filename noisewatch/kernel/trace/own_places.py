@@ -1,4 +1,4 @@
-"""On which CPUs each thread of a command ran, and its moves between them, by the trace of the switches between threads.
+"""The CPUs on which each thread of a command ran, and its moves between them, by the trace of thread switches.
 
 A thread that the scheduler puts elsewhere before it runs there has not moved: what counts is where it ran.
 """
@@ -12,13 +12,12 @@ from dataclasses import field
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-MOST_THREADS = 1024  # that are told apart; of more, those that ran least are added up
+MOST_THREADS = 1024  # listed individually; beyond that, those that ran least are added up
 
 
 @dataclass(frozen=True, slots=True)
 class TracedThread:
-    """One thread: its time on each CPU in ns, and how often it went from one to another. Two that had the same number
-    one after the other are one."""
+    """One thread: its time on each CPU in ns, and its moves between CPUs. Threads that reused a tid count as one."""
 
     tid: int
     name: str
@@ -27,7 +26,7 @@ class TracedThread:
 
     @property
     def ran_ns(self) -> int:
-        """On all CPUs."""
+        """The time on all CPUs."""
         return sum(self.ns_by_cpu.values())
 
 
@@ -40,15 +39,15 @@ class _Thread:
 
 
 class OwnPlaces:
-    """Of one command. The CPUs are taken in one after the other, each in order of time."""
+    """The places of one command's threads. CPUs are added one after the other, each in order of time."""
 
     def __init__(self) -> None:
-        self.other_ns = 0  # of threads that are not told apart
+        self.other_ns = 0  # of threads that are not listed
         self._threads: dict[int, _Thread] = {}
         self._runs: list[tuple[int, int, int]] = []  # not in order yet: begin, thread, CPU
 
     def add(self, tid: int, name: str, cpu: int, begin_ns: int, end_ns: int) -> None:
-        """The thread had the CPU."""
+        """Add a run of the thread on the CPU."""
         thread = self._threads.get(tid)
         if thread is None:
             thread = self._threads[tid] = _Thread()
@@ -57,7 +56,7 @@ class OwnPlaces:
         self._runs.append((begin_ns, tid, cpu))
 
     def settle(self, until_ns: int) -> None:
-        """All that began by then is known, of all CPUs."""
+        """Count the moves of runs that began by then; the runs of all CPUs are known until then."""
         later = []
         for run in sorted(self._runs):
             begin_ns, tid, cpu = run
@@ -81,7 +80,7 @@ class OwnPlaces:
 
     @property
     def threads(self) -> tuple[TracedThread, ...]:
-        """Those that are told apart."""
+        """The threads that are listed individually."""
         return tuple(
             TracedThread(tid, clean(each.name), dict(each.ns_by_cpu), dict(each.moves))
             for tid, each in self._threads.items()

@@ -1,6 +1,6 @@
-"""Which threads of a trace are a command's own: its first one, and all that these have started, at each time.
+"""Which threads of a trace are a command's own at each time: its first one, and all its descendants.
 
-A thread's number may be given again while the command runs, to one of its own or to a stranger's.
+A tid may be reused while the command runs, by one of its own or by a foreign thread.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from noisewatch.kernel.trace.sends import Birth
 
 
 class OwnThreads:
-    """Of one command, whose births are taken in in order of time."""
+    """The own threads of one command, whose births are added in order of time."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -21,7 +21,7 @@ class OwnThreads:
         self.has_begun = False  # its own birth has been seen
 
     def take_in(self, births: Iterable[Birth]) -> None:
-        """The births of all threads since the last time; what was before them need not be known any more."""
+        """Add the births of all threads since the last call; older states are forgotten."""
         self._then = {}
         for at_ns, tid, parent, is_thread in births:
             is_own = tid == self._pid or parent in self._now
@@ -33,7 +33,7 @@ class OwnThreads:
                 self.group.add(tid)
 
     def had(self, tid: int, at_ns: int) -> bool:
-        """Whether the thread of that number was one at the time."""
+        """Return whether the tid was the command's own at the time."""
         changes = self._then.get(tid)
         if changes is None:
             return tid in self._now

@@ -1,8 +1,8 @@
 """The records in a page of the trace's ring buffer.
 
 A page is a time stamp (8 bytes), how many bytes follow (a long, with two flags: events were lost before this page, and
-their number stands behind the last one), and events: 5 bits of length or kind, 27 bits of ns since the event before,
-and the record, whose layout `trace_format` tells. https://docs.kernel.org/trace/ring-buffer-design.html, and
+their number is behind the last one), and events: 5 bits of length or kind, 27 bits of ns since the event before, and
+the record, whose layout `trace_format` describes. https://docs.kernel.org/trace/ring-buffer-design.html, and
 /sys/kernel/tracing/events/header_event.
 
 How the kernel describes its trace events, which differ from kernel to kernel.
@@ -35,7 +35,7 @@ _FIELD = regex(
 
 @dataclass(frozen=True, slots=True)
 class TraceField:
-    """Where a field lies in the record, in bytes."""
+    """The place of a field in the record, in bytes."""
 
     offset: int
     size: int
@@ -43,14 +43,14 @@ class TraceField:
 
 @dataclass(frozen=True, slots=True)
 class TraceFormat:
-    """The number that the records of an event carry, and its fields."""
+    """An event's number in its records, and its fields."""
 
     id: int
     fields: Mapping[str, TraceField]
 
 
 def parse_trace_format(text: str) -> TraceFormat:
-    """The format of one event. Raises Malformed."""
+    """Return the format of one event. Raise Malformed."""
     number = _ID.search(text)
     fields = {each["name"]: TraceField(int(each["offset"]), int(each["size"])) for each in _FIELD.finditer(text)}
     if number is None or "common_pid" not in fields:
@@ -67,29 +67,29 @@ _HEADER = struct.Struct("=QQ")  # of a 64-bit kernel
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """What to do with the records of one event: the words of a record that matter, counted from its beginning."""
+    """How to parse the records of one event: the offsets of the relevant words from the record's start."""
 
     action: int
     kind: Kind = Kind.IDLE  # of the source that it begins or ends
     name: str = ""
-    word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next or woken thread
+    word: int | None = None  # of the source's number: IRQ, softirq, next or woken thread
     second: int | None = None  # next thread's name, the length of what is over, the function called, clone's flags
     text: int | None = None  # the place and the length of a name
     state: int | None = None  # why the thread that had the CPU leaves it
 
 
 def is_after_loss(page: bytes) -> bool:
-    """Whether events were lost before this page. Raises struct.error where it is no page."""
+    """Return whether events were lost before this page. Raise struct.error for any other content."""
     return bool(_HEADER.unpack_from(page)[1] & _LOST)
 
 
 def begin_of(page: bytes) -> int:
-    """When the page begins. Raises struct.error where it is none."""
+    """Return when the page begins. Raise struct.error for any other content."""
     return int(_HEADER.unpack_from(page)[0])
 
 
 def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
-    """Time, place (in words) and words of each record of a page. Raises IndexError or struct.error of rubbish."""
+    """Yield time, place (in words) and words of each record of a page. Raise IndexError or struct.error for rubbish."""
     now, commit = _HEADER.unpack_from(page)
     begin_ns = now
     size = min(commit & _SIZE, len(page) - _HEADER.size) // 4 * 4
@@ -119,7 +119,7 @@ def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
 
 
 def text_at(words: memoryview, at: int, place: int) -> str:
-    """A name of any length: where it lies in the record, and how long it is, in bytes (__data_loc)."""
+    """Return a name of any length: the word `place` has its offset and length in bytes (__data_loc)."""
     begin, length = words[at + place] & 0xFFFF, words[at + place] >> 16
     record = words[at : at + (begin + length + 3) // 4].tobytes()
     return record[begin : begin + length].partition(b"\0")[0].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""How long the runs of one source were, counted by about their lengths."""
+"""The lengths of one source's runs, counted by rounded length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewatch.records import dataclass
 
 @dataclass(slots=True)
 class RunCounter:
-    """All times that one source had the CPU: how often, for how long, and at the most."""
+    """All runs of one source: their number, their total and longest time."""
 
     count: int = 0
     own_ns: int = 0
@@ -17,7 +17,7 @@ class RunCounter:
     lengths: dict[int, int] = field(default_factory=dict)  # how many of about each length
 
     def add(self, ns: int) -> None:
-        """One more."""
+        """Add one run."""
         self.count += 1
         self.own_ns += ns
         if ns > self.max_ns:
@@ -27,6 +27,6 @@ class RunCounter:
 
 
 def rounded_ns(ns: int) -> int:
-    """Down by less than a quarter, so that like lengths can be counted together."""
+    """Return the length rounded down by less than a quarter, so that similar lengths are counted together."""
     shift = max(ns.bit_length() - 3, 0)
     return ns >> shift << shift

@@ -1,6 +1,6 @@
-"""What the kernel's trace has told of some CPUs: who had them, when, and for how long.
+"""The result of the kernel's trace for some CPUs: what had them, when, and for how long.
 
-No file says this afterwards: a live machine is traced, a recording answers what was traced when it was made.
+No file contains this afterwards: a live machine is traced, a recording replays its trace.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 QUESTION = "trace"
-_KERNELS = "kworker/"  # these end, and nobody can be asked about them any more
+_KERNELS = "kworker/"  # these threads end, and cannot be looked up any more
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
 _LONGEST_UNSEEN_NS = 10_000_000  # from one tick, which is an event, to the next
@@ -26,7 +26,7 @@ _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The process that has started a thread, or its parents; `is_process`: the one that it was a thread of."""
+    """The nearest living ancestor of a thread; `is_process` if it is the process to which the thread belonged."""
 
     pid: int
     name: str
@@ -35,18 +35,18 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread as it was when it was traced. `pid` is None where it had ended before anybody asked."""
+    """A thread at the time of its trace. `pid` is None if it had ended before it was looked up."""
 
     tid: int
     name: str
     pid: int | None
     is_kernel: bool
-    parent: Parent | None = None  # of one that has ended; None where nobody saw it begin
+    parent: Parent | None = None  # of an ended thread; None if its birth was not traced
 
 
 @dataclass(frozen=True, slots=True)
 class TracedSource:
-    """Who had the CPU: `irq` of a device, `thread` of a thread, and of an interrupt between CPUs who sent it."""
+    """What had the CPU: `irq` for a device, `thread` for a thread, and the sender for an interrupt between CPUs."""
 
     kind: Kind
     name: str
@@ -58,7 +58,7 @@ class TracedSource:
 
 @dataclass(frozen=True, slots=True)
 class RunStats:
-    """How often it had the CPU, and for how long, interruptions of its own left out."""
+    """How often a source had the CPU, and for how long, without interruptions of its own."""
 
     count: int
     own_ns: int
@@ -73,7 +73,7 @@ class CpuPieces:
     cpu: int
     lost_events: int | None  # None is unknown
     lost_pieces: int  # there was more than the columns hold
-    unseen_switches: int  # after which the time since the event before was counted for whoever was seen then
+    unseen_switches: int  # the time from the last event to each was counted for the source seen last
     unseen_ns: int  # all that time
     sources: tuple[TracedSource, ...]
     stats: tuple[RunStats, ...]  # as many as sources
@@ -83,13 +83,13 @@ class CpuPieces:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the columns hold all that happened."""
+        """Whether the columns contain everything that happened."""
         return self.lost_events == 0 and self.lost_pieces == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace. Times are since its begin, which is on CLOCK_MONOTONIC."""
+    """A trace. Times are since its start, which is on CLOCK_MONOTONIC."""
 
     begin_ns: int
     length_ns: int
@@ -99,12 +99,12 @@ class Trace:
 
     @property
     def tells_all_interrupts(self) -> bool:
-        """Whether a time in which nobody was seen was not the kernel's."""
+        """Whether the trace covers all interrupts: unaccounted time was then not the kernel's."""
         return not set(INTERRUPTS).intersection(self.untold)
 
 
 def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
-    """The trace that was collected; the reason where there is none."""
+    """Return the collected trace, or the reason why there is none."""
     try:
         said = machine.ask(QUESTION, answer)
         if isinstance(said, dict) and isinstance(said.get(_UNTRACED), str):
@@ -117,12 +117,12 @@ def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
 
 
 def untraced(reason: str) -> Json:
-    """The answer where nothing could be traced; a recording keeps why."""
+    """Return the answer for a trace that failed, with the reason for a recording."""
     return {_UNTRACED: reason}
 
 
 def parse_trace(answer: Json) -> Trace:
-    """The trace that a collector put down. Raises Malformed."""
+    """Parse the trace that a collector wrote. Raise Malformed."""
     threads = {tid: parse_thread(tid, said) for tid, said in field_of(answer, "threads", dict).items()}
     return Trace(
         begin_ns=count_of(answer, "begin_ns"),
@@ -134,7 +134,7 @@ def parse_trace(answer: Json) -> Trace:
 
 
 def parse_thread(tid: str, said: Json) -> Thread:
-    """A thread as `describe_thread` has it. Raises Malformed."""
+    """Parse a thread that `describe_thread` wrote. Raise Malformed."""
     pid = said.get("pid") if isinstance(said, dict) else None
     if not isinstance(said, dict) or not tid.isdecimal() or not (pid is None or type(pid) is int):
         raise Malformed("a thread of a trace", str(said))
@@ -151,7 +151,7 @@ def parse_thread(tid: str, said: Json) -> Thread:
 
 
 def _parse_parent(said: Json) -> Parent | None:
-    """None where it is not told, as in recordings before it was."""
+    """Return the parent, or None if it is missing, as in older recordings."""
     if not isinstance(said, dict) or type(said.get("pid")) is not int:
         return None
     return Parent(said["pid"], clean(str(said.get("name") or "?")), said.get("is_process") is True)
@@ -183,18 +183,18 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
 
 
 def _unseen_ns(said: Json) -> int:
-    """Recordings before it was kept tell only how often."""
+    """Return the unseen time; older recordings only have the number of switches."""
     has_it = "unseen_ns" in said
     return count_of(said, "unseen_ns") if has_it else count_of(said, "unseen_switches") * _LONGEST_UNSEEN_NS
 
 
 def _known(said: Json, name: str) -> int | None:
-    """The field, which is there; null is unknown."""
+    """Return the existing field; null is unknown."""
     return None if name in said and said[name] is None else count_of(said, name)
 
 
 def parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
-    """Of kind, name, number and function. Raises Malformed.
+    """Parse a source of kind, name, number and function. Raise Malformed.
 
     Recordings of earlier versions call some of the CPU's own interrupts a device's: IRQ 0, with a vector's name.
     """

@@ -1,6 +1,6 @@
-"""Who has called which CPU, and who has started whom, from the buffers of all CPUs.
+"""Which thread called which CPU, and which thread started which, from the buffers of all CPUs.
 
-What is sent from within an interrupt is not the doing of the thread that was interrupted: common_flags tells.
+A call from within an interrupt is not the interrupted thread's: common_flags shows that.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ class Birth(NamedTuple):
 
 
 class Sends:
-    """Which threads have called which CPUs, and for what: from the buffers of all CPUs, in order of time."""
+    """The threads that called CPUs, with the functions, from the buffers of all CPUs, in order of time."""
 
     def __init__(self, events: Mapping[int, TraceEvent], births: list[Birth] | None = None) -> None:
-        """`births` is where each one is put down as well."""
+        """Begin without calls. `births` is a list to which each birth is appended as well."""
         self._events = events
         self._births = births
         self.lost_ns: int | None = None  # some were lost until then
-        self.is_damaged = False  # and some nobody knows when
+        self.is_damaged = False  # events were lost at an unknown time
         # By the CPU that is called, and whether a function is: time, thread (0: none), function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
         self._started_by: dict[int, tuple[int, bool]] = {}  # by thread, who, and whether as a thread of its process
 
     @property
     def tids(self) -> set[int]:
-        """The threads whose calls have not arrived yet, as far as known."""
+        """The known threads whose calls have not arrived yet."""
         return {tid for sent in self._sent.values() for _, tid, _ in sent}
 
     def feed(self, page: bytes) -> None:
-        """Takes in a page; the pages of several CPUs have to be sorted afterwards."""
+        """Parse a page; after the pages of several CPUs, call `sort`."""
         try:
             if is_after_loss(page):
                 self.lost_ns = max(self.lost_ns or 0, begin_of(page))
@@ -71,7 +71,7 @@ class Sends:
             self._sent.setdefault((words[at + event.word], bool(function)), deque()).append((now, tid, function))
 
     def ancestors(self, tid: int) -> Iterator[tuple[int, bool]]:
-        """Who has started the thread, and who that one, as far as seen; whether it still is the thread's process."""
+        """Yield the known ancestors of the thread, nearest first, and whether each is of the thread's own process."""
         is_same_process, seen = True, {tid}
         while tid in self._started_by:
             tid, is_thread = self._started_by[tid]
@@ -82,20 +82,20 @@ class Sends:
             yield tid, is_same_process
 
     def forget(self, until_ns: int) -> None:
-        """What was sent, unless it may still arrive, and who was started."""
+        """Forget calls that cannot arrive any more, and all births."""
         recent = {to: deque(each for each in sent if each[0] > until_ns - _SOON_NS) for to, sent in self._sent.items()}
         self._sent = {to: sent for to, sent in recent.items() if sent}
         self._started_by = {}
 
     def sort(self) -> None:
-        """Into the order of time, after the pages of each CPU have been taken in one after the other."""
+        """Sort the calls by time, after the pages of each CPU have been added one after the other."""
         self._sent = {to: deque(sorted(sent)) for to, sent in self._sent.items()}
 
     def take(self, cpu: int, vector: str, until_ns: int) -> tuple[int, int]:
-        """The thread that has caused such an interrupt at that time, and the function; 0 where nobody is known.
+        """Return the thread that caused such an interrupt at that time, and the function; 0 if unknown.
 
-        A reschedule calls no function. What was sent before is over, whether it took an interrupt or not: a CPU that
-        waits for work looks by itself.
+        A reschedule calls no function. Earlier calls are over, whether or not they took an interrupt: a CPU that waits
+        for work polls.
         """
         found: list[tuple[int, int, int]] = []
         for is_call in _IS_CALL.get(vector, ()):

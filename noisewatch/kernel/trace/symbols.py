@@ -19,9 +19,9 @@ _CODE = frozenset("tTwW")
 
 
 class KernelFunctions:
-    """All of them, as they are now; none for whoever is not told their addresses, which are 0 then.
+    """All kernel functions now; none without permission to see addresses, which are 0 then.
 
-    To read them takes a tenth of a second.
+    Reading them takes a tenth of a second.
     """
 
     def __init__(self) -> None:
@@ -40,23 +40,23 @@ class KernelFunctions:
         self._names = [name for _, name in symbols]
 
     def name_of(self, address: int) -> str | None:
-        """The name of the one that holds the address."""
+        """Return the name of the function that contains the address."""
         place = bisect.bisect_right(self._starts, address) - 1
         return clean(self._names[place]) if address and place >= 0 else None
 
     def names_of(self, addresses: Iterable[int]) -> Mapping[int, str]:
-        """Those that are known."""
+        """Return the names of the addresses that belong to known functions."""
         names = ((address, self.name_of(address)) for address in addresses)
         return {address: name for address, name in names if name is not None}
 
 
 def addresses_in(sources: Iterable[Source]) -> set[int]:
-    """What they call, and what their timers run."""
+    """Return the addresses of the functions that sources call, and that their timers run."""
     return {address for source in sources for address in (source.function, *source.timers)} - {0}
 
 
 def function_of(source: Source, names: Mapping[int, str]) -> str | None:
-    """What it calls; of the timers of one interrupt the one to name it after."""
+    """Return the function that the source calls; for timers, the one to name their interrupt after."""
     if source.timers:
         return chosen_function(tuple(names[address] for address in source.timers if address in names))
     return names.get(source.function)

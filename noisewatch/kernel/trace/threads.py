@@ -1,4 +1,4 @@
-"""Whose a thread of a trace is: as /proc tells, as long as it is there."""
+"""The process of a traced thread, from /proc, as long as the thread exists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from noisewatch.text import clean
 
 
 def describe_thread(tid: int, name: str) -> dict[str, Json]:
-    """Its name, its process and whether it is the kernel's, as far as it is still there."""
+    """Return the thread's name, process and whether it is the kernel's; None for both if it has ended."""
     known: dict[str, Json] = {"name": clean(name), "pid": None, "is_kernel": None}
     try:
         stat = parse_stat(Path(f"/proc/{tid}/stat").read_text(errors="replace"))

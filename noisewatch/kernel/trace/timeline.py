@@ -1,6 +1,6 @@
 """What ran when on one CPU, from the pages of the trace's ring buffer.
 
-Whatever is innermost has the time: a softirq within an interrupt within a thread's slice is counted once.
+Time belongs to the innermost source: a softirq within an interrupt within a thread's slice is counted once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
 
-IDLE = 0  # the number of the source that is none
+IDLE = 0  # the number of the idle source
 _MOST_PIECES = _MOST_LEAVES = 400_000
 _COMM_WORDS = 4
 _TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
@@ -36,7 +36,7 @@ _TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who may have a CPU. `number` is the IRQ, the softirq, the thread; of an IPI the thread that sent it."""
+    """A possible owner of a CPU. `number` is the IRQ, the softirq, the thread; for an IPI the sending thread."""
 
     kind: Kind
     name: str
@@ -49,17 +49,17 @@ class CpuTrace:
     """One CPU's time. `pieces` are uninterrupted runs of one source, idleness left out."""
 
     def __init__(self, cpu: int, events: Mapping[int, TraceEvent], sends: Sends, begin_ns: int) -> None:
-        """Whoever is seen at the first event has run since the begin: a switch would have been one."""
+        """Begin at `begin_ns`. The thread at the first event has run since then: a switch would have been an event."""
         self.cpu = cpu
         self.sources: list[Source] = [Source(Kind.IDLE, "idle")]
         self.stats: list[RunCounter] = [RunCounter()]
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
         self.lost_pieces = 0  # that found no room; the stats know of them
-        self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
-        self.unseen_ns = 0  # since the event before each of them: so much may have been another's
+        self.unseen_switches = 0  # another task ran than was switched to: some idle loops have no events
+        self.unseen_ns = 0  # since the event before each: this time may be another source's
         self.leaves: list[tuple[int, int, int]] = []  # when threads left the CPU: time, thread, state
-        self.unseen: dict[int, tuple[int, int]] = {}  # by when it began, until when, and who had the CPU before
+        self.unseen: dict[int, tuple[int, int]] = {}  # by start: end, and the source before
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
         self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
         self._events = events
@@ -70,14 +70,14 @@ class CpuTrace:
         self._stack: list[int] = []
         self._frames: list[tuple[Kind, str]] = []  # kind and name of each of them
         self._own: list[int] = []
-        self._thread: int | None = None  # None until an event tells
-        self.tid = 0  # of the thread that has the CPU; 0 where it is idle, or nobody knows
+        self._thread: int | None = None  # None until an event shows it
+        self.tid = 0  # the running thread; 0 if idle or unknown
         self._thread_ns = 0
         self._since_ns = begin_ns  # it has the CPU
         self._woken: set[int] = set()  # while it is idle: one of them has it from the last event on
 
     def feed(self, page: bytes) -> None:
-        """Takes in the next page; what makes no sense in it counts as lost."""
+        """Parse the next page; unparsable parts count as lost."""
         try:
             if is_after_loss(page):
                 self.lose()
@@ -115,7 +115,7 @@ class CpuTrace:
                 self._take_back(self._noise(event, words, at, now - ns), ns, now)
 
     def finish(self, end_ns: int) -> None:
-        """Whatever has the CPU has it to the end."""
+        """End the trace: the current source has the CPU until `end_ns`."""
         if self._thread is not None:
             self._step(end_ns)
         self._unwind()
@@ -124,17 +124,17 @@ class CpuTrace:
         self._thread, self._thread_ns = None, 0
 
     def settle(self, until_ns: int) -> None:
-        """Whatever has the CPU has it until then; all events before have been taken in."""
+        """Count the current source until then; all earlier events have been parsed."""
         if self._thread is not None and (self.last_ns is None or self.last_ns < until_ns):
             self._step(until_ns)
 
     def is_known_since(self, began_ns: int) -> bool:
-        """Whether it is known of all time since then who had the CPU."""
+        """Return whether the CPU's owner is known for all time since then."""
         is_known = self._thread is not None and self._known_since_ns is not None
         return is_known and (self._known_since_ns or 0) <= began_ns and not self.lost_pieces
 
     def forget(self) -> None:
-        """All that was, but for what has the CPU now."""
+        """Forget everything except what has the CPU now."""
         sources, thread = self.sources, self._thread
         self.sources, self.stats, self.pieces = [sources[IDLE]], [RunCounter()], []
         self._number_by_source, self._number_by_word, self._named = {sources[IDLE]: IDLE}, {}, {}
@@ -144,7 +144,7 @@ class CpuTrace:
         self.lost_pages = self.lost_pieces = self.unseen_switches = self.unseen_ns = 0
 
     def _step(self, now: int) -> None:
-        """The time since the event before belongs to whatever is innermost."""
+        """Count the time since the last event for the innermost source."""
         last, self.last_ns = self.last_ns, now
         if last is None or now <= last:
             return
@@ -172,7 +172,7 @@ class CpuTrace:
             self.lost_pieces += 1
 
     def _enter(self, event: TraceEvent, words: memoryview, at: int, now: int) -> int:
-        """The number of the source that begins."""
+        """Return the number of the source that begins."""
         if event.kind == Kind.IPI:
             return self._number(Source(Kind.IPI, event.name, *self._sends.take(self.cpu, event.name, now)))
         key = (event.kind, event.name, words[at + event.word] if event.word is not None else 0)
@@ -182,7 +182,7 @@ class CpuTrace:
         return number
 
     def _expire(self, function: int) -> None:
-        """The interrupt that is innermost is there for that timer, with the time that it took until now."""
+        """Attribute the innermost interrupt, with its time until now, to that timer."""
         if not self._frames or self._frames[-1][0] not in _TIMED:
             return
         number = self._stack[-1]
@@ -193,7 +193,7 @@ class CpuTrace:
                 self.pieces[-1] = self._stack[-1]
 
     def _noise(self, event: TraceEvent, words: memoryview, at: int, start_ns: int) -> int:
-        """The number of the source that is over; an IRQ is known by its name too, as vectors have numbers as well."""
+        """Return the number of the source that is over. An IRQ is matched by name too: vectors have numbers as well."""
         name = text_at(words, at, event.text) if event.text is not None else event.name
         kind = kind_of_vector(name) or event.kind
         if kind == Kind.IPI:
@@ -202,13 +202,13 @@ class CpuTrace:
         return self._number(Source(kind, name if kind != event.kind or event.word is None else "", number))
 
     def _take_back(self, number: int, ns: int, now: int) -> None:
-        """What is over had the time before now, which was taken for the thread's."""
+        """Give the time before now to the source that is over; it was counted for the thread."""
         self.stats[number].add(ns)
         if not self.lost_pieces:
             self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
 
     def _leave(self, event: TraceEvent, words: memoryview, at: int) -> None:
-        """An exit whose entry was not seen, at the beginning or after a loss, ends nothing."""
+        """End the source. An exit without its entry, at the start or after a loss, ends nothing."""
         frame = (event.kind, event.name)
         if frame in self._frames:
             while self._frames.pop() != frame:
@@ -216,7 +216,7 @@ class CpuTrace:
             self.stats[self._stack.pop()].add(self._own.pop())
 
     def _switch(self, event: TraceEvent, words: memoryview, at: int) -> None:
-        """What was not seen to end has ended by now."""
+        """Switch to the next thread. All sources without an exit have ended by now."""
         if self._stack:
             self._unwind()
         if event.state is not None and self.last_ns is not None and words[at + 1]:
@@ -234,7 +234,7 @@ class CpuTrace:
         self._run(tid, known[1])
 
     def _correct(self, tid: int, now: int) -> None:
-        """Each record tells who ran when it was written: the time since the one before is that thread's."""
+        """Count the time since the last event for the thread in the record, which ran when it was written."""
         is_told = self._thread == IDLE and tid in self._woken
         if self._thread is not None and not is_told:
             self.unseen_switches += 1
@@ -246,7 +246,7 @@ class CpuTrace:
         self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)
 
     def _run(self, tid: int, number: int) -> None:
-        """From now on; the source's name is empty where only the thread's number was told."""
+        """Set the thread that runs from now on; the source's name is empty if only the tid is known."""
         if self._thread and self._thread_ns:
             self.stats[self._thread].add(self._thread_ns)
         self.tid, self._thread, self._thread_ns = tid, number, 0
@@ -259,12 +259,12 @@ class CpuTrace:
             self.stats[self._stack.pop()].add(self._own.pop())
 
     def _interrupt(self, event: TraceEvent, words: memoryview, at: int, now: int) -> None:
-        """Its event comes when it is over, and tells how long it took."""
+        """Add an interrupt, whose only event is written when it is over and contains its length."""
         if event.second is None:
             return
         ns = words[at + event.second] | words[at + event.second + 1] << 32
         if self._thread is None:
-            self._known_since_ns = None  # until an event tells whom it interrupted
+            self._known_since_ns = None  # until an event shows what it interrupted
         start_ns = max(now - ns, self.last_ns or 0)
         self._step(start_ns)
         number = self._number(Source(event.kind, event.name))
@@ -281,7 +281,7 @@ class CpuTrace:
         return number
 
     def lose(self) -> None:
-        """Nobody knows what is running until the next switch says so."""
+        """Forget the running task until the next sched_switch."""
         self.lost_pages += 1
         self._stack, self._frames, self._own = [], [], []
         self.tid, self._thread, self._thread_ns = 0, None, 0
@@ -292,9 +292,9 @@ class CpuTrace:
 def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int | None, since_ns: int) -> int:
     """Give the `ns` before `end_ns` to source `number`, and return how much of them could be given.
 
-    The osnoise tracer reports an interruption when it ends: its time was counted for the task that it interrupted.
-
-    It comes from idleness, and from the giver. What others had in between has interrupted it in turn, and stays theirs.
+    The osnoise tracer reports an interruption when it ends: its time was counted for the task that it interrupted. It
+    is taken from idleness, and from the giver. Pieces of other sources in between interrupted it in turn, and stay
+    theirs.
     """
     later: list[tuple[int, int, int]] = []
     rest = ns

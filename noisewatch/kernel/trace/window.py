@@ -1,4 +1,4 @@
-"""What the kernel's trace has told of some CPUs while one command ran there."""
+"""The result of the kernel's trace for some CPUs while one command ran there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may run 
 
 @dataclass(frozen=True, slots=True)
 class TracedTime:
-    """What one source had of a CPU, interruptions of its own left out, so many times, from the first to the last.
+    """The time of one source on a CPU, without interruptions of its own: total, count, begin and end.
 
     Times are on CLOCK_MONOTONIC, in ns. For `doubt_ns` of `ns` the CPU may have been idle, or the command's. `is_own`:
     an interrupt that a thread of the command has sent.
@@ -36,13 +36,11 @@ class TracedTime:
 
 @dataclass(frozen=True, slots=True)
 class TraceWindow:
-    """Nothing was lost of it. `times` is what others had, `own_ns_by_cpu` what the command's threads had: each of the
-    `threads`, and `other_threads_ns` of those that are not told apart.
+    """A complete trace of one command: `times` of others, `own_ns_by_cpu` of the command's threads.
 
-    `states` is how long threads of the command were kept from running.
-
-    For `doubt_ns` of the command's time it may have been others: some kernels do not tell of all switches. `untold` is
-    what this one has no events for.
+    `threads` are listed individually, `other_threads_ns` is the rest. `states` is how long threads of the command were
+    kept from running. For `doubt_ns` of the command's time it may have been others: some kernels do not report all
+    switches. `untold` is what this kernel has no events for.
     """
 
     begin_ns: int
@@ -58,23 +56,23 @@ class TraceWindow:
 
     @property
     def traced(self) -> CpuSet:
-        """The CPUs that it is of."""
+        """The traced CPUs."""
         return frozenset(self.own_ns_by_cpu)
 
     def own_ns(self, cpus: CpuSet) -> int:
-        """What the command's threads had there."""
+        """Return the time that the command's threads had there."""
         return sum(self.own_ns_by_cpu.get(cpu, 0) for cpu in cpus)
 
     def interrupted_ns(self, cpus: CpuSet) -> int:
-        """Interruptions there; the kernel may have counted them as the command's time."""
+        """Return the interruptions there; the kernel may have counted them as the command's time."""
         return sum(time.ns for time in self.times if time.source.kind not in THREADS and time.cpu in cpus)
 
     def elsewhere_ns(self, used_ns: int, cpus: CpuSet) -> int:
-        """What of the command's CPU time it did not have there, for sure."""
+        """Return the least CPU time that the command had on other CPUs."""
         doubt_ns = _USE_DOUBT_NS + round(used_ns * _CLOCKS_SHARE)
         return max(used_ns - self.own_ns(cpus) - self.interrupted_ns(cpus) - doubt_ns, 0)
 
     @property
     def tells_all_interrupts(self) -> bool:
-        """Whether a time in which nobody was seen was not the kernel's."""
+        """Whether the trace covers all interrupts: unaccounted time was then not the kernel's."""
         return not set(INTERRUPTS).intersection(self.untold)

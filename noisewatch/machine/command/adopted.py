@@ -61,7 +61,7 @@ class AdoptedProcesses:
         self._known: frozenset[int] = frozenset()  # of earlier commands
         self._helpers: frozenset[int] | None = None  # that we had before the first of them
         self._ours: frozenset[int] | None = frozenset()
-        self.may_be_others = False  # whoever comes to us now: one that was there before the command may have started it
+        self.may_be_others = False  # whether a process older than the command may have left those adopted now
         self._usage = ResourceUsage()
 
     def begin_command(self) -> frozenset[int]:
@@ -118,6 +118,6 @@ def _ended(pid: int) -> ResourceUsage | None:
     """Reap the child and return its usage; None while it runs."""
     try:
         ended, _, used = os.wait4(pid, os.WNOHANG)
-    except ChildProcessError:  # somebody else has waited for it
+    except ChildProcessError:  # reaped elsewhere
         return ResourceUsage()
     return ResourceUsage.of(used) if ended else None

@@ -53,10 +53,10 @@ def end_as(ended: EndedCommand) -> NoReturn:
     if number is None:
         sys.exit(ended.exit_status)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or nobody listens any more
+        with suppress(OSError, ValueError, AttributeError):  # closed, or a pipe without a reader
             stream.flush()
     load_launching().prctl(_PR_SET_DUMPABLE, 0)
-    with suppress(OSError):  # nobody handles SIGKILL
+    with suppress(OSError):  # SIGKILL has no handler
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)

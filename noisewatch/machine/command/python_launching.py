@@ -25,7 +25,7 @@ _MOST_NODES = 1 << 10
 _SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}  # system calls have a number a machine
 _NOT_FOUND = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT}
 _REPORT = struct.Struct(f"=iiq{USAGE_FIELDS}q")
-_EXIT_STATUS = 127  # nobody sees it: the report says what was wrong
+_EXIT_STATUS = 127  # never shown: the report contains the error
 
 # Its pid; the stage; the error's number, 0 where it was started; CLOCK_MONOTONIC just before execve, in ns; and what
 # it had used by then: user and system time (µs), minor and major faults, blocks in and out, voluntary and other
@@ -79,7 +79,7 @@ class _Child:
     run_command: Callable[[], NoReturn]
 
     def run(self, told: int) -> NoReturn:
-        """Run the steps and the command; report the start, or the step that failed, to the descriptor `told`."""
+        """Run the steps and the command; report the start, or the failed step, to the given descriptor."""
         stage = STARTED
         try:
             self.set_signals()

@@ -16,7 +16,7 @@ from noisewatch.machine.command.plan import signal_bits
 from noisewatch.machine.threads import FOR_MAIN_THREAD
 from noisewatch.records import dataclass
 
-FROM_KERNEL = 0x80  # si_code SI_KERNEL: the terminal's driver, which tells the whole process group
+FROM_KERNEL = 0x80  # si_code SI_KERNEL: the terminal's driver, which signals the whole process group
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP})
 _HEAD, _SIZE = struct.Struct("=IiiI"), 128  # of signalfd_siginfo, signalfd(2)
 
@@ -48,7 +48,7 @@ class TakenSignals:
 
     def begin(self, core: ModuleType) -> None:
         """Block the signals; from here on they are pending until taken."""
-        self._child_handler = signal.signal(signal.SIGCHLD, self._on_child)  # of an ignored one nobody could wait for
+        self._child_handler = signal.signal(signal.SIGCHLD, self._on_child)  # ignoring SIGCHLD leaves no zombies
         taken = {each for each in FOR_MAIN_THREAD if signal.getsignal(each) is not signal.SIG_IGN}
         self._descriptor = core.signalfd(signal_bits(taken))
         self._poll.register(self._descriptor, select.POLLIN)
@@ -63,8 +63,9 @@ class TakenSignals:
         os.close(self._descriptor)
 
     def wait(self, until_ns: int | None, ends: int | None = None) -> bool:
-        """Wait until `until_ns` (CLOCK_MONOTONIC) for a signal, or the end of the pidfd `ends`; return whether one
-        came.
+        """Wait until `until_ns` for a signal, or the end of the pidfd `ends`; return whether one came.
+
+        `until_ns` is a time of CLOCK_MONOTONIC; None waits without a limit.
         """
         left_ms = None if until_ns is None else max(math.ceil((until_ns - time.monotonic_ns()) / 1e6), 0)
         if ends is not None:

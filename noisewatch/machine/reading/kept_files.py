@@ -17,7 +17,7 @@ from noisewatch.units import NS_PER_S
 _KERNEL = ("/proc/", "/sys/")  # elsewhere a path may come to mean another file, of which the open one knows nothing
 _MOST_KEPT = 2048  # the kernel holds a page for each
 _MOST_SEEN = 4096
-_IDLE_SNAPSHOTS = 16  # one that was not asked for in so many is closed, where others want its place
+_IDLE_SNAPSHOTS = 16  # a file not read in so many snapshots is closed if others need its place
 LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; nothing we read comes near this
 
 
@@ -30,7 +30,7 @@ def read_file(path: str) -> bytes:
         os.close(descriptor)
 
 
-File = tuple[str, bytes | None]  # a path, and what it said before; None where there was nothing
+File = tuple[str, bytes | None]  # a path and its previous content; None if it did not exist
 
 
 Reread = Callable[[list[Kept], memoryview, int], list[tuple[int, bytes | int]]]  # as in python_reading

@@ -11,7 +11,7 @@ AT, SINCE_NS, IS_GIVEN_UP, PROGRESS_WORDS = range(4)
 _CHUNK = 1 << 18
 _MOST_DIGITS = 18  # whatever they are, they fit into 64 bits with a sign
 
-# A descriptor or, of a file that is not open, the path; and what it said the last time: None where there was nothing.
+# A descriptor, or the path of a file that is not open; and the previous content: None if the file did not exist.
 Kept = tuple[int | bytes, bytes | None]
 _NOTHING_THERE = (ENOENT, ENOTDIR, ESRCH)
 
@@ -60,7 +60,7 @@ def read_whole(descriptor: int, largest: int) -> bytes:
 
 
 def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | None:
-    """Return the changed lines of `after`: number from 0, begin, and end without the line break.
+    """Return the lines of `after` that differ from `before`: number from 0, begin, and end without the line break.
 
     None if the number of lines differs. In a big /proc/interrupts few rows change.
     """
@@ -76,7 +76,10 @@ def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | N
 
 
 def counts(text: bytes, begin: int, end: int, count: int) -> tuple[tuple[int, ...], int] | None:
-    """Parse `count` blank-separated counts of at most 18 digits; return them and where the rest begins, or None."""
+    """Parse `count` blank-separated counts of at most 18 digits; return them and the end, or None.
+
+    The end is where the text behind the counts begins.
+    """
     words = text[begin:end].split(None, count)
     found = words[:count]
     together = b"".join(found)

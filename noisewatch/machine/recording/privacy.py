@@ -44,7 +44,7 @@ IRQBALANCE_FILES = (
 )
 IRQBALANCE_FOLDERS = ("/etc/systemd/system/irqbalance.service.d", "/run/systemd/system/irqbalance.service.d")
 IRQBALANCE_VARIABLES = ("IRQBALANCE_BANNED_CPUS", "IRQBALANCE_BANNED_CPULIST")
-_CPUINFO = "/proc/cpuinfo"  # ARM tells the board's serial number there
+_CPUINFO = "/proc/cpuinfo"  # on ARM it contains the board's serial number
 _SHORTEST_NAME = 4  # a host called "vm" would tear holes into every other text
 
 MITIGATION_OPTIONS = frozenset(
@@ -68,7 +68,7 @@ RELEVANT_OPTIONS = MITIGATION_OPTIONS | frozenset(
         *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug", "ignore_loglevel"),
     }
 )
-TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells who built it, and where
+TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also contains who built it, and where
     {
         *("HZ", "NO_HZ_FULL", "NO_HZ_IDLE", "HZ_PERIODIC", "PREEMPT_RT", "PREEMPT_DYNAMIC", "RT_GROUP_SCHED"),
         *("RCU_NOCB_CPU", "RCU_NOCB_CPU_DEFAULT_ALL", "RUNTIME_TESTING_MENU", "GCOV_PROFILE_ALL", "KCOV"),
@@ -91,10 +91,10 @@ _LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
 _TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
 _OWN_STATUS = "/proc/self/status"
 _CRONTAB = regex(r"/etc/crontab|/etc/cron\.d/[^/]+")
-_MOUNT = (regex(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # how each line begins, and one that tells of nothing
+_MOUNT = (regex(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # how each line begins, and an empty mount
 _MOUNT_ROOT = (regex(r"(?:[^ ]* ){5}.* - "), "1 1 0:1 / / rw - none none rw\n")
 _MOUNTS = {"/proc/mounts": _MOUNT, "/proc/self/mounts": _MOUNT, "/proc/self/mountinfo": _MOUNT_ROOT}
-_DAMAGED = "\0"  # stands for what no kernel says, so that it is no better in the recording than it was
+_DAMAGED = "\0"  # marks content that no kernel writes, so that it is damaged in the recording too
 _LONGEST_COMMAND_LINE = 1 << 16  # characters: 4096 from the boot loader, and 32,768 more from a bootconfig
 
 

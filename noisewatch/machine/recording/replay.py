@@ -37,7 +37,7 @@ class Recording:
         self.frame_count = 0
         self._known: Known = {}
         self._asides: Known = {}
-        self._encoded: dict[str, tuple[str, bytes]] = {}  # what was said last of each path
+        self._encoded: dict[str, tuple[str, bytes]] = {}  # the last answer, by path
         self._aside_count = 0
         self._pending: Json = None  # a frame that lies behind an aside
         self._ahead: deque[Json] = deque()  # lines that were read to look for another one

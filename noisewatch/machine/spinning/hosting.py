@@ -14,10 +14,10 @@ from noisewatch.machine.spinning.loops import load_core, python_loops
 
 
 def begun(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
-    """Return the plan (the first line of standard input), the shared memory with the descriptor `argv[1]`, and the
-    core.
+    """Return the plan, the shared memory and the core.
 
-    From then on this process and its children have the `name`, by which another noisewatch recognizes them.
+    The plan is the first line of standard input, and `argv[1]` the descriptor of the memory. From then on this process
+    and its children have the `name`, by which another noisewatch recognizes them.
     """
     say("/proc/self/comm", name)
     plan = json.loads(sys.stdin.buffer.readline())

@@ -130,7 +130,7 @@ class Instance:
 
     @property
     def is_writing(self) -> bool:
-        """Return whether tracing is as `start` and `enable` left it: root may change any instance."""
+        """Whether tracing is as `start` and `enable` left it: root may change any instance."""
         return self._is_on and self._switches.are_as_added
 
     def start(self) -> None:
@@ -219,7 +219,7 @@ class Switches:
         self._progress = memoryview(bytearray(8 * PROGRESS_WORDS)).cast("q")
 
     def add(self, names: Iterable[str]) -> None:
-        """Open and read the named files of the folder. Raises OSError."""
+        """Open and read the named files of the folder. Raise OSError."""
         for name in names:
             descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
             self._kept.append((descriptor, b""))

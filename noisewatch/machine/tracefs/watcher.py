@@ -238,7 +238,7 @@ class Watcher:
 def main() -> None:
     """Wait for the end of standard input; `argv` contains tracefs, and the prefix of the instances' names."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a service that is stopped tells all of its processes at once
+        signal.signal(number, signal.SIG_IGN)  # stopping a service signals all of its processes at once
     with suppress(OSError):
         Path("/proc/self/comm").write_text(NAME)
     os.write(1, _READY)

@@ -19,7 +19,7 @@ GAPS, COMMAND = "gaps", "command"
 # Series of work, by the names that recordings have for them.
 INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latency_work", "memory", "main_memory"
 STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # just after a rest
-# Has in the caches what work on memory needs; its first samples would tell what was done there before.
+# Fills the caches with what work on memory needs; its first samples would depend on earlier work.
 FETCH = {"fetch": CACHE, "fetch_memory": MEMORY}
 OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY)
 WORKING = frozenset({*OF_WORK, *STARTED})
@@ -31,20 +31,20 @@ _CORE_KINDS = (INTERPRETER, THROUGHPUT, LATENCY)
 # The cache and what lies beyond it take turns: a cache needs several passes until it holds what is gone through, and
 # memory has its addresses translated from caches as well.
 _TURN: Shares = ((_CORE_KINDS, 0.70), ((CACHE,), 0.30))
-# Every other turn begins as a benchmark's process does: after a rest, and while others are busy starting it. In
-# the others nothing rests, as whoever shares the CPU makes up for it, and as a rest cuts apart what comes periodically.
+# Every other turn begins as a benchmark's process does: after a rest, and while others are busy starting it. In the
+# others nothing rests: tasks that share the CPU would catch up, and a rest would cut periodic noise apart.
 _TURN_WITH_START: Shares = (
     ((), 0.20),
     (tuple(STARTED), 0.30),
     (_CORE_KINDS, 0.25),
     ((MEMORY,), 0.25),
 )
-_SLICE_NS = 5_000_000  # 25 samples: enough to tell how fast a kind was, and short beside what comes and goes
+_SLICE_NS = 5_000_000  # 25 samples: enough to measure a kind's speed, and short compared with passing noise
 # For three passes or more through the cache, with slow translations of addresses as in a virtual machine.
 _FETCH_NS = {CACHE: 30_000_000, MEMORY: 15_000_000}
 _TURN_OF_COMMAND: Shares = (((COMMAND,), 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
-_ROUND_NS = 375_000_000  # in twice as long all kinds come up, so that each sees what comes and goes; in 3 s four times
+_ROUND_NS = 375_000_000  # all kinds come up in twice this time, so that all see passing noise: four times in 3 s
 _SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round; below it, warming up takes too much of it
 
 

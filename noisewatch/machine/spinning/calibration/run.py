@@ -41,11 +41,11 @@ from noisewatch.machine.spinning.calibration.worker import CHAIN_LENGTH
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.records import dataclass
 
-THRESHOLD_NS = 1_000  # that both cores can tell from their own loop; an interrupt takes longer
+THRESHOLD_NS = 1_000  # longer than one turn of either core's loop; an interrupt takes longer
 _READY_WITHIN_S = 10.0
 _LOOK_S = 0.1
 _LEAD_NS = 5_000_000
-_FIRST_LOOK_NS, _NEXT_LOOK = 3_000_000_000, 1.5  # at what was measured so far: each so many times as late
+_FIRST_LOOK_NS, _NEXT_LOOK = 3_000_000_000, 1.5  # the first look at the results, and the factor to each next one
 _STOPPING_NS = 50_000_000  # within which all spinners see that they are to stop
 _OVERTIME_S = 10.0  # beyond the last slot: a command's own grace, and a machine that is very busy
 _BOOT = (

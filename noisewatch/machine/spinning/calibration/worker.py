@@ -45,7 +45,7 @@ from noisewatch.machine.spinning.loops import python_loops
 from noisewatch.machine.spinning.loops.python_loops import Words
 
 CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
-_CHAINS = 3  # the quickest of so many: an interruption only ever adds
+_CHAINS = 3  # the quickest counts: an interruption only ever adds
 _FIRST_CHAINS = 25  # what all others are measured by
 _PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured
 _CHECK_NS = 100_000_000  # between two looks at whether we are still wanted here; no gap is measured meanwhile

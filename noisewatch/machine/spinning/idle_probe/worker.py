@@ -40,7 +40,7 @@ from noisewatch.machine.spinning.loops.python_loops import (
 
 THRESHOLD_NS = 1_000  # as in the calibration
 _MOST_GAPS = 512  # of a slice that are kept one by one until they are added up
-# Kernel threads have a CPU for some 10 to 200 µs at a time; who wants it for longer than this is at work there.
+# Kernel threads have a CPU for some 10 to 200 µs at a time; a task that has it for longer than this is at work there.
 LONGEST_WAIT_NS = 1_000_000
 
 
@@ -60,7 +60,7 @@ class ProbeSpinner:
     def run(self) -> None:
         """Spin whenever the lease allows, until the sampler is gone."""
         header = self._buffer.header
-        header[TID] = os.getpid()  # first of all: what is not known to be ours is told as a disturbance
+        header[TID] = os.getpid()  # first of all: an unknown process is reported as a disturbance
         if not self._prepare():
             return
         header[STATE] = RESTING

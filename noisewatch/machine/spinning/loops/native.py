@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 NAME = "native"
-# About 0.2 ms each; a cache that others share may be ten times as slow as an own one, and no sample is to be as long
-# as a turn of somebody else on the CPU:
+# About 0.2 ms each; a shared cache may be ten times as slow as a private one, and no sample is to be as long as another
+# task's turn on the CPU:
 DENSE_ROUNDS = 300
 CHAIN_LENGTH = 220_000  # multiplications
 CHASE_STEPS, FAR_STEPS = 1 << 12, 1 << 10  # links followed, within a cache and beyond it
