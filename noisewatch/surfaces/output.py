@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from noisewatch.errors import UsageError
 
@@ -27,14 +27,23 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
         if sys.stdout is None:
             raise UsageError("standard output is closed")
         with _reported("standard output"):
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            try:
+                yield sys.stdout.buffer
+                sys.stdout.buffer.flush()
+            except OSError:
+                drop_output(sys.stdout)
+                raise
     elif _is_special(path):
         with _reported(path), open(path, "wb") as file:
             yield file
     else:
         with _reported(path):
             yield from _replaced(path)
+
+
+def drop_output(stream: TextIO) -> None:
+    """Redirect a stream that cannot be written to /dev/null: else the interpreter's own flush exits with status 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_answer(text: str) -> None:

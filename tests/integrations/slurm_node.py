@@ -84,9 +84,9 @@ class Node:
 
     def run(self, script: str, asks: Mapping[str, str] | None = None, is_broken: bool = False) -> int:
         """The exit status. Only what is broken complains."""
-        ran = subprocess.run(
-            [self.folder / script], env={"SLURMD_NODENAME": "n1", **(asks or {})}, capture_output=True, check=False
-        )
+        zone = {"TZ": os.environ["TZ"]} if "TZ" in os.environ else {}
+        environment = {"SLURMD_NODENAME": "n1", **zone, **(asks or {})}
+        ran = subprocess.run([self.folder / script], env=environment, capture_output=True, check=False)
         assert (ran.stderr != b"") == is_broken
         return ran.returncode
 

@@ -233,7 +233,7 @@ def _switch_on(path: str, priority: int) -> str:
     """Return the command that enables a swap area unless it is on: the kernel refuses to enable it twice."""
     option = f"-p {priority} " if priority >= 0 else ""
     quoted = shlex.quote(path)
-    return f"{{ swapon --show=NAME --noheadings | grep -qxF -e {quoted} || sudo swapon {option}{quoted}; }}"
+    return f"{{ sudo swapon --show=NAME --noheadings | grep -qxF -e {quoted} || sudo swapon {option}{quoted}; }}"
 
 
 _ABOUT_PROCESSES = frozenset({"chrt", "kill", "renice"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +10,7 @@ from types import TracebackType
 from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError
 from noisewatch.faults import describe_fault
 from noisewatch.surfaces.cli.arguments import RUN, command_named_in, command_of, parse_arguments
-from noisewatch.surfaces.output import print_answer
+from noisewatch.surfaces.output import drop_output, print_answer
 from noisewatch.surfaces.reports.verdict.formats import Format, format_named_in
 
 _USAGE_ERROR = _INTERNAL_ERROR = 2
@@ -49,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _interrupted(command)
     except BrokenPipeError:
-        _drop_output()
+        drop_output(sys.stdout)
         return _NOBODY_READS
 
 
@@ -61,8 +60,10 @@ def _interrupted(command: str | None) -> int:
 
 def _tell(message: str) -> None:
     """Print a message to standard error; if the terminal is gone, this is ignored and the exit status stays."""
-    with suppress(OSError):
+    try:
         print(message, file=sys.stderr)
+    except OSError:
+        drop_output(sys.stderr)
 
 
 def tell_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -85,8 +86,3 @@ def _told_as_wanted(message: str, status: int, wanted: Format | None) -> int:
         with suppress(NoisewatchError, BrokenPipeError):  # the trouble may be standard output itself
             print_answer(wanted.describe_trouble(message))
     return status if wanted is None or wanted.trouble_status is None else wanted.trouble_status
-
-
-def _drop_output() -> None:
-    """Redirect standard output to /dev/null, so that the interpreter does not report the broken pipe when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -103,7 +103,7 @@ def test_swap_is_brought_back_where_it_was_and_with_the_priority_that_was_chosen
     used = {"/proc/meminfo": MEMINFO.replace("SwapFree:         999996", "SwapFree:              0")}
     swaps = SWAPS + "/var/swap\\040file file 4096 0 5\n"
     now, _, undo = _set(Example("swapping", "warn", used | {"/proc/swaps": swaps}))
-    is_on = "swapon --show=NAME --noheadings | grep -qxF -e"
+    is_on = "sudo swapon --show=NAME --noheadings | grep -qxF -e"
     assert now == "sudo swapoff -a"
     assert undo == (
         f"{{ {is_on} '/var/swap file' || sudo swapon -p 5 '/var/swap file'; }} && "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def test_a_host_that_is_only_in_the_baseline_is_told_with_when_it_last_reported(
     write(fleet / "before/db9.json", at=1_700_000_000.0)
     words = run("fleet", fleet / "yesterday", "--baseline", fleet / "before").words
     assert "has not reported, said stable in the baseline" in words
-    assert "db9 UNKNOWN ? ? - 2023-11-14" in words
+    assert re.search(r"db9 UNKNOWN \? \? - 2023-11-1[45]", words)  # by the zone of the reader
 
 
 def test_hosts_whose_older_report_may_be_another_machines_are_named(run: Run, fleet: Path) -> None:
