@@ -1,6 +1,6 @@
 """What others take of a target CPU from a benchmark: sample and calibration, weighed by their lengths.
 
-What the calibration lost at the benchmark's own priority outranks what ran while nobody competed. A thread that got
+What the calibration lost at the benchmark's own priority outranks what ran without competition. A thread that got
 hardly anything beside the calibration's loops, as one of SCHED_IDLE, of nice 19 or of a group of low weight, counts
 with what it got; which of these it is, and what groups and autogroups make of it, need not be known.
 """
@@ -40,11 +40,16 @@ def limits_of_taken(takers: str, prefix: str = "") -> tuple[Limit, Limit]:
             reason="a fifth of the budget",
             of_budget=WARNS_AT,
         ),
-        Limit(
-            *(f"{prefix}fails", share, BLOCKS_AT * DEFAULT_MAX_CV, "share"),
-            reason="half of the budget: two sessions, with it and without it, would differ by so much",
-            of_budget=BLOCKS_AT,
-        ),
+        blocking_limit(f"{prefix}fails", share),
+    )
+
+
+def blocking_limit(key: str, name: str) -> Limit:
+    """Return the limit of a share of a target CPU that is half of the budget."""
+    return Limit(
+        *(key, name, BLOCKS_AT * DEFAULT_MAX_CV, "share"),
+        reason="half of the budget: two sessions, with it and without it, would differ by so much",
+        of_budget=BLOCKS_AT,
     )
 
 
@@ -96,7 +101,7 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
         taken = TakenShares(before.get(tid, 0.0), beside.get(tid, 0.0))
         claim = _claim(case, cpu, tid, taken)
         all_of_it = TakenShares(*(whole - had + can for whole, had, can in zip(all_of_it, taken, claim, strict=True)))
-    lost = _lost_share_by_cpu(case).get(cpu, 0.0)  # to threads that nobody has seen, too
+    lost = _lost_share_by_cpu(case).get(cpu, 0.0)  # also to threads that no look saw
     return effect(case, max(all_of_it.sampled, 0.0), max(all_of_it.later, lost))
 
 
@@ -108,7 +113,7 @@ def _claim(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenSh
     contest = _contest(case, cpu, tid)
     if contest is None or contest.won > _YIELDS:
         return taken
-    later = min(taken.later, contest.won * contest.wanted)
+    later = min(taken.later, contest.had)
     tested = min(taken.sampled, contest.wanted * _ABOUT)
     return TakenShares(taken.sampled - tested + tested * contest.won, later)
 
@@ -132,9 +137,10 @@ def _lost_share_by_cpu(case: Case) -> Mapping[int, float]:
 
 
 class _Contest(NamedTuple):
-    """The share of the loops' time that a thread wanted, and the part of that which it got."""
+    """Shares of the loops' time that a thread wanted and had; `won` is the part that it had of what it wanted."""
 
     wanted: float
+    had: float
     won: float
 
 
@@ -161,7 +167,8 @@ def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
         return None
     lost_ns = _lost_share_by_cpu(case).get(cpu, 1.0) * looped_ns
     had_ns = min(ran_ns, max(lost_ns, ran_ns - (load.length_ns - looped_ns)))
-    return _Contest(min((had_ns + waited_ns) / looped_ns, 1.0), had_ns / (had_ns + waited_ns))
+    wanted_ns = had_ns + waited_ns
+    return _Contest(min(wanted_ns / looped_ns, 1.0), had_ns / looped_ns, had_ns / wanted_ns)
 
 
 def _looped_ns(case: Case, cpu: int, load: Interval) -> float:

@@ -187,9 +187,19 @@ def _is_fault(finding: Finding) -> bool:
 
 
 def _answer(each: Check, case: Case) -> Answer:
+    """Return the check's answer; without a requested sample, only a failure that the calibration shows."""
     why_not = _why_not_asked(each, case)
-    if why_not is not None:
-        return _failed_unsampled(each, case) or Answer(Status.IGNORED, "not asked", reason=why_not)
+    if why_not is None:
+        return _asked_answer(each, case)
+    is_ignored = case.rules.why_ignored(each.id, each.area) is not None
+    if why_not == _SETTINGS_ONLY and each.tells_unsampled and case.under_load is not None and not is_ignored:
+        answer = _asked_answer(each, case)
+        if answer.status == Status.FAIL:
+            return answer
+    return Answer(Status.IGNORED, "not asked", reason=why_not)
+
+
+def _asked_answer(each: Check, case: Case) -> Answer:
     if case.rules.profile in each.not_asked_in:
         return not_applicable(each.not_asked_in[case.rules.profile])
     if each.asks_rates and not each.tells_unsampled and not _is_seen(each, case):
@@ -202,16 +212,8 @@ def _answer(each: Check, case: Case) -> Answer:
     return contained(lambda: each.answer(asked), partial(_failed, each))
 
 
-def _failed_unsampled(each: Check, case: Case) -> Answer | None:
-    """Return the failure that a calibration shows where no sample was requested, if there is one."""
-    if not each.tells_unsampled or case.under_load is None or case.rules.why_ignored(each.id, each.area) is not None:
-        return None
-    answer = contained(lambda: each.answer(case), partial(_failed, each))
-    return answer if answer.status == Status.FAIL else None
-
-
 def _over_calibration(each: Check, case: Case) -> Answer:
-    """The answer; where nobody looked after a calibration, the sample alone lets nothing pass that covers both."""
+    """Return the answer; a check that covers the calibration does not pass where no counters were read after it."""
     answer = _answer(each, case)
     if not each.covers_calibration or case.calibrated is None or case.under_load is not None:
         return answer
@@ -242,16 +244,19 @@ def _is_seen(each: Check, case: Case) -> bool:
     return case.interval is not None or (each.sees_load and case.under_load is not None)
 
 
+_SETTINGS_ONLY = "settings only, as requested"
+
+
 def _why_not_asked(each: Check, case: Case) -> str | None:
     if each.asks_rates and not _is_seen(each, case) and case.no_sample_reason is None:
-        return "settings only, as requested"
+        return _SETTINGS_ONLY
     if each.asks_calibration and case.calibrated is None and case.no_calibration_reason is None:
         return "no calibration, as requested"
     return case.rules.why_ignored(each.id, each.area)
 
 
 def link_measurements(findings: list[Finding]) -> list[Finding]:
-    """The findings, with unknowns that a measurement has answered marked so; one that failed is no answer."""
+    """Return the findings, with unknowns marked that a measurement answered; a measurement that failed answers none."""
     measured = {finding.check.id for finding in findings if finding.status in (Status.PASS, Status.WARN)}
     return [
         replace(finding, answered_by=finding.check.answered_by)
@@ -293,7 +298,7 @@ _FLOOR = "noise-floor-above-budget"
 
 
 def _excused(finding: Finding) -> Finding:
-    """Of a guest under the profile `shared`: what it cannot know does not apply; what would block must be measured."""
+    """Return the finding under the profile `shared`: what a guest cannot know does not apply, unless it would block."""
     if not finding.is_unknown_to_guests or finding.is_blocking_unknown:
         return finding
     by = f", but {finding.answered_by} has measured its effect" if finding.answered_by else ""

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, TextIO
 
 from noisewatch.errors import UsageError
@@ -31,7 +31,7 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
                 yield sys.stdout.buffer
                 sys.stdout.buffer.flush()
             except OSError:
-                drop_output(sys.stdout)
+                drop_unwritable(sys.stdout)
                 raise
     elif _is_special(path):
         with _reported(path), open(path, "wb") as file:
@@ -41,9 +41,15 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
             yield from _replaced(path)
 
 
-def drop_output(stream: TextIO) -> None:
-    """Redirect a stream that cannot be written to /dev/null: else the interpreter's own flush exits with status 120."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def drop_unwritable(stream: TextIO | None) -> None:
+    """Redirect a stream that cannot be written to /dev/null: the interpreter's own flush would exit with status 120."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except (OSError, ValueError):  # ValueError if it is closed
+        with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:  # a stream of tests has no descriptor
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def print_answer(text: str) -> None:

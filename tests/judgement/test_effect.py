@@ -142,6 +142,14 @@ def test_nor_does_what_it_had_while_the_loops_of_another_cpu_ran() -> None:
     assert found.status == "warn"
 
 
+def test_nor_does_what_it_had_before_the_loops_began() -> None:
+    """The counters are read a second before them, in which it has all of the CPU; the loops run for 5 s."""
+    case = _case(2_990, 1_421, 4_579, lost=0.01)
+    assert case.under_load is not None
+    case = replace(case, under_load=replace(case.under_load, length_ns=6 * _S))
+    assert _found(case).answer.measured == pytest.approx(0.01, abs=2e-3)
+
+
 @pytest.mark.parametrize("check_id", _CHECKS)
 @pytest.mark.parametrize(
     ("sampled_ms", "later_ms", "waited_ms", "lost", "least"),

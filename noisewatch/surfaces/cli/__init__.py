@@ -10,7 +10,7 @@ from types import TracebackType
 from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError
 from noisewatch.faults import describe_fault
 from noisewatch.surfaces.cli.arguments import RUN, command_named_in, command_of, parse_arguments
-from noisewatch.surfaces.output import drop_output, print_answer
+from noisewatch.surfaces.output import drop_unwritable, print_answer
 from noisewatch.surfaces.reports.verdict.formats import Format, format_named_in
 
 _USAGE_ERROR = _INTERNAL_ERROR = 2
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _interrupted(command)
     except BrokenPipeError:
-        drop_output(sys.stdout)
+        drop_unwritable(sys.stdout)
         return _NOBODY_READS
 
 
@@ -63,7 +63,7 @@ def _tell(message: str) -> None:
     try:
         print(message, file=sys.stderr)
     except OSError:
-        drop_output(sys.stderr)
+        drop_unwritable(sys.stderr)
 
 
 def tell_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,18 @@ def test_the_report_can_be_printed_without_unicode(unchanged_tree: Path) -> None
     command = [*NOISEWATCH, "preflight", "--sample", "0", "--no-calibration", "--sysroot", str(unchanged_tree)]
     ran = subprocess.run(command, capture_output=True, env=_ASCII, check=False)
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_what_fails_while_an_answer_is_made_leaves_standard_output_to_be_written() -> None:
+    """As the line that Nagios reads; only a stream that cannot be written is given up."""
+    program = (
+        "from noisewatch.surfaces.output import opened_output, print_answer\n"
+        "from noisewatch.errors import UsageError\n"
+        "try:\n"
+        "    with opened_output(None):\n"
+        "        open('/nonexistent/file')\n"
+        "except UsageError:\n"
+        "    print_answer('UNKNOWN\\n')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "UNKNOWN\n", "")

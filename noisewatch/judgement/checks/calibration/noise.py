@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
-from noisewatch.judgement.effect import BLOCKS_AT
+from noisewatch.judgement.effect import BLOCKS_AT, blocking_limit
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
 from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.noise.chance_words import chance_line
@@ -188,14 +188,7 @@ _STOLEN_PASSES = Limit(
 _STOLEN_FAILS = Limit(
     key="fails", name="stolen share that fails", value=LOSES_TOO_MUCH, unit="share", reason="half of a change of 1 %"
 )
-_STOLEN_BLOCKS = Limit(
-    key="blocks",
-    name="stolen share that blocks",
-    value=LOSES_TOO_MUCH,
-    unit="share",
-    reason="half of the budget: two sessions, with what takes it and without, would differ by so much",
-    of_budget=BLOCKS_AT,
-)
+_STOLEN_BLOCKS = blocking_limit("blocks", "stolen share that blocks")
 _STOLEN_BLOCKS_IN_GUESTS = Limit(
     key="blocks-in-guests",
     name="stolen share that blocks in a virtual machine",
@@ -256,26 +249,26 @@ def target_cpus_interrupted(case: Case) -> Answer:
     stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0
     said = f"CPU {worst.cpu} lost {stolen:.2%} to gaps, longest {describe_ns(gap_ns)}"
     said += f" on CPU {longest.cpu}" if longest.cpu != worst.cpu else ""
-    if stolen > case.bound(_STOLEN_FAILS) or gap_ns > case.bound(_GAP_FAILS):
+    is_guest = case.snapshot.platform.virtual not in (None, NONE)
+    blocks = case.bound(_STOLEN_BLOCKS_IN_GUESTS if is_guest else _STOLEN_BLOCKS)
+    fails = min(case.bound(_STOLEN_FAILS), blocks)
+    if stolen > fails or gap_ns > case.bound(_GAP_FAILS):
         cpus = frozenset(
             figures.cpu
             for figures in known
-            if (figures.stolen_share or 0) > case.bound(_STOLEN_FAILS)
-            or (figures.gap_max_ns or 0) > case.bound(_GAP_FAILS)
+            if (figures.stolen_share or 0) > fails or (figures.gap_max_ns or 0) > case.bound(_GAP_FAILS)
         )
         said += f" (longest gap allowed: {describe_ns(round(case.bound(_GAP_FAILS)))})"
         culprits = culprits_on(case, worst.cpu)
         rest = stolen - sum(each.share or 0.0 for each in culprits)
-        is_explained = rest <= case.bound(_STOLEN_FAILS) or any(each.kind == Kind.QUOTA for each in culprits)
+        is_explained = rest <= fails or any(each.kind == Kind.QUOTA for each in culprits)
         said += "" if is_explained else f"; {rest:.2%} unexplained: {_WHO}"
         fix = remedy_of(culprits[0], case).fix if culprits and is_explained else None
-        is_guest = case.snapshot.platform.virtual not in (None, NONE)
-        blocks = case.bound(_STOLEN_BLOCKS_IN_GUESTS if is_guest else _STOLEN_BLOCKS)
         return Answer(
             Status.FAIL,
             said,
             measured=stolen,
-            limit=blocks if stolen > blocks else case.bound(_STOLEN_FAILS),
+            limit=blocks if stolen > blocks else fails,
             unit="share",
             cpus=cpus,
             evidence=evidence,
@@ -287,4 +280,4 @@ def target_cpus_interrupted(case: Case) -> Answer:
         reason = why_incomplete(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
         return Answer(Status.UNKNOWN, said, measured=stolen, reason=reason, evidence=evidence)
     status = Status.PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else Status.WARN
-    return Answer(status, said, measured=stolen, limit=case.bound(_STOLEN_FAILS), unit="share", evidence=evidence)
+    return Answer(status, said, measured=stolen, limit=fails, unit="share", evidence=evidence)

@@ -56,6 +56,13 @@ def test_a_fifth_that_is_lost_all_along_blocks_though_the_floor_passes(max_cv: f
     assert max_cv < 0.02 or finding(verdict, "noise-floor-above-budget").status == "pass"
 
 
+@pytest.mark.parametrize(("share", "max_cv"), [(0.002, 0.002), (0.004, 0.005), (0.0006, 0.001)])
+def test_a_budget_below_one_percent_is_held_as_well(share: float, max_cv: float) -> None:
+    """Each of these is less than what makes the check fail at the default budget."""
+    found = finding(_losing(share, max_cv), _GAPS)
+    assert (found.is_blocking_failure, found.answer.limit) == (True, pytest.approx(max_cv / 2))
+
+
 def test_a_loss_below_half_of_the_budget_does_not_block() -> None:
     verdict = _losing(0.02, 0.05)
     assert (verdict.verdict, finding(verdict, _GAPS).is_blocking_failure) == ("stable", False)
@@ -80,5 +87,9 @@ def test_without_a_sample_a_task_that_the_calibration_met_fails_and_nothing_else
     assert finding(verdict, "tasks-on-target").status == "fail"
     assert "hog" in finding(verdict, "tasks-on-target").answer.said
     assert finding(verdict, "target-cpu-busy").status == "ignored"
+    allowed = Rules(value_by_limit={("tasks-on-target", "fails"): 0.9})
+    assert finding(judge(replace(case, rules=allowed)), "tasks-on-target").status == "ignored"
+    left_out = Rules(ignored=frozenset({"tasks-on-target"}))
+    assert finding(judge(replace(case, rules=left_out)), "tasks-on-target").status == "ignored"
     calm = judge(replace(case, under_load=intervals_until({})[1]))
     assert finding(calm, "tasks-on-target").status == "ignored"
