@@ -171,11 +171,12 @@ def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> Command
     adopted = end.adopted_usage or ResourceUsage()
     usage = end.usage if end.may_be_others else end.usage.plus(adopted)
     waited_ns, first_thread_ns = _first_thread(started, end)
+    own_left_ns = 0 if end.may_be_others else left_ns
     return CommandUse(
         user_ns=usage.user_ns,
         system_ns=usage.system_ns,
         waited_ns=waited_ns,
-        ran_alone=first_thread_ns is not None and first_thread_ns >= usage.cpu_ns * _MOSTLY,
+        ran_alone=first_thread_ns is not None and first_thread_ns >= (usage.cpu_ns + own_left_ns) * _MOSTLY,
         stopped_ns=end.stopped_ns,
         minor_faults=usage.minor_faults,
         major_faults=usage.major_faults,
@@ -184,7 +185,7 @@ def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> Command
         switches=usage.voluntary_switches,
         preemptions=usage.involuntary_switches,
         most_resident_bytes=end.max_rss_bytes,
-        left_ns=0 if end.may_be_others else left_ns,
+        left_ns=own_left_ns,
         unsure_ns=adopted.cpu_ns + left_ns if end.may_be_others else 0,
     )
 

@@ -256,7 +256,7 @@ def test_what_a_daemon_starts_that_an_earlier_repetition_left_is_not_the_next_on
     second = series.repetitions[1]
     use = second.repetition.use
     assert use.unsure_ns > 1_000_000
-    assert use.left_ns == 0
+    assert (use.left_ns, use.ran_alone) == (0, True)
     assert second.repetition.books.own_ns == use.cpu_ns
     assert second.repetition.books.doubt_ns >= use.unsure_ns
     assert second.verdict.outcome != "undisturbed"
@@ -322,7 +322,11 @@ time.sleep(1)
 
 def test_what_a_child_had_that_nobody_waits_for_is_not_blamed_on_a_task_that_no_look_has_seen() -> None:
     argv = (sys.executable, "-S", "-c", _REAPED)
-    (judged,) = _ran(RunOptions(argv=argv, machine=_MACHINE)).repetitions
-    # Beside load the child may last long enough to be seen, and others are there.
-    unseen_ns = sum(reason.ns or 0 for reason in judged.verdict.reasons if reason.name == UNSEEN)
-    assert unseen_ns < 150_000_000
+    blamed = set()
+    for _ in range(3):  # tasks of this host that no look sees do not come each time
+        (judged,) = _ran(RunOptions(argv=argv, machine=_MACHINE)).repetitions
+        assert not judged.repetition.use.ran_alone
+        blamed = {reason.name for reason in judged.verdict.reasons}
+        if UNSEEN not in blamed:
+            break
+    assert UNSEEN not in blamed
