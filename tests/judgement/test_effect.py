@@ -199,7 +199,7 @@ def test_a_hog_that_waited_on_another_cpu_has_not_yielded_to_the_loops(check_id:
     assert _found(replace(case, under_load=loaded), check_id).status == "fail"
 
 
-@pytest.mark.parametrize("max_cv", _BUDGETS)
+@pytest.mark.parametrize("max_cv", [*_BUDGETS, 1.0, 1.5, 10.0])
 def test_a_loop_of_equal_priority_is_refused_at_every_budget(max_cv: float) -> None:
     """It had all of the CPU, then half of it, and waited for the other half."""
     verdict = judge(_case(2_990, 1_500, 1_500, lost=0.5, max_cv=max_cv))

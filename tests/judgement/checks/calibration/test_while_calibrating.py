@@ -183,6 +183,16 @@ def test_what_the_hypervisor_takes_from_a_cpu_that_works_counts() -> None:
     assert [each.kind for each in found.answer.culprits] == ["outside"]
 
 
+def test_it_counts_without_a_sample_as_well() -> None:
+    """As `preflight --sample 0` has it; a calibration that met none is no answer."""
+    for taken, status in ((30, "fail"), (0, "ignored")):
+        sample, loaded = intervals_until({"/proc/stat": stat_file({2: 180, 3: 180}, 600, {2: taken})})
+        samples = parse_calibration(written_calibration())
+        calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}), Meanwhile(NOT_TRACED, sample.after, loaded))
+        verdict = judge(Case(sample.after, None, calibrated=calibrated, under_load=loaded))
+        assert finding(verdict, "hypervisor-steal").status == status
+
+
 def test_packets_that_came_in_the_calibration_are_softirqs_on_the_target() -> None:
     rows = quiet_files(6.0)["/proc/softirqs"].splitlines(keepends=True)
     table = "".join("NET_RX: 1000 0 90000 0\n" if "NET_RX" in row else row for row in rows)
