@@ -61,7 +61,7 @@ class TraceRun:
         return sorted(self.interval.after.target.cpus)
 
     def works_on(self, cpu: int) -> Disturbance | None:
-        """Return the thread that has the CPU most of the time: it suffers the noise, and is no culprit."""
+        """Return the thread that has the CPU most of the time: it suffers the noise and is not a culprit."""
         if self.trace is not None:
             return next(
                 (each.main_thread.disturbance for each in self.cpus if each.cpu == cpu and each.main_thread), None
@@ -78,7 +78,7 @@ class TraceRun:
 
     @property
     def at_work(self) -> frozenset[int]:
-        """The processes that have target CPUs most of the time, and so are no culprits."""
+        """The processes that have target CPUs most of the time, and so are not culprits."""
         works = [self.works_on(cpu) for cpu in self.target]
         return frozenset(each.pid for each in works if each is not None and each.pid is not None)
 

@@ -85,7 +85,7 @@ class MeasuredCulprit:
 class TracedCpu:
     """The traced sources of one CPU.
 
-    `main_thread` has the CPU most of the time, if one thread does: it suffers the noise, and is no culprit.
+    `main_thread` has the CPU most of the time, if one thread does: it suffers the noise and is not a culprit.
     """
 
     cpu: int
