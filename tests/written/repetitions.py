@@ -98,7 +98,7 @@ def repeat(
             machine.advance()
     began, ended = sorted(marked)
     before, after = marked[began], marked[ended]
-    use = replace(use, user_ns=round(own_ms * MS))
+    use = replace(use, user_ns=round(own_ms * MS) - use.system_ns)
     return Repetition(
         number=1,
         command=0,

@@ -14,10 +14,12 @@ from noisewatch.records import dataclass
 
 _BLOCKS_PER_IO = 8  # of 512 bytes: nothing smaller than a page goes to disk, as a rule
 _NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the journal
-# To free what processes leave, in RCU's callbacks: 40 to 80 ns a page that they touched, of 200 and of 1000 forks of a
-# Python process, which touch some 90 pages each (Linux 6.18).
-_NS_PER_FAULT = 100
-_MOST_FREEING_SHARE = 0.02  # twice the share of those forks: touching pages without forking frees hardly any
+# RCU's callbacks free what a command gave back in the kernel. They took 4 to 9 % of its system time where it forked 200
+# and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18 % of a shell's that started 100
+# commands (Linux 6.18 in a virtual machine).
+_FREEING_SHARE = 0.25
+_MOST_FREEING_SHARE = 0.1  # of the repetition: 7 % where it did nothing but unmap pages
+_MOST_FREEING_SHARE_OF_THREADS = 0.02  # ksoftirqd has other work too
 _WRITERS = regex(
     r"kworker/.*(?:flush-|writeback|kblockd|ext4|xfs|btrfs|kcryptd|dm-|loop)\S*|jbd2/.*|xfsaild/.*|btrfs-.*"
     r"|loop\d+|dmcrypt_write\S*|md\d+_raid\d+"
@@ -29,20 +31,23 @@ _RECLAIMERS = regex(r"ksoftirqd/\d+|rcu_(?:preempt|sched)|rcu(?:c|og|op|os)/\d+"
 class OwnWork:
     """The upper bounds of the kernel's work for a command.
 
-    `ios` is how many disk reads and writes it did, `freeing_ns` how long freeing its memory took.
+    `ios` is how many disk reads and writes it did, `freeing_ns` how long freeing what it gave back took, in RCU's
+    softirq and in threads together, `freeing_by_threads_ns` in threads alone.
     """
 
     ios: int
     freeing_ns: int
+    freeing_by_threads_ns: int
 
     @classmethod
     def of(cls, repetition: Repetition) -> OwnWork:
         """Return the bounds by the repetition's resource usage."""
         use = repetition.use
-        most_freeing_ns = round(repetition.length_ns * _MOST_FREEING_SHARE)
+        freeing_ns = round(min(use.system_ns * _FREEING_SHARE, repetition.length_ns * _MOST_FREEING_SHARE))
         return cls(
             ios=-(-(use.blocks_in + use.blocks_out) // _BLOCKS_PER_IO),
-            freeing_ns=min(use.minor_faults * _NS_PER_FAULT, most_freeing_ns),
+            freeing_ns=freeing_ns,
+            freeing_by_threads_ns=min(freeing_ns, round(repetition.length_ns * _MOST_FREEING_SHARE_OF_THREADS)),
         )
 
     def beside(self, own: Iterable[RunReason]) -> OwnWork:
@@ -57,7 +62,7 @@ class OwnWork:
         """
         foreign: list[RunReason] = []
         own: list[RunReason] = []
-        left_ns = {_WRITERS: self.ios * _NS_PER_IO, _RECLAIMERS: self.freeing_ns}
+        left_ns = {_WRITERS: self.ios * _NS_PER_IO, _RECLAIMERS: self.freeing_by_threads_ns}
         for reason in threads:
             own_ns = 0
             for names, left in left_ns.items():

@@ -19,10 +19,10 @@ def _judge(
     blocks_out: int = 80_000,
     flags: int = _KERNEL,
     is_alone: bool = False,
-    minor_faults: int = 0,
+    system_ms: int = 0,
 ) -> RepetitionVerdict:
     moments = [process(50, name, 2, had * MS, allowed="2", flags=flags) for had in (0, ms)]
-    use = replace(ALONE if is_alone else THREADED, blocks_out=blocks_out, minor_faults=minor_faults)
+    use = replace(ALONE if is_alone else THREADED, blocks_out=blocks_out, system_ns=system_ms * MS)
     use = replace(use, waited_ns=ms * MS)
     return judge(repeat(ran() | moments[0], ran({2: 900}, 1.0) | moments[1], own_ms=900 - ms, use=use))
 
@@ -69,31 +69,31 @@ def test_several_writers_share_what_it_can_have_needed() -> None:
 @pytest.mark.parametrize("is_alone", [False, True])
 @pytest.mark.parametrize("name", ["ksoftirqd/2", "rcu_preempt", "rcuog/0", "rcuop/2", "rcuc/2"])
 def test_what_frees_its_memory_is_its_own(name: str, is_alone: bool) -> None:
-    verdict = _judge(name, 10, is_alone=is_alone, minor_faults=100_000)
+    verdict = _judge(name, 10, is_alone=is_alone, system_ms=40)
     assert verdict.outcome == RunOutcome.UNDISTURBED
     assert [(reason.name, reason.ns) for reason in verdict.own] == [(name, 10 * MS)]
 
 
-def test_it_is_somebody_elses_where_the_command_had_no_memory_to_free() -> None:
+def test_a_reclaimer_is_foreign_where_the_command_gave_nothing_back() -> None:
     assert _judge("ksoftirqd/2", 10).outcome == RunOutcome.DISTURBED
 
 
-def test_more_than_its_memory_takes_to_free_is_somebody_elses() -> None:
-    verdict = _judge("ksoftirqd/2", 300, minor_faults=150_000)
+def test_reclaiming_beyond_a_quarter_of_the_system_time_is_foreign() -> None:
+    verdict = _judge("ksoftirqd/2", 300, system_ms=60)
     assert [(reason.name, reason.ns) for reason in verdict.reasons] == [("ksoftirqd/2", 285 * MS)]
     assert [(reason.name, reason.ns) for reason in verdict.own] == [("ksoftirqd/2", 15 * MS)]
 
 
-def test_however_much_it_touched_no_more_than_a_fiftieth_of_its_time_is_its_own() -> None:
-    verdict = _judge("rcu_preempt", 26, minor_faults=10_000_000)
+def test_at_most_a_fiftieth_of_the_repetition_in_reclaiming_threads_is_own() -> None:
+    verdict = _judge("rcu_preempt", 26, system_ms=900)
     assert verdict.outcome == RunOutcome.DISTURBED
     assert [(reason.name, reason.ns) for reason in verdict.own] == [("rcu_preempt", 20 * MS)]
 
 
 def test_what_frees_memory_does_not_write() -> None:
     """Each has as much as it can have needed of its own kind."""
-    assert _judge("jbd2/sda1-8", 60, blocks_out=0, minor_faults=10_000_000).outcome == RunOutcome.DISTURBED
+    assert _judge("jbd2/sda1-8", 60, blocks_out=0, system_ms=900).outcome == RunOutcome.DISTURBED
 
 
 def test_a_process_with_the_name_of_one_that_frees_does_not() -> None:
-    assert _judge("ksoftirqd/2", 10, flags=0, minor_faults=100_000).outcome == RunOutcome.DISTURBED
+    assert _judge("ksoftirqd/2", 10, flags=0, system_ms=40).outcome == RunOutcome.DISTURBED

@@ -9,7 +9,7 @@ from noisewatch.kernel.trace.runs import Thread
 from noisewatch.kernel.trace.window import TracedTime
 from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import CommandUse
-from tests.written.repetitions import ALONE, THREADED, judge, ran, repeat
+from tests.written.repetitions import ALONE, MS, THREADED, judge, ran, repeat
 from tests.written.trace_windows import interruption_time, thread_time, traced
 
 _FOREIGNER = Thread(900, "mapper", 900, False)
@@ -45,22 +45,25 @@ def test_the_tick_and_what_comes_with_it_are_always_there() -> None:
 def test_a_softirq_of_the_tick_that_lasts_is_a_disturbance_unless_it_frees_what_the_command_gave_back() -> None:
     tick = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="tick_nohz_handler")
     assert _ms(_judge(tick, interruption_time(Kind.SOFTIRQ, "TIMER", 20, 100))) == ([20], [])
-    freed = _judge(tick, interruption_time(Kind.SOFTIRQ, "RCU", 20, 100), use=replace(THREADED, minor_faults=200_000))
+    freed = _judge(tick, interruption_time(Kind.SOFTIRQ, "RCU", 20, 100), use=replace(THREADED, system_ns=80 * MS))
     assert _ms(freed) == ([], [20])
 
 
-def test_callbacks_that_free_more_than_the_command_can_have_given_back_were_queued_by_others() -> None:
+def test_callbacks_beyond_a_quarter_of_the_system_time_are_foreign() -> None:
     callbacks = interruption_time(Kind.SOFTIRQ, "RCU", 20, 100)
     assert _ms(_judge(callbacks)) == ([20], [])
-    assert _ms(_judge(callbacks, use=replace(THREADED, minor_faults=100_000))) == ([10], [10])
-    many = interruption_time(Kind.SOFTIRQ, "RCU", 50, 100)
-    assert _ms(_judge(many, use=replace(THREADED, minor_faults=10_000_000))) == ([30], [20])
+    assert _ms(_judge(callbacks, use=replace(THREADED, system_ns=40 * MS))) == ([10], [10])
 
 
-def test_what_threads_of_the_kernel_have_freed_for_it_its_callbacks_need_not_free() -> None:
+def test_at_most_a_tenth_of_the_repetition_in_callbacks_is_own() -> None:
+    callbacks = interruption_time(Kind.SOFTIRQ, "RCU", 130, 100)
+    assert _ms(_judge(callbacks, use=replace(THREADED, system_ns=900 * MS))) == ([30], [100])
+
+
+def test_what_reclaiming_threads_freed_reduces_the_own_callbacks() -> None:
     thread = thread_time("ksoftirqd/2", 30, 8, is_kernel=True)
     callbacks = interruption_time(Kind.SOFTIRQ, "RCU", 10, 100)
-    assert _ms(_judge(thread, callbacks, use=replace(THREADED, minor_faults=100_000))) == ([8], [8, 2])
+    assert _ms(_judge(thread, callbacks, use=replace(THREADED, system_ns=40 * MS))) == ([8], [8, 2])
 
 
 def test_a_timer_that_is_not_the_tick_is_named_by_what_it_runs() -> None:
