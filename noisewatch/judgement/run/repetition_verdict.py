@@ -45,6 +45,8 @@ _BLOCKED = (
     "the command waited in the kernel for {}, and {}: whether its control group was frozen, or a debugger held it, is "
     "not known"
 )
+_SERVED = "{}, and for files ({}) for {} at most"
+_SERVED_NS = 1_000_000  # of one request to a file server: 0.1 to 1 ms within a data centre or a host
 _NO_DISKS = f"how long disks were busy is not known ({DISKSTATS})"
 _WAITED = (
     "the command waited for its CPU for {} longer than others can have had it: a CPU quota of a control group, or the "
@@ -253,10 +255,14 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
     if held_ns > allowed_ns:
         return _HELD.format(describe_ns(window.states.held_ns))
     disks_ns = _disks_busy_ns(repetition) if use.did_disk_io or use.major_faults > 0 else 0
-    allowed_ns += _waited_for_disks_ns(repetition) + (disks_ns or 0)
+    served_ns = use.switches * _SERVED_NS if repetition.served is not None else 0
+    allowed_ns += _waited_for_disks_ns(repetition) + (disks_ns or 0) + served_ns
     if window.states.blocked_ns - use.switches * WAKE_NS > allowed_ns:
         disks = f"for disks for {describe_ns(disks_ns)} at most" if disks_ns else "for no disk"
-        return _BLOCKED.format(describe_ns(window.states.blocked_ns), disks if disks_ns is not None else _NO_DISKS)
+        waits = disks if disks_ns is not None else _NO_DISKS
+        if served_ns:
+            waits = _SERVED.format(waits, repetition.served, describe_ns(served_ns))
+        return _BLOCKED.format(describe_ns(window.states.blocked_ns), waits)
     return blind  # in a group of version 2 threads sleep while it is frozen
 
 

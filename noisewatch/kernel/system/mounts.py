@@ -17,6 +17,7 @@ from functools import lru_cache
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of, parse_identifier
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 OWN_MOUNTS = "/proc/self/mounts"
@@ -26,6 +27,8 @@ _FIELDS = 6
 TEMPORARY_FILES = "file system of temporary files"
 LXCFS = "served by lxcfs, which shows this container only"
 _KERNELS_OWN = ("proc", "sysfs")
+# Over a network or from another process; what is below an overlay, its mount does not show. Waits are in no iowait.
+_SERVED = regex(r"9p|nfs4?|cifs|smb3|ceph|lustre|gpfs|beegfs|afs|virtiofs|fuse(?:\..+)?|overlay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +113,11 @@ def read_temporary_files(reader: Reader) -> str | None:
         return None
 
 
-def _folder() -> str:
-    """Return the folder of temporary files. It may contain a user's name, and is not kept."""
-    return os.path.realpath(os.environ.get("TMPDIR") or "/tmp")
+def find_served(reader: Reader, folders: Iterable[str]) -> str | None:
+    """Return the type of the first file system at these folders that a server may serve, such as `nfs4`; else None."""
+    mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
+    kinds = (file_system_at(folder, mounts) for folder in folders)
+    return next((kind for kind in kinds if kind is not None and _SERVED.fullmatch(kind)), None)
 
 
 def file_system_at(folder: str, mounts: str) -> str | None:

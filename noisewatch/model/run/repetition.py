@@ -82,6 +82,7 @@ class Repetition:
     trace: TraceWindow | str = NOT_TRACED
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN  # of groups that the command is in, and noisewatch is not
+    served: str | None = None  # the type of the file system of its files, if a file server may serve it
     is_cut_short: bool = False  # the series was asked to end meanwhile
 
     @property

@@ -67,6 +67,7 @@ class PendingRepetition:
     windows: list[Interval] = field(default_factory=list)
     left_ns: int = 0
     is_cut_short: bool = False
+    served: str | None = None
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN
     ended: Mark = field(init=False)
@@ -129,6 +130,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         earlier_pids=pending.started.earlier_pids,
         trace=pending.trace,
         held_up_ns=pending.wakeups.held_up_ns,
+        served=pending.served,
         is_cut_short=pending.is_cut_short,
         freezing=pending.freezing,
         quota=pending.quota,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 
 from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed, UsageError
@@ -27,6 +28,13 @@ def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot)
         user=_calling_user() if options.is_as_user else None,
         is_quiet=not options.shows_output,
     )
+
+
+def folders_of(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders from which the command reads as a rule: of its program, its arguments, and its own."""
+    own = os.readlink("/proc/self/cwd")  # os.getcwd fails in a removed folder
+    named = [each for each in (own, shutil.which(argv[0]), *argv[1:]) if each is not None and os.path.isabs(each)]
+    return (*map(os.path.realpath, named), "/")
 
 
 def _partition_of(snapshot: Snapshot) -> str | None:

@@ -14,7 +14,9 @@ from noisewatch.judgement.case import Calibrated, Case, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.cgroup.freezing import quotas_of
+from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.system.mounts import find_served
 from noisewatch.kernel.tasks.process_time import read_processes_ns
 from noisewatch.kernel.tasks.run_status import RunStage
 from noisewatch.kinds import Tracer
@@ -40,7 +42,7 @@ from noisewatch.operations.run.judging import (
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EVERY_NS
 from noisewatch.operations.run.placement_watch import PlacementWatch
-from noisewatch.operations.run.plan import command_plan
+from noisewatch.operations.run.plan import command_plan, folders_of
 from noisewatch.operations.run.progress import RunBeginning, RunListener, WatchingCost
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
@@ -181,6 +183,7 @@ class _Series:
     _placement: PlacementWatch = field(init=False)
     _freezes: FreezeWatch = field(init=False)
     _quotas: FreezeWatch = field(init=False)
+    _served: list[str | None] = field(init=False)  # by command, as in Repetition
     _end: EndedCommand = field(init=False)
 
     def run(self) -> RunSeries:
@@ -189,6 +192,7 @@ class _Series:
         target, topology = self.watch.last.target.cpus, self.watch.last.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
         machine = self.watch.counting
+        self._served = [find_served(Reader(machine), folders_of(argv)) for argv in self.options.commands]
         with FreezeWatch(machine, quotas_of) as self._quotas, FreezeWatch(machine) as self._freezes:
             return self._run_all(used_before_s)
 
@@ -259,6 +263,7 @@ class _Series:
         pending.finish(end, self.watch.mark(), self._placement, self.trace.end(end.ended_ns))
         pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
         pending.quota = self._quotas.end(end.ended_ns - started.began_ns)
+        pending.served = self._served[command]
         pending.is_cut_short = self.commands.asked_to_end is not None
         self._pending.append(pending)
         if status_of(end) != 0 and self.options.stops_at_failure and self.options.may_repeat:

@@ -46,6 +46,14 @@ def test_a_command_that_waited_in_the_kernel_for_no_disk_is_unknown() -> None:
     assert "waited in the kernel for 30 ms, and for no disk" in _unknowns(repetition)
 
 
+def test_a_command_waits_for_a_file_server_for_a_millisecond_a_request() -> None:
+    repetition = traced(_second(), own_ms=500, blocked_ms=30)
+    served = replace(repetition, served="nfs4", use=replace(repetition.use, switches=30))
+    assert judge(served).outcome == RunOutcome.UNDISTURBED
+    fewer = replace(served, use=replace(served.use, switches=20))
+    assert "and for no disk, and for files (nfs4) for 20 ms at most" in _unknowns(fewer)
+
+
 @pytest.mark.parametrize("io", [{"blocks_in": 8}, {"blocks_out": 8}, {"major_faults": 1}])
 def test_a_command_waits_for_disks_for_as_long_as_they_were_busy(io: dict[str, Any]) -> None:
     files = [each | {"/proc/diskstats": diskstats(sda=at * 200)} for at, each in enumerate((ran(), ran({2: 500}, 1.0)))]

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.mounts import TEMPORARY_FILES, file_system_at, read_temporary_files
+from noisewatch.kernel.system.mounts import (
+    OWN_MOUNTS,
+    TEMPORARY_FILES,
+    file_system_at,
+    find_served,
+    read_temporary_files,
+)
 from noisewatch.kernel.tasks.sessions import QUESTION
 from noisewatch.machine import Json
 from noisewatch.machine.live import LiveMachine
@@ -51,3 +57,11 @@ def test_a_file_system_that_is_no_word_is_unknown(answer: Json) -> None:
 
 def test_this_host_names_a_file_system_and_no_folder() -> None:
     assert "/" not in (read_temporary_files(Reader(LiveMachine())) or "")
+
+
+def test_files_on_a_server_or_an_overlay_are_served() -> None:
+    reader = Reader(WrittenMachine({OWN_MOUNTS: _MOUNTS}))
+    assert find_served(reader, ["/home", "/tmp/my scratch/a", "/srv/b"]) == "nfs4"
+    assert find_served(reader, ["/srv"]) == "overlay"
+    assert find_served(reader, ["/", "/tmp"]) is None
+    assert find_served(Reader(WrittenMachine({})), ["/srv"]) is None
