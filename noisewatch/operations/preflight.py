@@ -1,4 +1,7 @@
-"""Preflight: the sample, the microbenchmark and the verdict from both, repeated within the time to wait."""
+"""Preflight: the sample, the microbenchmark and the verdict from both, repeated within the time to wait.
+
+CLOCK_MONOTONIC is compared with another clock, from before the sample until after the calibration.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.checks.system.clock_rate import WRONG
 from noisewatch.judgement.checks.system.machine_wanted import not_the_machine_wanted
 from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.rules import Rules
@@ -16,14 +20,22 @@ from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.system.reference_clock import (
+    ClockComparison,
+    ClockReading,
+    ReferenceClock,
+    described_comparison,
+    described_failure,
+    read_clock_comparison,
+    reference_clock,
+)
 from noisewatch.kernel.tasks.threads import TaskReader
-from noisewatch.machine import Machine
+from noisewatch.machine import Json, Machine
 from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.disturbance import name_loud
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.clock_rate import ClockRateWatch
 from noisewatch.operations.history.calibrations import NO_PAST, CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
@@ -32,6 +44,61 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import wanted_of
 from noisewatch.records import dataclass
+
+_LEAST_S = 2.5  # enough to detect 0.5 % between the starts of two seconds, known to some milliseconds each
+_AGAIN_S = 3.0  # the length of a second measurement, after a wrong rate
+
+
+@dataclass(slots=True)
+class ClockRateWatch:
+    """A comparison that begins and ends; a reading of a real-time clock may take a second."""
+
+    machine: Machine
+    _reference: ReferenceClock | None = None
+    _readings: list[ClockReading] = field(default_factory=list)
+    _error: OSError | None = None
+
+    def begin(self, seconds: float) -> None:
+        """Read the other clock, unless the comparison has begun; its end comes after `seconds` or later."""
+        if not self.machine.is_live or self._readings or self._error is not None:
+            return
+        try:
+            self._reference = reference_clock(is_long=seconds >= _LEAST_S)
+            self._readings.append(self._reference.read())
+        except OSError as error:
+            self._error = error
+
+    def end(self) -> ClockComparison | str:
+        """Return the comparison, or the recorded one, or the reason why there is none. It may begin again then."""
+        if isinstance(self.machine, Recording):
+            self.machine.go_to_aside()
+        try:
+            return read_clock_comparison(self.machine, self._answer)
+        finally:
+            if self._reference is not None:
+                self._reference.close()
+            self._reference, self._readings, self._error = None, [], None
+
+    def _answer(self) -> Json:
+        try:
+            return described_comparison(self._compared())
+        except OSError as error:
+            return described_failure(error)
+
+    def _compared(self) -> ClockComparison:
+        """Read the clock again and compare; measure once more if the rate is wrong.
+
+        Raise OSError if there is no other clock.
+        """
+        if self._reference is None or self._error is not None:
+            raise self._error or OSError(None, "not begun")
+        self._readings.append(self._reference.read())
+        found = ClockComparison(self._reference.name, tuple(self._readings))
+        if any(abs(ratio.deviation) > WRONG.value / 2 for ratio in found.ratios):
+            time.sleep(_AGAIN_S)
+            self._readings.append(self._reference.read())
+        return ClockComparison(self._reference.name, tuple(self._readings))
+
 
 SHORTEST_SAMPLE_S = 0.5
 _PROGRESS_EVERY_S = 0.5

@@ -25,9 +25,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.making import frame_of
-from noisewatch.operations.frame.making_runs import RunLines
-from noisewatch.operations.frame.news import News
+from noisewatch.operations.frame.making import News, RunLines, frame_of
 from noisewatch.operations.idle_probe import IdleProbe
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.text import printable

@@ -17,10 +17,10 @@ from noisewatch.kernel.trace.runs import Trace, read_trace, untraced
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
+from noisewatch.model.calibration.gap_causes import Interruption, longest_interruptions
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.trace.culprits import MOSTLY, TracedCpu, culprits_of, with_kinds
-from noisewatch.model.trace.interruptions import Interruption, longest_interruptions
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener

@@ -7,7 +7,7 @@ from pathlib import Path
 from noisewatch.kernel.system.reference_clock import QUESTION, ClockComparison
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.clock_rate import ClockRateWatch
+from noisewatch.operations.preflight import ClockRateWatch
 from tests.surfaces.running import record
 from tests.written.quiet.system import compared
 from tests.written.quiet_machine import quiet_files

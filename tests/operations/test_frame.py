@@ -15,8 +15,8 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import (
+    CauseLine,
     ClockLimits,
     Conditions,
     CoolingLine,
@@ -24,12 +24,12 @@ from noisewatch.operations.frame.frame import (
     CulpritLine,
     FindingLine,
     Frame,
+    PlaceLine,
     Temperature,
     Throttled,
 )
 from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, encode_frame, standing_of
 from noisewatch.operations.frame.making import frame_of
-from noisewatch.operations.frame.places import PlaceLine
 from tests.judgement.judging import judged
 from tests.surfaces.reports.verdicts import failed_verdict
 from tests.surfaces.tui.framing import cpu_line, culprit, frame

@@ -18,8 +18,7 @@ from noisewatch.machine.history_file import machine_key
 from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.facts import FactClass, Facts, facts_of
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.history.described import described, described_facts
-from noisewatch.operations.history.past import read_past
+from noisewatch.operations.history.past import described, described_facts, read_past
 from tests.judgement.judging import finding
 from tests.written.quiet_machine import quiet_machine
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kinds import Work
-from noisewatch.model.calibration.stretches import SERIES_OF
+from noisewatch.model.calibration.timeline import SERIES_OF
 from tests.truth.workloads import VALUES
 
 _STEP_NS = 500_000_000

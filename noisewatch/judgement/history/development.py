@@ -8,13 +8,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from noisewatch.model.history.drifts import drift_of
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.facts import FactDifference, differences, unknown_on_one_side
 from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
-from noisewatch.model.history.levels import Level, levels_of, newest_apart
-from noisewatch.model.history.modes import Modes, modes_of
-from noisewatch.model.history.shifts import LEAST_BEFORE
+from noisewatch.model.history.shifts import LEAST_BEFORE, Level, Modes, drift_of, levels_of, modes_of, newest_apart
 from noisewatch.records import dataclass
 
 

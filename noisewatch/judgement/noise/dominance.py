@@ -8,8 +8,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.floor import FEWEST_SAMPLES, expected_cv
 from noisewatch.kinds import Kind, Work
-from noisewatch.model.calibration.stretches import SERIES_OF
-from noisewatch.model.calibration.timeline import timelines_of
+from noisewatch.model.calibration.timeline import SERIES_OF, timelines_of
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from noisewatch.judgement.noise.budget import CONFIDENCE, Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.noise.smallest_change import smallest_change
 from noisewatch.model.calibration.statistics import coefficient_of_variation
-from noisewatch.model.calibration.stretches import SERIES_OF
-from noisewatch.model.calibration.timeline import Replay, Timelines
+from noisewatch.model.calibration.timeline import SERIES_OF, Replay, Timelines
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples

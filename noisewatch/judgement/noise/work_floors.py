@@ -18,8 +18,7 @@ from noisewatch.judgement.noise.floor import (
     worst_of,
 )
 from noisewatch.kinds import Work
-from noisewatch.model.calibration.stretches import INTERRUPTIONS, SERIES_OF
-from noisewatch.model.calibration.timeline import Replay, Timelines
+from noisewatch.model.calibration.timeline import INTERRUPTIONS, SERIES_OF, Replay, Timelines
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:

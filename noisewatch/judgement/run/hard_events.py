@@ -15,8 +15,7 @@ from noisewatch.kernel.memory.counters import VMSTAT
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.model.interval.interrupt_counts import stood_still
-from noisewatch.model.interval.interval import Interval, throttles_between, uncounted_between
-from noisewatch.model.interval.slowed import slowed_between
+from noisewatch.model.interval.interval import Interval, slowed_between, throttles_between, uncounted_between
 from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import clean

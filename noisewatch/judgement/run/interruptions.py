@@ -16,7 +16,7 @@ from noisewatch.model.interval.disturbance import LARGEST_HZ, Disturbance, count
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, stood_still
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
-from noisewatch.model.run.traced import TracedCulprit, interruptions_in
+from noisewatch.model.trace.culprits import TracedCulprit, interruptions_in
 from noisewatch.model.vocabulary import DISK, kinds_of_device
 from noisewatch.records import dataclass
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
-from noisewatch.model.run.measured_value import MeasuredValue, ValuesAround
+from noisewatch.model.run.benchmark_run import MeasuredValue, ValuesAround
 from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
 

@@ -1,21 +1,34 @@
-"""Attribution of a calibration's gaps to culprits.
+"""Attribution of a calibration's gaps to culprits, CPU quotas among them.
 
 The kernel's trace of the same time decides, if there is one; otherwise the gaps and the kernel's counters do. Without a
 trace the culprit is inferred: from the class of the gap, and from what ran on that CPU during the calibration.
+
+A CPU quota stops the group's threads until the next period. The kernel does not report which gap was such a stop. With
+a trace it is a gap in which the loop was switched out and nothing else ran for most of the time. On a busy CPU other
+threads use the time, and without a trace it is unknown whether they do: then the longest gaps with a switch are
+assigned to the quota, up to the time that the kernel counted.
+
+There is no such count of outer groups that are not visible. Then stops that end at one moment of a period look like a
+quota's. The tick's preemptions also end at one moment of 4 or 10 ms, so such short periods are not considered. But if
+the trace shows an idle CPU in most of the stops, only a quota explains them.
+
+Fixed work is stopped as well, but does not record switches: for it, the trace has to show that even the loop was idle.
 """
 
 from __future__ import annotations
 
 import heapq
+import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from noisewatch.kernel.trace.run_counter import rounded_ns
 from noisewatch.kernel.trace.runs import NOT_TRACED, CpuPieces, Trace
 from noisewatch.kinds import THREADS, Kind
+from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from noisewatch.model.calibration.gap_causes import (
     GapCause,
     causes_by_gaps,
@@ -23,15 +36,244 @@ from noisewatch.model.calibration.gap_causes import (
     tells_of_spinner,
     was_idle,
 )
-from noisewatch.model.calibration.quota_gaps import Quotas, long_stops, quota_on, with_quotas
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
 from noisewatch.model.trace.culprits import MeasuredCulprit, Others, others_of, with_kinds
 from noisewatch.records import dataclass
+from noisewatch.units import describe_ns
 
 if TYPE_CHECKING:
-    from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
+    from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples
     from noisewatch.kernel.snapshot.snapshot import Snapshot
-    from noisewatch.model.interval.interval import Interval
+    from noisewatch.model.interval.interval import Interval, Throttle
+
+
+HIDDEN = "a probable CPU quota of a cgroup that is not visible"
+_MS = 1_000_000
+_LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30, 25, 20))  # the longest that fits
+_LEAST_GAP_NS = 100_000  # a period is 1 ms at least; shorter gaps are switches to threads that do little
+_LEAST_STOP_NS = 2 * _MS  # what the kernel takes back at a tick is longer
+_FEWEST_STOPS = 4
+_FEWEST_OF_LONG = 2  # of a period of which few fit into a calibration
+_LONG_PERIOD_NS = 500 * _MS
+_LONG_STOP = 0.08  # of the period
+_LONG_STOP_NS = 100 * _MS  # no thread of the fair scheduler has the CPU for as long as that while others wait for it
+_PHASE, _NARROW_PHASE = 0.05, 0.01  # of the period, in which they end: two may do so by chance
+_MOSTLY = 0.5
+_MOST_OF_THEM = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """The observed quotas: the groups that were stopped in the meantime, and whether there may be hidden ones."""
+
+    throttles: tuple[Throttle, ...] = ()
+    length_ns: int = 0  # of the calibration
+    cpu_count: int = 1  # that were calibrated
+    are_hidden: bool = False  # groups further out cannot be seen
+
+    @property
+    def share(self) -> float | None:
+        """The share of each calibrated CPU's time in which the groups were stopped; None if unknown.
+
+        The kernel reports the sum of all CPUs. The loops never rest, so all of it is assigned to them.
+        """
+        known = [each.ns for each in self.throttles if each.ns is not None]
+        if not known or not self.length_ns or len(known) < len(self.throttles):
+            return None
+        return min(sum(known) / self.length_ns / self.cpu_count, 1.0)
+
+
+IsIdle = Callable[[int, int], bool]  # start and length of a time: was the CPU idle, even of the loop, for most of it?
+_Stop = tuple[int, int]  # start and length, in ns
+
+
+def with_quotas(
+    samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
+) -> list[GapCause]:
+    """Return the causes, with the gaps that are probably a quota's stops reassigned to it.
+
+    `is_idle` asks the trace, if there is one.
+    """
+    stopped = _stopped(samples, causes)
+    if quotas.throttles:
+        budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
+        return _named(causes, _within(causes, stopped, budget_ns), quotas.throttles[0].name)
+    if not quotas.are_hidden:
+        return list(causes)
+    period_ns = hidden_period_ns(samples, causes)
+    if period_ns is None:
+        idle = {start for start, _ in _mostly_idle(samples, causes, is_idle)}
+        return _named(causes, {at for at in stopped if causes[at].start_ns in idle}, HIDDEN)
+    in_phase = _in_phase([(causes[at].start_ns, causes[at].length_ns) for at in stopped], period_ns)
+    return _named(causes, {at for at in stopped if causes[at].start_ns in in_phase}, name_of_hidden(period_ns))
+
+
+def name_of_hidden(period_ns: int) -> str:
+    return f"{HIDDEN}, with a period of {describe_ns(period_ns)}"
+
+
+def _mostly_idle(samples: CpuSamples, causes: Sequence[GapCause], is_idle: IsIdle | None) -> list[_Stop]:
+    """Return the idle stops, if they make up most of the time of all gaps that are long enough for a stop."""
+    work = [stop for stop in _stops_of_work(samples) if stop[1] >= _LEAST_STOP_NS]
+    idle = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes) if _is_idle(causes[at])]
+    idle += [stop for stop in work if is_idle is not None and is_idle(*stop)]
+    all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS) + _time_of(work)
+    are_enough = len(idle) >= _FEWEST_STOPS or sum(ns >= _LONG_STOP_NS for _, ns in idle) >= _FEWEST_OF_LONG
+    return idle if are_enough and _time_of(idle) > _MOSTLY * all_ns else []
+
+
+def _time_of(stops: Iterable[_Stop]) -> int:
+    return sum(ns for _, ns in stops)
+
+
+def quota_on(
+    samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
+) -> Disturbance | None:
+    """Return the time that quotas took of the CPU over the whole calibration, or None without a quota.
+
+    It is limited by the time for which the loop was stopped for any reason.
+    """
+    stops = _stops(samples, causes)
+    looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _works(samples))
+    if quotas.throttles:
+        stopped_share = _time_of(stops) / looked_ns if looked_ns else 0.0
+        shares = [share for share in (quotas.share, stopped_share or None) if share is not None]
+        return _quota(samples, quotas, quotas.throttles[0].name, min(shares, default=None))
+    if not quotas.are_hidden:
+        return None
+    period_ns = hidden_period_ns(samples, causes)
+    if period_ns is None:
+        return _idle_quota(samples, quotas, _mostly_idle(samples, causes, is_idle), looked_ns)
+    in_phase = _in_phase(stops, period_ns)
+    share = _time_of(_of(stops, in_phase)) / looked_ns if looked_ns else None
+    return _quota(samples, quotas, name_of_hidden(period_ns), share)
+
+
+def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], looked_ns: int) -> Disturbance | None:
+    """Return the disturbance of a hidden quota that idle stops show, or None without idle stops.
+
+    Short stops are too small a part of a piece of work to be seen there: then the share of the gaps holds for all time.
+    """
+    if not idle:
+        return None
+    begins = frozenset(samples.gaps.start_ns)
+    gaps = [stop for stop in idle if stop[0] in begins]
+    if len(gaps) >= _FEWEST_STOPS:
+        return _quota(samples, quotas, HIDDEN, _time_of(gaps) / samples.spun_ns if samples.spun_ns else None)
+    return _quota(samples, quotas, HIDDEN, _time_of(idle) / looked_ns if looked_ns else None)
+
+
+def long_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[int, ...]:
+    """Return the lengths (ns) of the loop's stops that are longer than a turn of another thread."""
+    return tuple(ns for _, ns in _stops(samples, causes) if ns >= _LONG_STOP_NS)
+
+
+def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) -> Disturbance:
+    ns = None if share is None else round(share * quotas.length_ns)
+    return Disturbance(
+        kind=Kind.QUOTA, name=name, cpu=samples.cpu, stolen_ns=ns, share=share, rate_per_s=None, is_inferred=True
+    )
+
+
+def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | None:
+    """Return the period at one moment of which most of the stopped time ends, or None if there is none."""
+    stops = _stops(samples, causes)
+    most_ns = _time_of(stops) * _MOST_OF_THEM
+    for period_ns in _LOOKED_FOR_NS:
+        shorter = [stop for stop in stops if stop[1] < period_ns]
+        found = _of(shorter, _in_phase(shorter, period_ns))
+        if len(found) >= _FEWEST_STOPS and _time_of(found) >= most_ns:
+            return period_ns
+        narrow = _of(shorter, _in_phase(shorter, period_ns, _NARROW_PHASE))
+        long_count = sum(ns > _LONG_STOP * period_ns for _, ns in narrow)
+        if period_ns >= _LONG_PERIOD_NS and long_count >= _FEWEST_OF_LONG and _time_of(narrow) >= most_ns:
+            return period_ns
+    return None
+
+
+def _of(stops: Sequence[_Stop], starts: Collection[int]) -> list[_Stop]:
+    return [stop for stop in stops if stop[0] in starts]
+
+
+def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
+    """Return the indices of the gaps that may be a quota's stops."""
+    return [
+        at
+        for at, (cause, switches) in enumerate(zip(causes, samples.gaps.switches, strict=True))
+        if switches != 0 and cause.length_ns >= _LEAST_GAP_NS and (_is_idle(cause) or cause.kind in THREADS)
+    ]
+
+
+def _is_idle(cause: GapCause) -> bool:
+    """Return whether a traced gap was idle for most of its time: the trace does not contain idleness."""
+    return cause.kernel_ns is not None and cause.length_ns - cause.kernel_ns > _MOSTLY * cause.length_ns
+
+
+def _within(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: float | None) -> set[int]:
+    """Return the indices of the idle gaps, and of the longest other ones that fit into the budget.
+
+    `budget_ns` is the time that the kernel counted, or None if it is unknown.
+    """
+    idle = {at for at in stopped if _is_idle(causes[at])}
+    if budget_ns is None:
+        return idle or {at for at in stopped if causes[at].kernel_ns is None}
+    rest_ns = budget_ns - sum(causes[at].length_ns for at in idle)
+    chosen = set(idle)
+    for at in sorted(set(stopped) - idle, key=lambda at: -causes[at].length_ns):
+        if causes[at].length_ns * _MOSTLY <= rest_ns:
+            chosen.add(at)
+            rest_ns -= causes[at].length_ns
+    return chosen
+
+
+def _stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[_Stop]:
+    """Return start and length (ns) of possible quota stops, in gaps and in pieces of fixed work."""
+    gaps = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes)]
+    return sorted((start, length) for start, length in gaps + _stops_of_work(samples) if length >= _LEAST_STOP_NS)
+
+
+def _stops_of_work(samples: CpuSamples) -> list[_Stop]:
+    return [stop for work in _works(samples) for stop in _interruptions(work)]
+
+
+def _works(samples: CpuSamples) -> tuple[Samples, ...]:
+    return tuple(samples.samples_of(series) for series in OF_WORK)
+
+
+def _interruptions(work: Samples) -> list[_Stop]:
+    """Return the start and the length (ns) of the excess of each piece that took longer than usual."""
+    if not work.length_ns:
+        return []
+    usual_ns = round(statistics.median(work.length_ns))
+    return [
+        (start + usual_ns, length - usual_ns)
+        for start, length in zip(work.start_ns, work.length_ns, strict=True)
+        if length > usual_ns
+    ]
+
+
+def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
+    """Return the starts of the stops that end in the part of the period where most of the stopped time ends."""
+    ends = sorted(((start + length) % period_ns, length, start) for start, length in stops)
+    circle = [*ends, *((phase + period_ns, length, start) for phase, length, start in ends)]
+    width_ns = round(share * period_ns)
+    best, best_ns, first, together_ns = (0, 0), 0, 0, 0
+    for last, (phase, length, _) in enumerate(circle):
+        together_ns += length
+        while phase - circle[first][0] > width_ns:
+            together_ns -= circle[first][1]
+            first += 1
+        if together_ns > best_ns:
+            best, best_ns = (first, last + 1), together_ns
+    return frozenset(start for _, _, start in circle[slice(*best)])
+
+
+def _named(causes: Sequence[GapCause], chosen: set[int], name: str) -> list[GapCause]:
+    return [
+        replace(cause, kind=Kind.QUOTA, name=name) if at in chosen else cause  #
+        for at, cause in enumerate(causes)
+    ]
+
 
 ENDED = "threads that ended before they could be read"
 _LEAST_UNSEEN = 0.005  # of the time

@@ -1,4 +1,4 @@
-"""The causes of gaps that a spinning loop measured, by the kernel's trace or inferred from the gaps alone.
+"""The causes and parts of interruptions: of the gaps in a calibration, and of the longest ones in a trace.
 
 By the trace, the source with the largest part of a gap is its cause. A gap without any source came from outside the
 kernel: from the hypervisor or the firmware. So did a gap that is longer than its traced part by far more than entering
@@ -10,12 +10,15 @@ Only its start identifies a tick among gaps: ticks begin at one moment of the cl
 
 from __future__ import annotations
 
+import heapq
 import statistics
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from noisewatch.kernel.interrupts.irqs import Irqs
+from noisewatch.kernel.trace.runs import CpuPieces
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, is_far_above_tick
 from noisewatch.model.trace.culprits import Crowd, crowds_of, name_of_source
@@ -23,8 +26,8 @@ from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples, Gaps
-    from noisewatch.kernel.interrupts.irqs import Irqs
-    from noisewatch.kernel.trace.runs import CpuPieces, Thread, TracedSource
+    from noisewatch.kernel.trace.runs import Thread, TracedSource
+
 
 _FREQUENCIES_HZ = (250, 1000, 100, 300)  # that kernels are built with
 _PHASE_NS = 10_000
@@ -241,3 +244,46 @@ def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | No
         else:
             causes.append(GapCause(Kind.UNATTRIBUTED, UNKNOWN_CAUSE, start, length))
     return causes
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """A time without a break in which other sources had the CPU. `start_ns` is since the trace began."""
+
+    start_ns: int
+    length_ns: int
+    parts: tuple[Part, ...]  # the longest first
+
+
+def longest_interruptions(
+    pieces: CpuPieces, main_thread_tid: int | None, irqs: Irqs | None, most: int
+) -> tuple[Interruption, ...]:
+    """Return the longest interruptions of the main thread, the longest first.
+
+    They contain all sources but the thread; both the thread and idleness end one.
+    """
+    longest = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda each: each[1] - each[0])
+    crowds = crowds_in(pieces, irqs)
+    return tuple(
+        Interruption(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in longest
+    )
+
+
+def _interruptions(pieces: CpuPieces, main_thread_tid: int | None) -> Iterator[tuple[int, int, dict[int, int]]]:
+    """Yield begin, end and time by source of each interruption."""
+    begin = end = 0
+    shares: dict[int, int] = {}
+    for start_ns, end_ns, number in zip(pieces.start_ns, pieces.end_ns, pieces.source, strict=True):
+        source = pieces.sources[number]
+        works = source.kind == Kind.THREAD and source.thread is not None and source.thread.tid == main_thread_tid
+        if shares and (works or start_ns > end):
+            yield begin, end, shares
+            shares = {}
+        if works:
+            continue
+        if not shares:
+            begin = start_ns
+        end = end_ns
+        shares[number] = shares.get(number, 0) + end_ns - start_ns
+    if shares:
+        yield begin, end, shares

@@ -5,31 +5,261 @@ end to end, these pieces are what a benchmark would have had. A sample is replay
 from some point on. This covers gaps, sharing, clock and drift. (Replay of measured detours: Hoefler, Schneider,
 Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale Applications by Simulation", SC'10, doi
 10.1109/SC.2010.12; blocks of fixed work: as the Allan variance.)
+
+A kind of work was measured in its own slots. In all other slots its samples of the nearest slot stand for its speed:
+sharing of the core, the cache or the clock changes from moment to moment, and affects each kind differently.
+Interruptions longer than any sharing explains stay at the time at which they happened.
 """
 
 from __future__ import annotations
 
+import statistics
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, cycle, pairwise, repeat
 from random import Random
 from typing import TYPE_CHECKING
 
 from noisewatch.kinds import Work
-from noisewatch.machine.spinning.calibration.buffer import COMMAND, GAPS
-from noisewatch.model.calibration.stretches import (
-    SERIES_OF,
-    Piece,
-    Stretch,
-    cut_ns,
-    laid_out,
-    stretches_of,
-    usual_ns_by_series,
+from noisewatch.machine.spinning.calibration.buffer import (
+    CACHE,
+    COMMAND,
+    FETCH,
+    GAPS,
+    INTERPRETER,
+    LATENCY,
+    MEMORY,
+    STARTED,
+    THROUGHPUT,
 )
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
-    from noisewatch.kernel.calibration import CpuSamples
+    from noisewatch.kernel.calibration import CpuSamples, Gaps
+
+
+_Timed = tuple[int, int, bool]  # from when, for how long, and whether work was done: ns
+Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
+INTERRUPTIONS = (GAPS,)  # lost time alone: for a kind of work that sharing does not slow
+# The series that stand for a kind together.
+SERIES_OF: Mapping[Work, tuple[str, ...]] = {
+    Work.LATENCY: (LATENCY,),
+    Work.THROUGHPUT: (THROUGHPUT,),
+    Work.INTERPRETER: (INTERPRETER,),
+    Work.CACHE: (CACHE,),
+    Work.MEMORY: (MEMORY,),
+    Work.MIXED: (INTERPRETER, THROUGHPUT, LATENCY),
+}
+_OF_MEMORY = (CACHE, MEMORY)
+_OWN_BREAK_NS = 200_000  # between two samples; thrice what a chain of multiplications takes
+_LONG_NS = 100_000  # of a gap, or in work that sharing hardly slows: an interrupt with its softirq is shorter
+_LONG_SHARE = 1.5  # of the usual time, above it: whatever shares the core at most doubles it
+_LONG_IN_CHAIN = 0.5  # the same for work that sharing hardly slows
+_FEW = 3  # pieces, of which half may be interrupted
+
+
+def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
+    """Return the median length (ns) of all samples of each measured series."""
+    lengths: dict[str, list[int]] = {}
+    for run in runs:
+        for series, samples in run.samples_by_series.items():
+            lengths.setdefault(series, []).extend(samples.length_ns)
+    return {series: statistics.median(each) for series, each in lengths.items() if each}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A period in which one series was measured.
+
+    `pieces` has all pieces, `calm` the pieces without interruptions, and `long` the interruptions: start and length of
+    what took too long to be explained by sharing the core.
+    """
+
+    series: str
+    begin_ns: float
+    end_ns: float
+    is_start: bool
+    pieces: tuple[Piece, ...]
+    calm: tuple[Piece, ...]
+    long: tuple[tuple[float, float], ...]
+
+
+def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch]:
+    """Return the slots of the CPU in which anything was measured.
+
+    `usual_ns` has the usual time of one sample of each series.
+    """
+    found: list[Stretch] = []
+    planned_ns = -1  # when the slot before was to end
+    expected_ns: int | None = None  # when it did; None after a rest, which has no fixed end
+    for kind, begin_ns, end_ns in run.slots:
+        series = STARTED.get(kind, kind)
+        timed = list(_spun(run, begin_ns, end_ns) if series == GAPS else _worked(run, series, begin_ns, end_ns))
+        if planned_ns != begin_ns:  # a rest
+            expected_ns = None
+        if timed:
+            is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # otherwise the samples before were not recorded
+            timed = [*(_break(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()), *timed]
+            found.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
+            expected_ns = round(found[-1].end_ns)
+        elif kind in FETCH or series not in usual_ns:
+            expected_ns = end_ns
+        elif expected_ns is None:  # another thread had the whole slot, as every slot without pieces
+            expected_ns = begin_ns
+        planned_ns = end_ns
+    return found
+
+
+def cut_ns(series: str, usual_ns: float) -> float:
+    """Return the least excess (ns) over the usual time that shows an interruption, and not just sharing."""
+    if series in (GAPS, LATENCY):
+        return max(_LONG_NS, _LONG_IN_CHAIN * usual_ns)
+    return _LONG_SHARE * usual_ns
+
+
+def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: float) -> Stretch:
+    """Build the stretch from its timed pieces.
+
+    Among the gaps of a spin, the short ones are calm; of work, the excess over its median is an interruption if it is
+    long.
+    """
+    lengths = [length for _, length, is_useful in timed if is_useful]
+    local_ns = statistics.median(lengths) if lengths and series != GAPS else 0.0
+    local_ns = min(local_ns, usual_ns) if len(lengths) < _FEW else local_ns
+    least_ns = cut_ns(series, usual_ns)
+    pieces: list[Piece] = []
+    calm: list[Piece] = []
+    long: list[tuple[float, float]] = []
+    around_ns = _slower_neighbours(timed) if series in _OF_MEMORY else repeat(0)
+    for (at_ns, length_ns, is_useful), beside_ns in zip(timed, around_ns, strict=False):
+        done_ns = 0.0 if not is_useful else usual_ns or length_ns
+        pieces.append((length_ns, done_ns))
+        calm_ns = max(local_ns, beside_ns)
+        over_ns = max(length_ns - calm_ns, 0.0) if is_useful and series != GAPS else 0.0 if is_useful else length_ns
+        is_long = over_ns >= least_ns
+        if is_long:
+            long.append((at_ns, over_ns))
+        if is_useful or not is_long:
+            calm.append((length_ns - over_ns if is_long else length_ns, done_ns))
+    begin_ns, (last_ns, length_ns, _) = timed[0][0], timed[-1]
+    return Stretch(series, begin_ns, last_ns + length_ns, is_start, tuple(pieces), tuple(calm), tuple(long))
+
+
+def _slower_neighbours(timed: Sequence[_Timed]) -> list[int]:
+    """Return the length of each piece's slower neighbour.
+
+    An emptied cache slows several pieces in a row, by as much as another thread's turn may; such a turn slows one
+    piece.
+    """
+    lengths = [length for _, length, _ in timed]
+    return [max(lengths[max(at - 1, 0) : at] + lengths[at + 1 : at + 2], default=0) for at in range(len(lengths))]
+
+
+def _worked(run: CpuSamples, series: str, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+    samples = run.samples_of(series)
+    first, last = (bisect_left(samples.start_ns, edge) for edge in (begin_ns, end_ns))
+    expected_ns = samples.start_ns[first] if first < last else begin_ns
+    for start_ns, length_ns in zip(samples.start_ns[first:last], samples.length_ns[first:last], strict=True):
+        yield from _break(expected_ns, start_ns)
+        yield start_ns, length_ns, True
+        expected_ns = start_ns + length_ns
+
+
+def _break(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
+    """Yield the time between two samples as an interruption, if it is longer than our own work between samples."""
+    if start_ns - expected_ns > _OWN_BREAK_NS:
+        yield expected_ns, start_ns - expected_ns, False
+
+
+def _spun(run: CpuSamples, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+    spins = run.spins
+    first, last = (bisect_left(spins.start_ns, edge) for edge in (begin_ns, end_ns))
+    if run.gaps.lost_count:  # gaps that did not fit into the buffer are unknown
+        last = max(min(last, bisect_left(spins.start_ns, max(run.gaps.start_ns, default=0)) - 1), first)
+    expected_ns = spins.start_ns[first] if first < last else begin_ns
+    for start_ns, length_ns in zip(spins.start_ns[first:last], spins.length_ns[first:last], strict=True):
+        yield from _break(expected_ns, start_ns)
+        expected_ns = start_ns + length_ns
+        yield from _between_gaps(run.gaps, start_ns, expected_ns)
+
+
+def _between_gaps(gaps: Gaps, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+    first, last = (bisect_left(gaps.start_ns, edge) for edge in (begin_ns, end_ns))
+    at_ns = begin_ns
+    for start_ns, length_ns in zip(gaps.start_ns[first:last], gaps.length_ns[first:last], strict=True):
+        if start_ns > at_ns:
+            yield at_ns, start_ns - at_ns, True
+        yield start_ns, length_ns, False
+        at_ns = start_ns + length_ns
+    if end_ns > at_ns:
+        yield at_ns, end_ns - at_ns, True
+
+
+def laid_out(
+    stretches: Sequence[Stretch], series: Sequence[str], least_ns: float, are_interrupted: bool = True
+) -> Iterator[tuple[Stretch, list[Piece]]]:
+    """Yield each stretch with the pieces that work of these series would have had in it.
+
+    From the stretches of other series it takes the interruptions that lasted `least_ns` or more: shorter ones are in
+    its own pieces as well. If not `are_interrupted`, all interruptions are left out.
+    """
+    own = _Own(stretch for stretch in stretches if stretch.series in series and stretch.calm)
+    for stretch in stretches:
+        if stretch.series in series:
+            yield stretch, list(stretch.pieces if are_interrupted else stretch.calm)
+        else:
+            nearest = own.nearest(stretch)
+            long = [each for each in stretch.long if are_interrupted and each[1] >= least_ns]
+            yield stretch, _as_in(nearest, stretch, long) if nearest is not None else []
+
+
+class _Own:
+    """The stretches of a kind of work, ordered by their middles: those just after a rest, and the others."""
+
+    def __init__(self, stretches: Iterable[Stretch]) -> None:
+        self._alike: dict[bool, list[Stretch]] = {True: [], False: []}
+        for stretch in stretches:
+            self._alike[stretch.is_start].append(stretch)
+        self._middles = {is_start: [_middle_ns(each) for each in alike] for is_start, alike in self._alike.items()}
+
+    def nearest(self, stretch: Stretch) -> Stretch | None:
+        """Return the nearest stretch in time, preferring stretches that are (or are not) after a rest as this one."""
+        is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
+        alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)
+        after = bisect_left(middles, at_ns)
+        beside = range(max(after - 1, 0), min(after + 1, len(alike)))
+        return alike[min(beside, key=lambda number: abs(middles[number] - at_ns))] if beside else None
+
+
+def _middle_ns(stretch: Stretch) -> float:
+    return (stretch.begin_ns + stretch.end_ns) / 2
+
+
+def _as_in(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float]]) -> list[Piece]:
+    calm = [piece for piece in nearest.calm if piece[0] > 0]
+    if not calm:
+        return []
+    source, at_ns = cycle(calm), stretch.begin_ns
+    pieces: list[Piece] = []
+    for start_ns, length_ns in long:
+        pieces += _for(source, start_ns - at_ns)
+        pieces.append((length_ns, 0.0))
+        at_ns = start_ns + length_ns
+    pieces += _for(source, stretch.end_ns - at_ns)
+    return pieces
+
+
+def _for(source: Iterator[Piece], left_ns: float) -> list[Piece]:
+    """Take the next pieces for `left_ns`; the rest of the last piece is dropped."""
+    pieces: list[Piece] = []
+    while left_ns > 0:
+        piece = next(source)
+        passed_ns = piece[0]
+        if passed_ns > left_ns:
+            piece = left_ns, piece[1] * left_ns / passed_ns
+        pieces.append(piece)
+        left_ns -= passed_ns
+    return pieces
 
 
 class Timeline:

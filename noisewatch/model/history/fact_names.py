@@ -18,8 +18,15 @@ from noisewatch.kernel.system.firmware import DMI
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
 from noisewatch.kernel.system.release import BUILD, COMMAND_LINE, RELEASE, VERSION
 from noisewatch.kernel.system.vulnerabilities import FOLDER as VULNERABILITIES
-from noisewatch.model.history.facts import FactClass, knob_name
-from noisewatch.model.history.limit_facts import CPU_QUOTA, ENERGY_BIAS, FIRMWARE_CLOCK, POWER_LIMITS, UNCORE_CLOCK
+from noisewatch.model.history.facts import (
+    CPU_QUOTA,
+    ENERGY_BIAS,
+    FIRMWARE_CLOCK,
+    POWER_LIMITS,
+    UNCORE_CLOCK,
+    FactClass,
+    knob_name,
+)
 
 _VULNERABILITY = "vulnerability "
 _CPU = f"{CPUS}/cpu{{cpu}}"

@@ -1,6 +1,17 @@
-"""Tests whether values of a figure differ from those before them, by more than chance and by enough to count.
+"""Changes of a figure over a machine's history: moves to another level, alternation between two, and drifts.
 
-All values are natural logarithms, so that a difference is a ratio.
+All values are natural logarithms, one for each entry, so that a difference is a ratio. A change is more than chance,
+and enough to count.
+
+The entries are processed in their order, and a level is claimed when it first shows, so that the history contains the
+same moves as the reports of its entries did. A move is placed where the squares on both sides are least, of values
+freed of single outliers by a running median, which keeps edges: Tukey, "Exploratory Data Analysis", 1977, ch. 7.
+
+If a figure alternates between two levels, neither is a move to a new level.
+
+In a drift each entry is a little farther, so that there are no two separate levels. It is shown by the slope of a
+straight line, whose error allows for entries that resemble the one before them, and by ranks, as a move from one level
+to another is. Mann, "Nonparametric tests against trend", 1945, doi 10.2307/1907187.
 """
 
 from __future__ import annotations
@@ -8,9 +19,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import accumulate, combinations, pairwise
 
 from noisewatch.model.distributions import t_outside
+from noisewatch.records import dataclass
 
 LEAST_AT_A_LEVEL = 3  # entries: fewer are outliers
 BY_CHANCE = 1e-5  # of one look at one figure: nineteen figures are looked at after every entry
@@ -124,3 +137,205 @@ def inflation_of(sides: Sequence[Sequence[float]], errors: float) -> float:
 
 def _squares(sides: Sequence[Sequence[float]]) -> float:
     return sum(statistics.variance(side) * (len(side) - 1) for side in sides)
+
+
+_MOST_VALUES = 200  # the newest: machines change over the years
+_MOST_APART = 5  # entries: five, after the five that a spread needs, can prove a level by their ranks
+_HALF_WINDOW = 2  # entries on both sides, so that up to two outliers leave no trace
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level of a figure: the entries from `begin` to before `end`, and the median of their values."""
+
+    begin: int
+    end: int
+    middle: float
+
+    @property
+    def count(self) -> int:
+        return self.end - self.begin
+
+
+def levels_of(values: Sequence[float], least_change: float) -> tuple[Level, ...]:
+    """Return the levels, the oldest first; a single one if the figure never moved by `least_change` or more."""
+    first = max(len(values) - _MOST_VALUES, 0)
+    begins = [first]
+    search = _Search(values)
+    for end in range(first + 2 * LEAST_AT_A_LEVEL, len(values) + 1):
+        place = search.place_between(begins[-1], end, least_change)
+        if place is not None and is_shift(values[begins[-1] : place], values[place:end], least_change):
+            begins.append(place)
+    ends = [*begins, len(values)]
+    return tuple(
+        Level(begin, end, statistics.median(values[begin:end])) for begin, end in pairwise(ends) if begin < end
+    )
+
+
+def newest_apart(values: Sequence[float], level: Level, least_change: float) -> Level | None:
+    """Return the newest values that lie apart from the rest of the level, on one side, or None.
+
+    They are too few to prove a level of their own.
+    """
+    for begin in range(level.end - _MOST_APART, level.end):
+        before, newest = values[level.begin : max(begin, level.begin)], values[begin : level.end]
+        is_above = {value > level.middle for value in newest}
+        if len(is_above) == 1 and are_apart(before, newest, least_change):
+            return Level(begin, level.end, statistics.median(newest))
+    return None
+
+
+class _Search:
+    """A search for the most probable place of a move, up to one entry after the other."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self._values = values
+        self._smooth = [self._smoothed(at, len(values)) for at in range(len(values))]
+        self._sums = [0.0, *accumulate(self._smooth)]
+
+    def place_between(self, begin: int, end: int, least_change: float) -> int | None:
+        """Return the first entry of the later part, or None if both parts are too alike for a move."""
+        sums, whole = self._sums, self._sum_until(end)
+        total, best, found = whole - sums[begin], 0.0, None
+        for place in range(begin + LEAST_AT_A_LEVEL, end - LEAST_AT_A_LEVEL + 1):
+            before, after = place - begin, end - place
+            old = sums[place] - sums[begin]
+            change = (total - old) / after - old / before
+            gain = before * after * change * change
+            if gain > best:
+                best, found, largest = gain, place, abs(change)
+        return found if found is not None and largest >= least_change / 2 else None
+
+    def _sum_until(self, end: int) -> float:
+        """Return the sum of the values before `end`, smoothed as if the entry before `end` were the newest."""
+        inner = max(end - _HALF_WINDOW, 0)
+        return self._sums[inner] + sum(self._smoothed(at, end) for at in range(inner, end))
+
+    def _smoothed(self, at: int, end: int) -> float:
+        return statistics.median(self._values[max(at - _HALF_WINDOW, 0) : min(at + _HALF_WINDOW + 1, end)])
+
+
+_NEWEST = 200
+_LEAST_AT_A_MODE = 5  # entries: the spread of fewer is too uncertain to separate them
+_LEAST_SHARE = 0.2  # of the entries: fewer are outliers, however often they come
+_LEAST_SWITCHES = 3  # there, back, and there again
+_APART = 3.0  # standard deviations within the wider one, that lie between them empty
+_MOST_BEYOND = 5  # of the newest entries: if more lie outside both levels, a move is detected without them
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """Two levels between which a figure alternates, and how often it changed from one to the other."""
+
+    low: float
+    high: float
+    switches: int
+    border: float  # half-way between both
+    lasting: int  # the newest entries, since the last change
+    stays: bool  # for longer than it ever would by chance
+
+
+def modes_of(values: Sequence[float], least_change: float) -> Modes | None:
+    """Return the two levels between which the values alternate, or did until a few entries ago, or None."""
+    for beyond in range(min(_MOST_BEYOND, len(values)) + 1):
+        recent = values[max(len(values) - _NEWEST, 0) : len(values) - beyond]
+        found = _modes_within(recent, least_change)
+        if found is not None:
+            return _with_newest(found, [value >= found.border for value in values[-_NEWEST:]])
+    return None
+
+
+def _with_newest(modes: Modes, is_high: Sequence[bool]) -> Modes:
+    lasting = next((run for run, was_high in enumerate(reversed(is_high)) if was_high != is_high[-1]), len(is_high))
+    earlier = is_high[: len(is_high) - lasting]
+    stayed = [after == one for one, after in pairwise(earlier) if one == is_high[-1]]
+    chance = _chance_to_stay(sum(stayed), len(stayed) - sum(stayed), lasting - 1)
+    return replace(modes, lasting=lasting, stays=chance < BY_CHANCE)
+
+
+def _chance_to_stay(stayed: int, left: int, again: int) -> float:
+    """Return the probability of staying `again` more times, after staying and leaving this often.
+
+    Each time is equally likely: Laplace's rule of succession.
+    """
+    return math.prod((stayed + 1 + number) / (stayed + left + 2 + number) for number in range(again))
+
+
+def _modes_within(recent: Sequence[float], least_change: float) -> Modes | None:
+    least = max(_LEAST_AT_A_MODE, math.ceil(len(recent) * _LEAST_SHARE))
+    if len(recent) < 2 * least:
+        return None
+    ordered = sorted(recent)
+    border = _above_widest_gap(ordered, least)
+    low, high = ordered[:border], ordered[border:]
+    is_high = [value >= high[0] for value in recent]
+    switches = sum(one != other for one, other in pairwise(is_high))
+    within = max(statistics.stdev(low), statistics.stdev(high))
+    modes = Modes(
+        statistics.median(low), statistics.median(high), switches, (low[-1] + high[0]) / 2, lasting=0, stays=False
+    )
+    is_apart = modes.high - modes.low >= least_change and high[0] - low[-1] >= _APART * within
+    return modes if is_apart and switches >= _LEAST_SWITCHES else None
+
+
+def _above_widest_gap(ordered: Sequence[float], least: int) -> int:
+    """Return the index above the widest gap that leaves at least `least` values on each side."""
+    inner = range(least, len(ordered) - least + 1)
+    return max(inner, key=lambda at: ordered[at] - ordered[at - 1])
+
+
+_MOST_AT_AN_END = 5  # entries at the beginning and at the end, whose medians are what changed
+_ERRORS = 3  # standard errors: entries that resemble each other wander off and back, which looks like a drift
+_WINDOWS = (200, 40, 20)  # the newest: a drift may have begun later than the level
+
+
+@dataclass(frozen=True, slots=True)
+class FigureDrift:
+    """A drift of the entries from `begin` on, with the medians of the first and of the newest few of them."""
+
+    begin: int
+    first: float
+    newest: float
+    ends: int  # number of entries behind each median
+
+
+def drift_of(values: Sequence[float], least_change: float) -> FigureDrift | None:
+    """Return the drift in the longest window of newest values that has one, or None."""
+    begins = dict.fromkeys(max(len(values) - window, 0) for window in _WINDOWS)
+    return next((drift for begin in begins if (drift := _drift_from(begin, values, least_change)) is not None), None)
+
+
+def _drift_from(begin: int, values: Sequence[float], least_change: float) -> FigureDrift | None:
+    recent = values[begin:]
+    if len(recent) <= LEAST_BEFORE:
+        return None
+    ends = min(len(recent) // 2, _MOST_AT_AN_END)
+    drift = FigureDrift(begin, statistics.median(recent[:ends]), statistics.median(recent[-ends:]), ends)
+    return drift if abs(drift.newest - drift.first) >= least_change and _is_drift(recent) else None
+
+
+def _is_drift(values: Sequence[float]) -> bool:
+    count = len(values)
+    slopes = [(later - earlier) / (after - at) for (at, earlier), (after, later) in combinations(enumerate(values), 2)]
+    rises = sum((slope > 0) - (slope < 0) for slope in slopes)
+    if abs(rises) - 1 < BY_RANKS * math.sqrt(count * (count - 1) * (2 * count + 5) / 18):
+        return False
+    slope = statistics.median(slopes)  # of Theil and Sen: outliers do not turn it
+    middle = statistics.median(value - slope * at for at, value in enumerate(values))
+    rests = clipped([value - middle - slope * at for at, value in enumerate(values)])
+    correction, rest = _line(rests)
+    error = math.sqrt(
+        sum(each * each for each in rest) / (count - 2) * inflation_of([rest], _ERRORS) / _squares_of_indices(count)
+    )
+    return error == 0 or t_outside(abs(slope + correction) / error, count - 2) < BY_CHANCE
+
+
+def _line(values: Sequence[float]) -> tuple[float, list[float]]:
+    """Return the slope of the least-squares line, and the residuals."""
+    slope, height = statistics.linear_regression(range(len(values)), values)
+    return slope, [value - height - slope * at for at, value in enumerate(values)]
+
+
+def _squares_of_indices(count: int) -> float:
+    """Return the sum of squares of the indices 0 to count - 1 about their mean."""
+    return count * (count * count - 1) / 12

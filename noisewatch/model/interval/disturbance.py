@@ -6,12 +6,15 @@ and softirq in /proc/stat), and otherwise estimated: inferred.
 Timer interrupts may come too often to be the kernel's tick. A tick comes CONFIG_HZ times a second at most. A profiler's
 timer (perf record -e cpu-clock), or a program that sleeps for microseconds, uses the same timer of the CPU, and counts
 in the same row of /proc/interrupts.
+
+Most CPUs of a large machine only count interrupts, and their culprits are not needed: the stolen time of such a CPU is
+summed without a record for each culprit.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.interrupt_counts import RowCount
     from noisewatch.model.interval.interval import Interval, Throttle
     from noisewatch.model.interval.task_runs import TaskRun
+
 
 TIMER_INTERRUPTS = "timer interrupts"
 LOUD_SHARE = 0.05  # of a CPU, in a short look: a tick of 10 ms is 4 % of a quarter of a second
@@ -312,3 +316,59 @@ def _scale(measured_ns: int | None, estimated_ns: int) -> float:
 def is_scaled(measured_ns: int | None) -> bool:
     """Return whether the kernel measured enough time to correct estimates by it."""
     return measured_ns is not None and measured_ns >= _FEWEST_TICKS * TICK_NS
+
+
+@dataclass(slots=True)
+class Taken:
+    """Stolen time (ns) by kind of noise, and the largest amount of a single culprit."""
+
+    ns_by_kind: dict[Kind, int]
+    most_ns: int
+
+
+def taken_by_cpu(interval: Interval, cpus: Iterable[int]) -> Mapping[int, Taken]:
+    """Return the stolen time of each of the CPUs that has any."""
+    counted = _counted(interval)
+    timers = cpus_with_timers(interval)
+    found: dict[int, Taken] = {}
+    for cpu in cpus:
+        if cpu in timers or _may_have_others(interval, cpu):
+            culprits = disturbances_of(interval, cpu)
+            if culprits:
+                found[cpu] = _summed(culprits)
+        elif cpu in counted:
+            found[cpu] = counted[cpu]
+    return found
+
+
+def _counted(interval: Interval) -> Mapping[int, Taken]:
+    """Return the cost of interrupts and softirqs by their counts alone."""
+    taken: dict[int, Taken] = defaultdict(lambda: Taken({}, 0))
+    rows = [(kind_of_row(row), row) for row in interval.interrupts.rows or ()]
+    rows += [(Kind.SOFTIRQ, row) for row in interval.softirqs.rows or ()]
+    for kind, row in rows:
+        cost_ns = TYPICAL_COST_NS[kind]
+        for cpu, count in row.count_by_cpu.items():
+            there, ns = taken[cpu], count * cost_ns
+            there.ns_by_kind[kind] = there.ns_by_kind.get(kind, 0) + ns
+            if ns > there.most_ns:
+                there.most_ns = ns
+    return taken
+
+
+def _may_have_others(interval: Interval, cpu: int) -> bool:
+    """Return whether the CPU may have other culprits: threads, the hypervisor, or time measured by the kernel."""
+    load = interval.load_by_cpu.get(cpu)
+    if interval.had_runs(cpu):
+        return True
+    if load is None:
+        return False
+    is_measured = is_scaled(load.irq_ns) or is_scaled(load.softirq_ns)
+    return bool(load.steal_ns) or is_measured or bool(interval.unexplained_ns(cpu))
+
+
+def _summed(culprits: Sequence[Disturbance]) -> Taken:
+    taken: dict[Kind, int] = {}
+    for each in culprits:
+        taken[each.kind] = taken.get(each.kind, 0) + (each.stolen_ns or 0)
+    return Taken(taken, culprits[0].stolen_ns or 0)

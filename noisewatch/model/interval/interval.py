@@ -1,13 +1,19 @@
-"""The interval between two snapshots: a pure function of the two."""
+"""The interval between two snapshots: the load of CPUs, interrupts, runs of tasks, stalls, CPU quotas and slowdowns.
+
+It is a pure function of the two. Slowdowns are those of the target CPUs' cores and packages, by heat or by a power
+limit.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, CgroupLevel
+from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package, limited_path, throttle_path
 from noisewatch.kernel.tasks.run_status import cpus_by_watcher
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
@@ -23,11 +29,10 @@ from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from noisewatch.cpus import CpuSet
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.kernel.system.pressure import Stall
     from noisewatch.kernel.tasks.task import Tasks
-    from noisewatch.model.interval.task_runs import TaskRun
+
 
 _FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
 
@@ -291,3 +296,42 @@ def marked(runs: Iterable[TaskRun], commands: CommandsSeen) -> list[TaskRun]:
     if commands is NO_COMMANDS:
         return list(runs)
     return [replace(run, is_command=True) if run.cpu in commands.of(run) else run for run in runs]
+
+
+BY_HEAT, BY_POWER = "heat", "power"
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """How often a core or a package was slowed.
+
+    `by` is the reason, `what` is `core` or `package`, `path` is the file of the counter, and `times` is the number of
+    slowdowns in the interval, or None if unknown.
+    """
+
+    by: str
+    what: str
+    path: str
+    cpus: CpuSet
+    times: int | None
+
+
+def slowed_between(interval: Interval) -> Iterator[Slowdown]:
+    """Yield all counted cores and packages, including those that were not slowed."""
+    before, after = interval.before.background.throttling, interval.after.background.throttling
+    yield from _slowdowns(interval, BY_HEAT, "core", before.count_by_core_cpu, after.count_by_core_cpu)
+    yield from _slowdowns(interval, BY_HEAT, "package", before.count_by_package_cpu, after.count_by_package_cpu)
+    yield from _slowdowns(interval, BY_POWER, "core", before.limited_by_core_cpu, after.limited_by_core_cpu)
+    yield from _slowdowns(interval, BY_POWER, "package", before.limited_by_package_cpu, after.limited_by_package_cpu)
+
+
+def _slowdowns(
+    interval: Interval, by: str, what: str, before: Mapping[int, int | None], after: Mapping[int, int | None]
+) -> Iterator[Slowdown]:
+    path: Callable[[int, str], str] = throttle_path if by == BY_HEAT else limited_path
+    sharing = cpus_of_core if what == "core" else cpus_of_package
+    target, topology = interval.after.target.cpus, interval.after.topology
+    for cpu in {**after, **before}:  # a counter that disappeared is unknown
+        first, last = before.get(cpu), after.get(cpu)
+        times = last - first if first is not None and last is not None and last >= first else None
+        yield Slowdown(by, what, path(cpu, what), sharing(cpu, target, topology), times)

@@ -1,18 +1,72 @@
-"""Where the threads of a command ran, by looks at them (some ten times a second) or by the trace.
+"""Where the threads of a command ran, and from which nodes its memory came, by looks or by the trace.
 
-Without a trace, a thread's time between two looks counts for the CPU on which both found it, or half for each of two
-CPUs: shares are estimates. The thread may have moved more often than the looks show; the kernel counts that, but not
-from where to where.
+Looks are taken some ten times a second. Without a trace, a thread's time between two looks counts for the CPU on which
+both found it, or half for each of two CPUs: shares are estimates. The thread may have moved more often than the looks
+show; the kernel counts that, but not from where to where.
+
+CPUs are grouped by core, by memory node, and by kind of core. With `noisewatch run --spread` threads were to get a CPU
+each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from noisewatch.model.run.memory_nodes import MemoryElsewhere
-from noisewatch.model.run.spread import SpreadThreads
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.memory.node_memory import NodePages
 from noisewatch.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryElsewhere:
+    """The `share` of memory that lies on, or came from, other nodes; None is unknown, with the `reason`.
+
+    `is_bound`: an upper bound, from all memory that the machine allocated in the meantime, of which the command's is a
+    part.
+    """
+
+    share: float | None
+    size_bytes: int | None
+    is_bound: bool = False
+    reason: str | None = None
+
+
+NOWHERE_ELSE = MemoryElsewhere(0.0, 0)
+
+
+def elsewhere_by_pages(
+    before: Mapping[int, NodePages], after: Mapping[int, NodePages], home: frozenset[int], page_bytes: int
+) -> MemoryElsewhere:
+    """Return the memory from other nodes by the counts of all nodes; `home` are the target CPUs' nodes.
+
+    Pages that other nodes gave to CPUs of a different node may have gone to the target CPUs.
+    """
+    if any(after[node].to_others < pages.to_others for node, pages in before.items()):
+        return MemoryElsewhere(None, None, reason="the kernel's count of pages by node ran backwards")
+    away = sum(after[node].to_others - pages.to_others for node, pages in before.items() if node not in home)
+    at_home = sum(after[node].to_own_cpus - pages.to_own_cpus for node, pages in before.items() if node in home)
+    share = away / (away + at_home) if away else 0.0
+    return MemoryElsewhere(share, away * page_bytes, is_bound=away > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadThread:
+    """A thread that was pinned to `cpu`, unpinned again (None), or left unpinned for the `reason`."""
+
+    tid: int
+    name: str
+    cpu: int | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadThreads:
+    """The numbers of pinned threads and of threads left unpinned, over a repetition."""
+
+    pinned: int
+    left_by_reason: Mapping[str, int]
+
 
 _Key = TypeVar("_Key")
 
@@ -166,3 +220,42 @@ def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int,
         idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
         found[cpu] = min(max(idle_ns / (last.total_ns - first.total_ns), 0.0), 1.0)
     return found
+
+
+_Group = TypeVar("_Group")
+
+
+class CpuGroups:
+    """The groups of each CPU; None is unknown."""
+
+    def __init__(self, topology: Mapping[int, CpuPlace]) -> None:
+        self._topology = topology
+
+    def core(self, cpu: int) -> int:
+        """Return the core, as the number of its first CPU."""
+        place = self._topology.get(cpu)
+        return min(place.siblings) if place is not None and place.siblings else cpu
+
+    def node(self, cpu: int) -> int | None:
+        place = self._topology.get(cpu)
+        return place.node if place is not None else None
+
+    def kind(self, cpu: int) -> str | None:
+        """Return the kind of core."""
+        place = self._topology.get(cpu)
+        return place.kind if place is not None else None
+
+
+def differ(group: Callable[[int], object], one: int, other: int) -> bool:
+    """Return whether the groups of both CPUs are known and different."""
+    groups = group(one), group(other)
+    return None not in groups and groups[0] != groups[1]
+
+
+def grouped(ns_by_cpu: Mapping[int, float], group: Callable[[int], _Group]) -> Mapping[_Group, float]:
+    """Return the sums of the times by group."""
+    sums: dict[_Group, float] = {}
+    for cpu, ns in ns_by_cpu.items():
+        key = group(cpu)
+        sums[key] = sums.get(key, 0.0) + ns
+    return sums

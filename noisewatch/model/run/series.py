@@ -1,4 +1,8 @@
-"""Statistics of the wall times of one command that ran several times."""
+"""Statistics of the wall times of one command that ran several times, and the shares of machine and program in them.
+
+Runs are selected by what disturbed them, never by their times: there are statistics of all runs, and of the undisturbed
+ones. The variation between processes is divided between the machine and the program.
+"""
 
 from __future__ import annotations
 
@@ -176,3 +180,128 @@ def _far_runs(values: Sequence[float]) -> tuple[int, ...]:
         return ()
     middle, limit = statistics.median(values), _FAR_MADS * _MAD_OF_NORMAL * spread
     return tuple(at for at, value in enumerate(values) if abs(value - middle) > limit)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedByCause:
+    """The statistics of all runs and of the undisturbed ones; the latter are None if there are none.
+
+    A run that may or may not have been disturbed counts as neither. Runs that failed or were cut short are no
+    measurements, and in neither statistics; `of_all` is None if there are no others. `is_refused` means that fewer than
+    `min_undisturbed` (a share) of all runs were undisturbed: then no figure represents the command alone.
+    """
+
+    of_all: SeriesStatistics | None
+    of_undisturbed: SeriesStatistics | None
+    disturbed: int
+    unknown: int
+    min_undisturbed: float
+    is_refused: bool
+    failed_statuses: tuple[int, ...] = ()  # negative for the signal that ended it
+    cut_short: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of all runs, measurements or not."""
+        return self.undisturbed + self.disturbed + self.unknown + len(self.failed_statuses) + self.cut_short
+
+    @property
+    def undisturbed(self) -> int:
+        return 0 if self.of_undisturbed is None else self.of_undisturbed.count
+
+    @property
+    def headline(self) -> SeriesStatistics | None:
+        """The statistics to report first; None if they are refused."""
+        return None if self.is_refused else self.of_undisturbed
+
+
+def select_by_cause(
+    times_s: Sequence[float],
+    are_undisturbed: Sequence[bool | None],
+    min_undisturbed: float,
+    failed_statuses: Sequence[int] = (),
+    cut_short: int = 0,
+) -> SelectedByCause:
+    """Return the statistics of the runs, selected by cause. Raise ValueError if there are no runs at all.
+
+    `are_undisturbed` has an entry for each time, in order; None is unknown. The times are those of measurements alone:
+    not of runs that failed with a status, or were cut short.
+    """
+    kept = [time for time, is_undisturbed in zip(times_s, are_undisturbed, strict=True) if is_undisturbed]
+    total = len(times_s) + len(failed_statuses) + cut_short
+    if not total:
+        raise ValueError("a series without runs has no statistics")
+    return SelectedByCause(
+        of_all=statistics_of(times_s) if times_s else None,
+        of_undisturbed=statistics_of(kept) if kept else None,
+        disturbed=sum(each is False for each in are_undisturbed),
+        unknown=sum(each is None for each in are_undisturbed),
+        min_undisturbed=min_undisturbed,
+        is_refused=not kept or len(kept) / total < min_undisturbed,
+        failed_statuses=tuple(failed_statuses),
+        cut_short=cut_short,
+    )
+
+
+class Explained(StrEnum):
+    """The explanation for differences between processes of the same command."""
+
+    PROGRAM = "program"  # they vary more than the machine makes them: layout, hash seeds, allocation
+    ORDER = "order"  # they do, but by when they ran, which nothing of that changes: warming up, heat, a neighbour
+    MACHINE = "machine"  # they vary no more than the machine can make them
+    UNDECIDED = "undecided"  # too few runs to separate the two
+    UNKNOWN_MACHINE = "unknown-machine"  # the noise of the machine was not measured
+    UNKNOWN_RUNS = "unknown-runs"  # one run does not vary
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceParts:
+    """The CV between processes, and its two parts; their squares add up. `of_machine` is the prediction.
+
+    `of_program` is the rest, as an interval; None if one of the others is unknown. It starts at 0 unless the runs vary
+    more than the machine alone makes them, within both intervals.
+    """
+
+    explained: Explained
+    count: int
+    cv: float | None
+    cv_interval: Bounds | None
+    of_machine: Bounds | None
+    of_program: Bounds | None
+
+
+def parts_of(series: SeriesStatistics | None, of_machine: Bounds | None) -> VarianceParts:
+    """Divide the variation of the series between the machine and the program.
+
+    `of_machine` is the CV that the machine alone gives runs of this length, by a noise floor; None if unknown. A series
+    of None has no run that counts. Machine and program are assumed to be independent, so that their variances add up.
+    """
+    if series is None:
+        return VarianceParts(Explained.UNKNOWN_RUNS, 0, None, None, of_machine, None)
+    between = series.cv_interval
+    of_program = None
+    if between is not None and of_machine is not None:
+        of_program = Bounds(_rest(between.low, of_machine.high), _rest(between.high, of_machine.low))
+    return VarianceParts(
+        explained=_explained(series, of_machine),
+        count=series.count,
+        cv=series.cv,
+        cv_interval=between,
+        of_machine=of_machine,
+        of_program=of_program,
+    )
+
+
+def _explained(series: SeriesStatistics, of_machine: Bounds | None) -> Explained:
+    between = series.cv_interval
+    if between is None:
+        return Explained.UNKNOWN_RUNS
+    if of_machine is None:
+        return Explained.UNKNOWN_MACHINE
+    if between.low > of_machine.high:
+        return Explained.PROGRAM if series.doubt is None else Explained.ORDER
+    return Explained.MACHINE if between.high <= of_machine.high else Explained.UNDECIDED
+
+
+def _rest(whole: float, part: float) -> float:
+    return math.sqrt(max(whole**2 - part**2, 0.0))

@@ -20,8 +20,7 @@ from typing import Any
 from noisewatch.errors import UsageError, quoted
 from noisewatch.model.history.fact_names import PATHS, paths_of
 from noisewatch.model.history.facts import FactClass
-from noisewatch.model.wanted.machine import WantedFact, WantedMachine
-from noisewatch.model.wanted.scales import scale_of
+from noisewatch.model.wanted.machine import WantedFact, WantedMachine, scale_of
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 

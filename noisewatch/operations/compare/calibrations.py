@@ -18,7 +18,7 @@ from noisewatch.judgement.comparison.side import Condition, MeasuredFigure
 from noisewatch.judgement.noise.drift import ENDS, USUAL_DRIFT, WEIGHT
 from noisewatch.model.estimate import Estimate
 from noisewatch.model.history.figures import TRAITS, Figure
-from noisewatch.operations.compare.values import cpus_of, mapping_of, mappings_of, number_of, positive, word_of
+from noisewatch.operations.compare.documents import cpus_of, mapping_of, mappings_of, number_of, positive, word_of
 
 _BY_SPREAD = "Welch's t-test, by the spread of blocks within each calibration"
 _BY_DRIFT = "Welch's t-test, by the drift between calibrations"

@@ -1,18 +1,20 @@
-"""Files to compare as JSON: one document, or lines of which the first names the kind.
+"""Files to compare, read as JSON documents, and the values in them: of the expected type, or unknown.
 
-Only regular files are read, so that no pipe blocks. A document is read up to 64 MiB; lines, of which there may be any
-number, one at a time.
+A file is one document, or lines of which the first names the kind. Only regular files are read, so that no pipe blocks.
+A document is read up to 64 MiB; lines, of which there may be any number, one at a time.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+from noisewatch.cpus import CpuSet
 from noisewatch.errors import UsageError, damaged_words
 from noisewatch.text import clean
 
@@ -98,3 +100,43 @@ def _refuse(constant: str) -> float:
 
 def _shown(path: str) -> str:
     return clean(path)
+
+
+_MOST = 1e30  # of any figure: what is larger was never measured
+_MOST_CPU = 1 << 20
+
+
+def mapping_of(said: object) -> Mapping[str, Any]:
+    """Return the mapping, or an empty one for any other value."""
+    return said if isinstance(said, dict) else {}
+
+
+def mappings_of(said: object) -> Sequence[Mapping[str, Any]]:
+    """Return the mappings in a list; none for any other value."""
+    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+
+
+def number_of(said: object) -> float | None:
+    """Return a finite number that is not negative, or None for any other value."""
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said <= _MOST:
+        return None
+    return float(said) if math.isfinite(said) else None
+
+
+def positive(said: object) -> float | None:
+    """Return a finite number above 0, or None for any other value."""
+    return number_of(said) or None
+
+
+def word_of(said: object) -> str | None:
+    """Return a cleaned text, or None for any other value."""
+    return clean(said) if isinstance(said, str) else None
+
+
+def cpus_of(said: object) -> CpuSet | None:
+    """Return a set of CPU numbers, or None for any other value than a list of them."""
+    if not isinstance(said, list) or not all(
+        isinstance(cpu, int) and not isinstance(cpu, bool) and 0 <= cpu <= _MOST_CPU for cpu in said
+    ):
+        return None
+    return frozenset(said)

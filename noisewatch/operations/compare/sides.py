@@ -25,9 +25,19 @@ from noisewatch.operations.compare.calibrations import (
     figures_of_opening,
     load_of,
 )
-from noisewatch.operations.compare.documents import Document, documents_in, not_ours, opened_document
-from noisewatch.operations.compare.values import cpus_of, mapping_of, mappings_of, number_of, positive, word_of
-from noisewatch.operations.history.described import parsed_facts
+from noisewatch.operations.compare.documents import (
+    Document,
+    cpus_of,
+    documents_in,
+    mapping_of,
+    mappings_of,
+    not_ours,
+    number_of,
+    opened_document,
+    positive,
+    word_of,
+)
+from noisewatch.operations.history.past import parsed_facts
 from noisewatch.text import clean
 
 Judge = Callable[[str], tuple[Document, str | None]]  # a recording's verdict, and how it is damaged

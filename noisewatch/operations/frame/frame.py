@@ -1,19 +1,249 @@
-"""Frames from the sampler to the screen, one each interval: some figures a CPU and the top culprits, no raw tables."""
+"""Frames from the sampler to the screen: what happened on a machine in one interval, as far as a screen shows it.
+
+A frame has some figures a CPU and the top culprits, no raw tables; findings and their causes; and, while a screen needs
+them, clocks, idle states, heat and power. None is unknown.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING
 
-from noisewatch.judgement.terms import Counts, Gravity
+from noisewatch.judgement.terms import FOR_GOOD, NOW, TRY, UNDO, Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.clock import ClockFigures
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
-from noisewatch.operations.frame.places import PlaceLine
-from noisewatch.operations.frame.runs import RunLine
 from noisewatch.records import dataclass
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.cpus.topology import CpuPlace
+
+
+@dataclass(frozen=True, slots=True)
+class RepetitionLine:
+    """One repetition, or several short ones (from `number` to `last`), as judged by its run; times in ns."""
+
+    number: int
+    last: int
+    command: int | None  # 0, or 1 for the other one of two; None of both
+    began_ns: int
+    ended_ns: int
+    outcome: str  # undisturbed, disturbed, unknown, failed or cut short
+    said: str  # why
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """The status of one run: repetition `number` is running since `since_ns`, if `stage` is running.
+
+    `repetitions` are those that no earlier frame contained.
+    """
+
+    id: str
+    stage: str  # calibrating, waiting, running or ended
+    programs: tuple[str, ...]
+    cpus: tuple[int, ...]
+    number: int | None
+    wanted: int
+    since_ns: int
+    counts: tuple[int, ...]  # of each outcome, in that order
+    share_by_cpu: tuple[tuple[int, float], ...]  # the command's share, if it had any
+    repetitions: tuple[RepetitionLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceLine:
+    """One CPU's place, from sysfs. None is unknown; siblings are the CPUs of its core, itself included."""
+
+    cpu: int
+    node: int | None = None
+    package: int | None = None
+    core: int | None = None  # its number within the package, which may have gaps
+    cache: str | None = None  # the last-level one: `L3#0`
+    siblings: tuple[int, ...] | None = None
+
+
+def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str]) -> tuple[PlaceLine, ...] | None:
+    """Return a line for each online CPU, by number, or None if no place is known."""
+    lines = tuple(
+        PlaceLine(
+            cpu=cpu,
+            node=place.node,
+            package=place.package,
+            core=place.core,
+            cache=cache_by_cpu.get(cpu),
+            siblings=None if place.siblings is None else tuple(sorted(place.siblings)),
+        )
+        for cpu, place in sorted(topology.items())
+    )
+    return lines if any(line != PlaceLine(line.cpu) for line in lines) else None
+
+
+@dataclass(frozen=True, slots=True)
+class IrqLine:
+    """One row of /proc/interrupts that counted anything in the interval, and the CPUs on which it did."""
+
+    label: str  # `205`, `LOC`
+    cpus: tuple[int, ...]
+    rates: tuple[float, ...]  # per second, in the order of the CPUs
+
+    @property
+    def rate_by_cpu(self) -> Mapping[int, float]:
+        """The interrupts per second of each CPU that had any."""
+        return dict(zip(self.cpus, self.rates, strict=False))
+
+    @property
+    def total(self) -> float:
+        """The interrupts per second on all CPUs together."""
+        return sum(self.rates)
+
+
+@dataclass(frozen=True, slots=True)
+class IrqSetting:
+    """The source of one row of /proc/interrupts or /proc/irq, and its affinity. None is unknown.
+
+    Affinities are CPU lists. `effective` is where the IRQ is delivered (Linux 4.15), `allowed` is where it may be.
+    """
+
+    label: str
+    kind: Kind
+    name: str  # the actions of a numbered row: `eth0-TxRx-5`; else `Local timer interrupts`. Empty if unused
+    device: str | None = None  # by the name that people know it by
+    allowed: str | None = None
+    effective: str | None = None
+    movable: bool | None = None
+    is_managed: bool | None = None  # by the kernel: users cannot move it
+
+    @property
+    def irq(self) -> int | None:
+        """The number of the IRQ; None for an interrupt of the architecture."""
+        return int(self.label) if self.label.isdecimal() else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClockGroup:
+    """CPUs with the same cpufreq settings. None is unknown; `none` means that the driver has no such setting.
+
+    The present clock and the governor of each CPU are in its CpuLine.
+    """
+
+    cpus: str  # a list: `0-3,8`
+    driver: str | None
+    governor: str | None
+    min_khz: int | None  # scaling_min_freq: between these two ...
+    max_khz: int | None  # scaling_max_freq: ... the clock may move
+    hardware_min_khz: int | None  # cpuinfo_min_freq
+    hardware_max_khz: int | None  # cpuinfo_max_freq, with turbo
+    base_khz: int | None  # without turbo
+    preference: str | None  # energy_performance_preference
+
+
+@dataclass(frozen=True, slots=True)
+class ClockCpu:
+    """One CPU with more figures than its clock. Heat and slowdowns are its core's. None is unknown."""
+
+    cpu: int
+    awake_share: float | None = None  # of the interval, C0: not in any of the states
+    idle_shares: tuple[float | None, ...] | None = None  # in the order of `idle_names`; None where it lacks the state
+    celsius: float | None = None
+    critical_celsius: float | None = None
+    throttles: int | None = None  # for heat, since boot
+    slowed_ms: int | None = None  # since boot
+    power_limit_count: int | None = None  # times that the power limit was reached, since boot
+
+
+@dataclass(frozen=True, slots=True)
+class ClockPackage:
+    """One package; `cpus` are its online CPUs. None is unknown."""
+
+    package: int
+    cpus: str
+    celsius: float | None = None
+    critical_celsius: float | None = None
+    watts: float | None = None  # the mean of the last five seconds or more, by RAPL
+    long_limit_w: float | None = None  # PL1, the lowest that is enabled
+    short_limit_w: float | None = None  # PL2
+    rated_w: float | None = None  # the power that it is rated for
+    throttles: int | None = None  # for heat, since boot
+    slowed_ms: int | None = None
+    power_limit_count: int | None = None
+    uncore_khz: int | None = None  # the slowest of its domains
+    uncore_min_khz: int | None = None
+    uncore_max_khz: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClockSensor:
+    """A sensor of the processor, by chip and label: `k10temp Tctl`. None is unknown."""
+
+    name: str
+    celsius: float | None
+    critical_celsius: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFigures:
+    """All figures of the clock screen.
+
+    `reasons` explains, by the name of a figure, why it is unknown for a target CPU or its package.
+    """
+
+    groups: tuple[ClockGroup, ...] = ()
+    cpus: tuple[ClockCpu, ...] = ()
+    packages: tuple[ClockPackage, ...] = ()
+    sensors: tuple[ClockSensor, ...] = ()
+    idle_names: tuple[str, ...] = ()  # the lightest first: POLL, C1 …
+    packages_age_s: float | None = None  # since cores and packages were asked: every five seconds
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+SPARSE = (ClockCpu, ClockPackage)  # little is known of most of them: a line leaves out what is None
+
+
+@dataclass(frozen=True, slots=True)
+class CauseLine:
+    """One cause; the findings that belong to it have its number, from 1.
+
+    `names` are the names of threads that the steps refer to by number. `steps` are the actions, each with its purpose:
+    `now`, `undo`, `for good`, `try`; a line without purpose continues the one before. `settles` are the ids of the
+    checks that pass after them. `said` is None if the findings explain it all.
+    """
+
+    steps: tuple[tuple[str, str], ...] = ()
+    settles: tuple[str, ...] = ()
+    said: str | None = None
+    is_open: bool = False  # questions without an answer
+    names: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def command(self) -> str | None:
+        """The shell command for now, or None."""
+        return self.lines_of(NOW)
+
+    @property
+    def undo(self) -> str | None:
+        """The shell command that restores the current setting, or None."""
+        return self.lines_of(UNDO)
+
+    def lines_of(self, wanted: str) -> str | None:
+        """Return the lines for this purpose, or None."""
+        purposes = [purpose for purpose, _ in self.steps]
+        if wanted not in purposes:
+            return None
+        first = purposes.index(wanted)
+        lines = [self.steps[first][1]]
+        for purpose, line in self.steps[first + 1 :]:
+            if purpose:
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    @property
+    def by_hand(self) -> str | None:
+        """The remaining action, in words or as options of noisewatch, or None."""
+        return next((line for purpose, line in self.steps if purpose in (TRY, FOR_GOOD)), None)
+
 
 MOST_CULPRITS = 64
 _GRAVITIES = list(Gravity)

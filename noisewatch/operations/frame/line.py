@@ -11,22 +11,29 @@ from typing import Any
 
 from noisewatch.judgement.terms import Counts
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.clock import SPARSE, ClockCpu, ClockFigures, ClockGroup, ClockPackage, ClockSensor
 from noisewatch.operations.frame.frame import (
+    SPARSE,
+    CauseLine,
+    ClockCpu,
+    ClockFigures,
+    ClockGroup,
     ClockLimits,
+    ClockPackage,
+    ClockSensor,
     Conditions,
     CoolingLine,
     CpuLine,
     CulpritLine,
     FindingLine,
     Frame,
+    IrqLine,
+    IrqSetting,
+    PlaceLine,
+    RepetitionLine,
+    RunLine,
     Temperature,
     Throttled,
 )
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
-from noisewatch.operations.frame.places import PlaceLine
-from noisewatch.operations.frame.runs import RepetitionLine, RunLine
 
 Standing = Mapping[str, object]  # fields of a frame that seldom change, by name
 _STANDING = (

@@ -1,4 +1,8 @@
-"""Frames from snapshots and verdicts: the sampler's side."""
+"""Making of frames from snapshots, intervals and verdicts, in the sampler.
+
+Places of CPUs and affinities of interrupts are read every ten seconds, and mostly unchanged: they are only sent after a
+change. Each repetition of a run is in one frame only.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.cause_words import steps_against, title_of
 from noisewatch.judgement.causes import Cause, causes_of
+from noisewatch.judgement.checks.interrupts.routing import irq_balancer
 from noisewatch.judgement.effect_words import effect_title
 from noisewatch.judgement.finding_words import left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
@@ -19,16 +24,21 @@ from noisewatch.judgement.programs import named_by
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
+from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
+from noisewatch.kernel.interrupts.kinds import kind_of
+from noisewatch.kernel.interrupts.table import InterruptRow
+from noisewatch.kernel.snapshot.settings import Settings
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.tasks.run_status import RunStatus, ToldRepetition
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
-from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
-from noisewatch.model.interval.interval import Interval
-from noisewatch.model.interval.slowed import slowed_between
-from noisewatch.model.interval.taken import Taken, taken_by_cpu
-from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.model.interval.disturbance import Disturbance, Taken, disturbances_of, taken_by_cpu
+from noisewatch.model.interval.interrupt_counts import InterruptCounts
+from noisewatch.model.interval.interval import Interval, slowed_between
 from noisewatch.operations.frame.frame import (
     KINDS,
     MOST_CULPRITS,
+    CauseLine,
     ClockLimits,
     Conditions,
     CoolingLine,
@@ -36,12 +46,83 @@ from noisewatch.operations.frame.frame import (
     CulpritLine,
     FindingLine,
     Frame,
+    IrqLine,
+    IrqSetting,
+    PlaceLine,
+    RepetitionLine,
+    RunLine,
     Temperature,
     Throttled,
+    place_lines,
 )
 from noisewatch.operations.frame.making_clock import clock_figures
-from noisewatch.operations.frame.making_irqs import irq_lines
 from noisewatch.text import printable
+
+_NO_DEVICE = "none"
+_EXACT_BELOW = 10.0
+
+
+def irq_lines(counts: InterruptCounts, seconds: float) -> tuple[IrqLine, ...] | None:
+    """Return the rows that counted anything, or None if that is unknown, as `counts.reason` explains."""
+    if counts.rows is None or seconds <= 0:
+        return None
+    count_by_label: dict[str, dict[int, int]] = {}
+    for row in counts.rows:
+        known = count_by_label.setdefault(row.label, {})  # POWER9 has two rows of one label
+        for cpu, count in row.count_by_cpu.items():
+            known[cpu] = known.get(cpu, 0) + count
+    return tuple(_irq_line(label, count_by_cpu, seconds) for label, count_by_cpu in count_by_label.items())
+
+
+def _irq_line(label: str, count_by_cpu: Mapping[int, int], seconds: float) -> IrqLine:
+    cpus = tuple(sorted(count_by_cpu))
+    rates = (count_by_cpu[cpu] / seconds for cpu in cpus)
+    return IrqLine(
+        label=label,
+        cpus=cpus,
+        rates=tuple(round(rate, 2) if rate < _EXACT_BELOW else round(rate) for rate in rates),
+    )
+
+
+def irq_settings(snapshot: Snapshot) -> tuple[IrqSetting, ...]:
+    """Return all rows of the table, then those that are in /proc/irq alone; none if neither can be read."""
+    rows = snapshot.interrupts.rows if snapshot.interrupts is not None else ()
+    irqs = snapshot.irqs.by_number if snapshot.irqs is not None else {}
+    setting_by_label = {setting.label: setting for setting in _settings(rows, irqs)}
+    return tuple(setting_by_label.values())
+
+
+def _settings(rows: tuple[InterruptRow, ...], irqs: Mapping[int, Irq]) -> Iterator[IrqSetting]:
+    for row in rows:
+        if row.irq is not None and row.irq in irqs:
+            yield _setting(irqs[row.irq])
+            continue
+        kind = kind_of(row.label, row.description)
+        if kind != Kind.NO_INTERRUPT:
+            actions = parse_actions(row.description) if row.irq is not None else ()
+            is_fixed = None if row.irq is not None and kind == Kind.IRQ else False
+            name = ", ".join(actions) or row.description
+            yield IrqSetting(row.label, kind, name, movable=is_fixed, is_managed=is_fixed)
+    numbers = {row.irq for row in rows}
+    yield from (_setting(irq) for number, irq in irqs.items() if number not in numbers)
+
+
+def _setting(irq: Irq) -> IrqSetting:
+    return IrqSetting(
+        label=str(irq.irq),
+        kind=irq.kind,
+        name=", ".join(irq.actions),
+        device=None if irq.device == _NO_DEVICE else irq.device,
+        allowed=_listed(irq.allowed),
+        effective=_listed(irq.effective),
+        movable=irq.movable,
+        is_managed=irq.is_managed,
+    )
+
+
+def _listed(cpus: CpuSet | None) -> str | None:
+    return None if cpus is None else format_cpu_list(cpus)
+
 
 _ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
 _NOTHING = Taken({}, 0)
@@ -318,3 +399,75 @@ def _cause_line(cause: Cause, case: Case) -> CauseLine:
         is_open=cause.way is not None,
         names=named_by(cause.fix, case),
     )
+
+
+_Told = tuple[ToldRepetition, ...]
+
+
+class RunLines:
+    """The lines of runs, each repetition in one frame only."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, _Told] = {}
+
+    def of(self, snapshot: Snapshot, interval: Interval | None) -> tuple[RunLine, ...]:
+        """Return a line for each known run, with the repetitions that no earlier frame contained."""
+        before, self._told = self._told, {}
+        return tuple([self._line(run, before, interval) for run in snapshot.runs])
+
+    def _line(self, run: RunStatus, before: Mapping[str, _Told], interval: Interval | None) -> RunLine:
+        name = f"{run.owner.pid}.{run.owner.started_ticks}"
+        known = set(before.get(name, ()))
+        self._told[name] = run.repetitions
+        shares = [(cpu, interval.command_share(cpu)) for cpu in sorted(run.cpus)] if interval is not None else []
+        return RunLine(
+            id=name,
+            stage=str(run.stage),
+            programs=run.programs,
+            cpus=tuple(sorted(run.cpus)),
+            number=run.number,
+            wanted=run.wanted,
+            since_ns=run.since_ns,
+            counts=run.counts,
+            share_by_cpu=tuple((cpu, round(share, 4)) for cpu, share in shares if share),
+            repetitions=tuple(_repetition(each) for each in run.repetitions if each not in known),
+        )
+
+
+def _repetition(told: ToldRepetition) -> RepetitionLine:
+    return RepetitionLine(
+        number=told.number,
+        last=told.last,
+        command=told.command,
+        began_ns=told.began_ns,
+        ended_ns=told.ended_ns,
+        outcome=told.outcome,
+        said=told.said,
+    )
+
+
+class News:
+    """The rarely changing fields of frames, as they were sent last."""
+
+    def __init__(self) -> None:
+        self._settings: Settings | None = None
+        self._topology: Mapping[int, CpuPlace] = {}
+        self._places: tuple[PlaceLine, ...] | None = None
+        self._irqs: tuple[IrqSetting, ...] | None = None
+
+    def of(self, snapshot: Snapshot) -> dict[str, object]:
+        """Return the fields of the frame that have changed."""
+        if snapshot.settings is self._settings:
+            return {}
+        self._settings = snapshot.settings
+        found: dict[str, object] = {}
+        if snapshot.topology is not self._topology:
+            self._topology = snapshot.topology
+            places = place_lines(snapshot.topology, cache_names(snapshot.topology))
+            if places != self._places:
+                found["places"] = self._places = places
+        irqs = irq_settings(snapshot)
+        if irqs != self._irqs:
+            found["irq_settings"], found["irq_balancer"] = irqs, irq_balancer(Case(snapshot))
+            self._irqs = irqs
+        return found

@@ -20,7 +20,7 @@ from noisewatch.kernel.frequency.residency import MOST_CPUS, StateTime
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.clock import state_shares, watts_of
 from noisewatch.model.interval.interval import Interval
-from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockGroup, ClockPackage, ClockSensor
+from noisewatch.operations.frame.frame import ClockCpu, ClockFigures, ClockGroup, ClockPackage, ClockSensor
 
 _TWO_LOOKS = "known from the second look on"
 _LASTING_SLEEP = "a sleep that lasts is counted when it ends"

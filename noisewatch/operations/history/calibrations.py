@@ -17,13 +17,14 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine import Json, Machine
 from noisewatch.machine.history_file import append_entry, boot_key, machine_key
 from noisewatch.model.history.entries import Entry, Past
-from noisewatch.operations.history.described import (
+from noisewatch.operations.history.past import (
+    damage_words,
     described,
     described_facts,
     digest,
     parsed_all,
+    read_past,
 )
-from noisewatch.operations.history.past import damage_words, read_past
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.text import clean
 

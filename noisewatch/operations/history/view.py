@@ -10,8 +10,7 @@ from noisewatch.errors import UsageError
 from noisewatch.judgement.history.development import Development, development_of
 from noisewatch.machine.history_file import append_entry, machine_key
 from noisewatch.model.history.entries import Past
-from noisewatch.operations.history.described import ACCEPTED
-from noisewatch.operations.history.past import read_past
+from noisewatch.operations.history.past import ACCEPTED, read_past
 from noisewatch.records import dataclass
 
 

@@ -19,7 +19,7 @@ from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.machine.own_thread import CpuReading, OwnThread, ThreadReading, read_cpu_files, read_siblings
 from noisewatch.model.interval.disturbance import TYPICAL_COST_NS, kind_of_row
-from noisewatch.model.run.measured_value import MeasuredValue, ValuesAround
+from noisewatch.model.run.benchmark_run import MeasuredValue, ValuesAround
 from noisewatch.units import NS_PER_S
 
 if TYPE_CHECKING:

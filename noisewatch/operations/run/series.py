@@ -1,4 +1,7 @@
-"""Running of a command, one or more times, with a verdict on each repetition."""
+"""Running of a command, one or more times, with a verdict on each repetition.
+
+A listener gets the state before the first repetition, and each repetition when it is judged.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
+from typing import TYPE_CHECKING, Protocol
 
 from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
@@ -31,6 +35,7 @@ from noisewatch.model.run.mean_difference import drawn_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
+from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.run.freeze_watch import FreezeWatch
 from noisewatch.operations.run.judging import (
     JudgedRepetition,
@@ -39,17 +44,52 @@ from noisewatch.operations.run.judging import (
     status_of,
     without_looks,
 )
-from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.options import RunOptions, command_plan, folders_of
 from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EVERY_NS
 from noisewatch.operations.run.placement_watch import PlacementWatch
-from noisewatch.operations.run.plan import command_plan, folders_of
-from noisewatch.operations.run.progress import RunBeginning, RunListener, WatchingCost
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
 from noisewatch.operations.run.wakeups import WakeUps
 from noisewatch.operations.run.watch import RunWatch
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
+
+
+@dataclass(frozen=True, slots=True)
+class WatchingCost:
+    """The CPU time of noisewatch itself until the first repetition, and its CPUs from then on.
+
+    The processes that calibrate are not included.
+    """
+
+    cpu_s: float
+    cpus: CpuSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBeginning:
+    """The state before the first repetition; `opening` is None if no calibration was requested or none worked."""
+
+    options: RunOptions
+    seed: int
+    machine: Snapshot
+    opening: Calibrated | None
+    level: TraceLevel
+    own_cost: WatchingCost
+
+
+class RunListener(ProgressListener, Protocol):
+    """A progress listener of a series."""
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        """Show that the first repetition is about to begin."""
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        """Show one more repetition, with its verdict."""
+
 
 _KEPT = 50  # repetitions with all of their looks
 _LOOK_NS = NS_PER_S // 4

@@ -19,8 +19,7 @@ from noisewatch.text import printable
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
     from noisewatch.operations.run.judging import JudgedRepetition
-    from noisewatch.operations.run.progress import RunBeginning
-    from noisewatch.operations.run.series import RunSeries
+    from noisewatch.operations.run.series import RunBeginning, RunSeries
     from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
 
 _BY_TRACE = " (attribution: kernel trace)"

@@ -10,7 +10,7 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.facts import FactClass, Facts, facts_of
-from noisewatch.operations.history.described import described, described_facts
+from noisewatch.operations.history.past import described, described_facts
 from tests.judgement.example import Example
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files

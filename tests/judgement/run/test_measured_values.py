@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.judgement.run.measured_values import judge_value, judge_values
 from noisewatch.judgement.run.reasons import RunOutcome
-from noisewatch.model.run.measured_value import MeasuredValue, ValuesAround
+from noisewatch.model.run.benchmark_run import MeasuredValue, ValuesAround
 
 _MS = 1_000_000
 

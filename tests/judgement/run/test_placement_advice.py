@@ -11,8 +11,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.placement_advice import placement_advice
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.tasks.command_look import ThreadLook
-from noisewatch.model.run.memory_nodes import MemoryElsewhere
-from noisewatch.model.run.placement import Placement
+from noisewatch.model.run.placement import MemoryElsewhere, Placement
 from tests.judgement.run.test_placement_reasons import SECOND_NS, placed
 from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, TWO_KINDS, TWO_NODES

@@ -14,8 +14,7 @@ from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunO
 from noisewatch.judgement.run.repetition_verdict import with_placement
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
-from noisewatch.model.run.memory_nodes import NOWHERE_ELSE
-from noisewatch.model.run.placement import Placement
+from noisewatch.model.run.placement import NOWHERE_ELSE, Placement
 from noisewatch.model.run.placement_tally import PlacementTally
 from tests.kernel.tasks.commands import by_tid, thread_look
 from tests.model.run.places import ALL, ONE_NODE, TWO_KINDS, TWO_NODES, UNKNOWN_NODES, place

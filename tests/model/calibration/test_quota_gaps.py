@@ -10,8 +10,7 @@ from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps, 
 from noisewatch.kernel.trace.runs import CpuPieces, RunStats, Thread, Trace, TracedSource
 from noisewatch.kinds import Kind
 from noisewatch.machine.spinning.calibration.buffer import INTERPRETER
-from noisewatch.model.calibration.attribution import Attribution, Meanwhile, attribution_of
-from noisewatch.model.calibration.quota_gaps import HIDDEN, name_of_hidden
+from noisewatch.model.calibration.attribution import HIDDEN, Attribution, Meanwhile, attribution_of, name_of_hidden
 from tests.model.interval.sampling import interval_of
 from tests.written import Files, mounted
 

@@ -9,7 +9,7 @@ import pytest
 
 from noisewatch.kernel.calibration import CpuSamples, Gaps, Samples
 from noisewatch.machine.spinning.calibration.buffer import Slot
-from noisewatch.model.calibration.stretches import INTERRUPTIONS as GAPS_ALONE
+from noisewatch.model.calibration.timeline import INTERRUPTIONS as GAPS_ALONE
 from noisewatch.model.calibration.timeline import Timeline, Timelines, timelines_of
 
 

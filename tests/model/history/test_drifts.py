@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from noisewatch.model.history.drifts import drift_of
+from noisewatch.model.history.shifts import drift_of
 from tests.model.history.noises import gaussian, resembling, with_outliers
 
 _LEAST = math.log(1.01)

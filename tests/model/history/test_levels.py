@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.model.history.levels import Level, levels_of, newest_apart
-from noisewatch.model.history.modes import modes_of
-from noisewatch.model.history.shifts import is_shift
+from noisewatch.model.history.shifts import Level, is_shift, levels_of, modes_of, newest_apart
 
 _LEAST = math.log(1.01)
 _values = st.lists(st.floats(-50, 50), max_size=40)

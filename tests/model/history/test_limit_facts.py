@@ -6,8 +6,15 @@ import pytest
 
 from noisewatch.kernel.snapshot.hardware import bias_path
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from noisewatch.model.history.facts import differences, facts_of
-from noisewatch.model.history.limit_facts import CPU_QUOTA, ENERGY_BIAS, FIRMWARE_CLOCK, POWER_LIMITS, UNCORE_CLOCK
+from noisewatch.model.history.facts import (
+    CPU_QUOTA,
+    ENERGY_BIAS,
+    FIRMWARE_CLOCK,
+    POWER_LIMITS,
+    UNCORE_CLOCK,
+    differences,
+    facts_of,
+)
 from tests.written import Files, without
 from tests.written.quiet.frequency import CPUS, UNCORE, ZONE
 from tests.written.quiet_machine import quiet_files, quiet_machine

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.model.interval.disturbance import disturbances_of
-from noisewatch.model.interval.taken import taken_by_cpu
+from noisewatch.model.interval.disturbance import disturbances_of, taken_by_cpu
 from tests.model.interval.sampling import interval_of
 from tests.written import Files
 from tests.written.quiet_machine import process, stat_file

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from noisewatch.kernel.memory.node_memory import NodePages
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
-from noisewatch.model.run.memory_nodes import NOWHERE_ELSE, elsewhere_by_pages
-from noisewatch.model.run.placement import Placement, ThreadPlacement, idle_shares
+from noisewatch.model.run.placement import NOWHERE_ELSE, Placement, ThreadPlacement, elsewhere_by_pages, idle_shares
 from noisewatch.model.run.placement_tally import MOST_ENDED, PlacementTally, placement_of
 from tests.kernel.tasks.commands import by_tid, thread_look
 from tests.model.run.places import ALL, ONE_NODE, TWO_KINDS, TWO_NODES, place

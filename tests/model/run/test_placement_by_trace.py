@@ -7,11 +7,8 @@ import pytest
 from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
 from noisewatch.kernel.trace.own_places import TracedThread
 from noisewatch.kernel.trace.window import TraceWindow
-from noisewatch.model.run.cpu_groups import CpuGroups
-from noisewatch.model.run.memory_nodes import NOWHERE_ELSE
-from noisewatch.model.run.placement import Placement
-from noisewatch.model.run.placement_by_trace import placed_by_trace
-from noisewatch.model.run.placement_tally import PlacementTally
+from noisewatch.model.run.placement import NOWHERE_ELSE, CpuGroups, Placement
+from noisewatch.model.run.placement_tally import PlacementTally, placed_by_trace
 from tests.kernel.tasks.commands import by_tid, thread_look
 from tests.model.run.places import ALL, TWO_NODES
 

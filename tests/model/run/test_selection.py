@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.model.run.selection import select_by_cause
-from noisewatch.model.run.series import statistics_of
+from noisewatch.model.run.series import select_by_cause, statistics_of
 
 
 def test_both_statistics_are_told_and_the_undisturbed_one_leads() -> None:

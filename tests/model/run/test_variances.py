@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.model.run.series import Bounds, SeriesStatistics, statistics_of
-from noisewatch.model.run.variances import Explained, parts_of
+from noisewatch.model.run.series import Bounds, Explained, SeriesStatistics, parts_of, statistics_of
 
 
 def _varying(cv: float, runs: int) -> SeriesStatistics:

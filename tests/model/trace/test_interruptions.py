@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.kernel.trace.runs import CpuPieces, parse_trace
-from noisewatch.model.trace.interruptions import longest_interruptions
+from noisewatch.model.calibration.gap_causes import longest_interruptions
 from tests.written.trace import written_trace
 
 _BENCH, _TICK, _DISK, _BLOCK, _WORKER = 1, 2, 3, 4, 5

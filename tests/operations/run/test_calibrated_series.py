@@ -15,8 +15,7 @@ from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
-from noisewatch.operations.run.progress import RunBeginning
-from noisewatch.operations.run.series import run_series
+from noisewatch.operations.run.series import RunBeginning, run_series
 from tests.operations.listening import SilentListener
 from tests.written.calibration import written_calibration
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.operations.run.plan import folders_of
+from noisewatch.operations.run.options import folders_of
 
 
 def test_program_arguments_and_working_directory_are_among_them(

@@ -11,7 +11,7 @@ import pytest
 from noisewatch.judgement.run.benchmark_runs import MarkedRun
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
 from noisewatch.model.run.benchmark_run import BenchmarkRun
-from noisewatch.operations.run.gate import gate_of_results, gate_of_run, gate_of_series
+from noisewatch.operations.run.conclusion import gate_of_results, gate_of_run, gate_of_series
 from noisewatch.operations.run.results import MarkedResults, PyperfFile
 from noisewatch.operations.run.series import RunSeries
 from tests.judgement.noise.test_steadiness import calibration

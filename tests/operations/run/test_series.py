@@ -31,8 +31,7 @@ from noisewatch.operations.record import recorded
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition, without_looks
 from noisewatch.operations.run.options import RunOptions
-from noisewatch.operations.run.progress import RunBeginning
-from noisewatch.operations.run.series import RunSeries, run_series
+from noisewatch.operations.run.series import RunBeginning, RunSeries, run_series
 from noisewatch.operations.run.tracing import RunTrace
 from tests.operations.listening import SilentListener
 

@@ -11,9 +11,16 @@ from typing import Any
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import MOST_CULPRITS, CpuLine, CulpritLine, FindingLine, Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import (
+    MOST_CULPRITS,
+    CauseLine,
+    CpuLine,
+    CulpritLine,
+    FindingLine,
+    Frame,
+    IrqLine,
+    IrqSetting,
+)
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel

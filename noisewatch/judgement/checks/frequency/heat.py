@@ -21,8 +21,7 @@ from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.frequency.hwmon import Sensor
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.model.interval.interval import Interval
-from noisewatch.model.interval.slowed import BY_HEAT, BY_POWER, Slowdown, slowed_between
+from noisewatch.model.interval.interval import BY_HEAT, BY_POWER, Interval, Slowdown, slowed_between
 
 _EVENTS = Limit(
     key="fails",

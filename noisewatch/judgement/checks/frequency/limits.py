@@ -23,7 +23,7 @@ from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import FrequencyCap, UncoreDomain, cap_path
 from noisewatch.kernel.snapshot.hardware import driver_clock_path
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.model.interval.slowed import slowed_between
+from noisewatch.model.interval.interval import slowed_between
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.units import describe_clock, describe_clocks

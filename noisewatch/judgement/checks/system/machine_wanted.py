@@ -16,8 +16,7 @@ from noisewatch.kernel.system.firmware import DMI
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
 from noisewatch.kernel.system.release import COMMAND_LINE, RELEASE
 from noisewatch.model.history.facts import Facts, facts_of
-from noisewatch.model.wanted.machine import WantedFact, in_quotes
-from noisewatch.model.wanted.scales import shown
+from noisewatch.model.wanted.machine import WantedFact, in_quotes, shown
 from noisewatch.records import dataclass
 
 

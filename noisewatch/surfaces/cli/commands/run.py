@@ -13,7 +13,7 @@ from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import end_as
 from noisewatch.operations.machines import open_machine
-from noisewatch.operations.run.gate import gate_of_run
+from noisewatch.operations.run.conclusion import gate_of_run
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries, run_series

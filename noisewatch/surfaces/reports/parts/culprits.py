@@ -7,10 +7,9 @@ from typing import Any
 
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.machine.tracefs.instance import FOR_ROOT
-from noisewatch.model.calibration.gap_causes import GapCause, Part
+from noisewatch.model.calibration.gap_causes import GapCause, Interruption, Part
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import MeasuredCulprit
-from noisewatch.model.trace.interruptions import Interruption
 from noisewatch.program import as_root
 from noisewatch.surfaces.reports.parts.tables import align_within
 from noisewatch.text import printable

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.run.reason_words import conclude_repetition, unmeasured_words
 from noisewatch.judgement.run.reasons import RunOutcome
-from noisewatch.operations.run.conclusion import CommandConclusion, conclude
-from noisewatch.operations.run.gate import gate_of_run
+from noisewatch.operations.run.conclusion import CommandConclusion, conclude, gate_of_run
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.workflow import annotation_lines, workflow_command

@@ -31,16 +31,12 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.mean_difference import MeanDifference
-from noisewatch.model.run.memory_nodes import MemoryElsewhere
-from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
-from noisewatch.model.run.selection import SelectedByCause
-from noisewatch.model.run.spread import SpreadThreads
+from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
+from noisewatch.model.run.series import SelectedByCause
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
-from noisewatch.operations.run.options import RunOptions
-from noisewatch.operations.run.plan import command_plan
-from noisewatch.operations.run.progress import RunBeginning, RunListener
-from noisewatch.operations.run.series import RunSeries
+from noisewatch.operations.run.options import RunOptions, command_plan
+from noisewatch.operations.run.series import RunBeginning, RunListener, RunSeries
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_cgroup, describe_facts, describe_machine
 from noisewatch.surfaces.reports.run.command_words import program_of

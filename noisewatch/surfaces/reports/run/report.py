@@ -15,9 +15,8 @@ from noisewatch.surfaces.output import fill_step_summary, opened_output, takes_c
 from noisewatch.surfaces.reports.run.formats import GITHUB, LINES, TEXT, SeriesOptions, render_series
 
 if TYPE_CHECKING:
-    from noisewatch.operations.run.progress import RunListener
     from noisewatch.operations.run.results import MarkedResults
-    from noisewatch.operations.run.series import RunSeries
+    from noisewatch.operations.run.series import RunListener, RunSeries
     from noisewatch.surfaces.reports.run.receipt import ReceiptKeeper
 
 _LINES_ENDING = ".jsonl"

@@ -13,10 +13,8 @@ from noisewatch.judgement.run.placement_advice import PlacementAdvice, Placement
 from noisewatch.judgement.run.placement_reasons import weighty_threads, why_placement_unknown
 from noisewatch.judgement.run.reason_words import left_words
 from noisewatch.judgement.run.reasons import Unwatched
-from noisewatch.model.run.memory_nodes import MemoryElsewhere
-from noisewatch.model.run.placement import Placement, Stacking, ThreadPlacement
+from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
 from noisewatch.model.run.repetition import Repetition
-from noisewatch.model.run.spread import SpreadThreads
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.command_words import program_of, words_to_copy

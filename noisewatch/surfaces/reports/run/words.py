@@ -8,9 +8,16 @@ from dataclasses import replace
 
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
-from noisewatch.model.run.selection import SelectedByCause
-from noisewatch.model.run.series import CONFIDENCE, FEWEST_FOR_ORDER, Bounds, OrderDoubt, SeriesStatistics
-from noisewatch.model.run.variances import Explained, VarianceParts
+from noisewatch.model.run.series import (
+    CONFIDENCE,
+    FEWEST_FOR_ORDER,
+    Bounds,
+    Explained,
+    OrderDoubt,
+    SelectedByCause,
+    SeriesStatistics,
+    VarianceParts,
+)
 from noisewatch.units import describe_count, share_text
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))

@@ -11,8 +11,7 @@ from textual.worker import Worker
 from noisewatch.cpus import name_cpus
 from noisewatch.faults import contained
 from noisewatch.judgement.terms import FOR_GOOD
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import CauseLine, Frame
 from noisewatch.surfaces.reports.verdict.fix_script import script, script_comments, script_head, script_steps
 from noisewatch.surfaces.tui.app.export import command_to_copy, export, export_files, pictures_of, window_reports
 from noisewatch.surfaces.tui.app.keyed_app import KeyedApp

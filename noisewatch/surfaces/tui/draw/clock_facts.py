@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from noisewatch.cpus import name_cpus, parse_cpu_list
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.clock import ClockGroup, ClockPackage
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import ClockGroup, ClockPackage, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.clock import ClockCpu
-from noisewatch.operations.frame.frame import CpuLine, Frame
+from noisewatch.operations.frame.frame import ClockCpu, CpuLine, Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length

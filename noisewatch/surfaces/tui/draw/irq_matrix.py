@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.operations.frame.frame import PlaceLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length, runs

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NoisewatchError
-from noisewatch.model.trace.interruptions import Interruption
+from noisewatch.model.calibration.gap_causes import Interruption
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.trace import KeptTrace, TraceOptions, TraceRun, follow

@@ -8,8 +8,7 @@ from dataclasses import field
 
 from noisewatch.cpus import name_cpus
 from noisewatch.kernel.tasks.run_status import OUTCOMES
-from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.runs import RepetitionLine, RunLine
+from noisewatch.operations.frame.frame import Frame, RepetitionLine, RunLine
 from noisewatch.records import dataclass
 
 RUNNING, ENDED = "running", "ended"

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from noisewatch.judgement.run.reason_words import mark_of
 from noisewatch.judgement.run.reasons import RunStanding
-from noisewatch.operations.frame.runs import RepetitionLine
+from noisewatch.operations.frame.frame import RepetitionLine
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, runs
 from noisewatch.surfaces.tui.runs.history import describe_repetition, overlapping

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.clock import ClockGroup
-from noisewatch.operations.frame.frame import CpuLine, Frame
+from noisewatch.operations.frame.frame import ClockGroup, CpuLine, Frame
 from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, TALL_LINE, chart_rows, lane_count, slowed_marks
 from noisewatch.surfaces.tui.draw.clock_facts import (
     fact,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import CauseLine, Frame
 from noisewatch.patterns import regex
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut

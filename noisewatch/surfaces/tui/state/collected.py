@@ -11,8 +11,7 @@ from dataclasses import field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.operations.frame.frame import CulpritLine, Frame, PlaceLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.events.irq_moves import told

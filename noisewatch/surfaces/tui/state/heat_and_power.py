@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable
 
 from noisewatch.cpus import parse_cpu_list
-from noisewatch.operations.frame.clock import ClockPackage
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import ClockPackage, Frame
 
 HOT = 0.85  # of the critical temperature, or of the power limit
 

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
 from noisewatch.cpus import CpuSet
-from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.irqs import IrqSetting
+from noisewatch.operations.frame.frame import Frame, IrqSetting
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, cpus_in, uncounted_cpus

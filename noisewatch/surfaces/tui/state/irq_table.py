@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import CulpritLine, Frame, IrqLine, IrqSetting
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.filters import SortOrder, kind_named
 

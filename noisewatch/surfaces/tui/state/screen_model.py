@@ -9,8 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.terms import Area
-from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
-from noisewatch.operations.frame.irqs import IrqSetting
+from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame, IrqSetting
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of

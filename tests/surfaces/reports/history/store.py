@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from noisewatch.machine.history_file import machine_key
-from noisewatch.operations.history.described import digest
+from noisewatch.operations.history.past import digest
 from noisewatch.surfaces.cli import main
 
 DAY_S = 86_400

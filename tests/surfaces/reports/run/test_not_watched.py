@@ -11,8 +11,7 @@ import pyperf
 import pytest
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict, Unwatched
-from noisewatch.operations.run.progress import RunBeginning
-from noisewatch.operations.run.series import RunSeries
+from noisewatch.operations.run.series import RunBeginning, RunSeries
 from noisewatch.surfaces.cli.run_progress import OneRun
 from tests.surfaces.reports.consumers import workflow_command
 from tests.surfaces.reports.run.running import read

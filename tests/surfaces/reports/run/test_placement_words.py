@@ -7,8 +7,7 @@ from dataclasses import replace
 from noisewatch.judgement.run.placement_advice import placement_advice
 from noisewatch.judgement.run.placement_reasons import placement_reasons
 from noisewatch.judgement.run.reason_words import describe_reason
-from noisewatch.model.run.memory_nodes import MemoryElsewhere
-from noisewatch.model.run.spread import SpreadThreads
+from noisewatch.model.run.placement import MemoryElsewhere, SpreadThreads
 from noisewatch.surfaces.reports.run.sentences import advice_parts, placement_lines
 from tests.judgement.run.test_placement_reasons import SECOND_NS, placed
 from tests.kernel.tasks.commands import thread_look

@@ -12,8 +12,7 @@ from noisewatch.errors import Malformed
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.tasks.run_status import OUTCOMES, parse_run_status
 from noisewatch.machine.status_files import StatusFile
-from noisewatch.operations.run.conclusion import conclude
-from noisewatch.operations.run.gate import gate_of_series
+from noisewatch.operations.run.conclusion import conclude, gate_of_series
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.surfaces.reports.parts.colours import plain_row

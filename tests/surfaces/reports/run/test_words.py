@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of
-from noisewatch.model.run.selection import select_by_cause
-from noisewatch.model.run.series import Bounds, SeriesStatistics, statistics_of
-from noisewatch.model.run.variances import parts_of
+from noisewatch.model.run.series import Bounds, SeriesStatistics, parts_of, select_by_cause, statistics_of
 from noisewatch.surfaces.reports.run.words import (
     against_itself_words,
     difference_words,

@@ -10,13 +10,12 @@ from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunO
 from noisewatch.kinds import Kind
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.usage import ResourceUsage
-from noisewatch.model.run.memory_nodes import NOWHERE_ELSE
+from noisewatch.model.run.placement import NOWHERE_ELSE
 from noisewatch.model.run.placement_tally import placement_of
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
-from noisewatch.operations.run.progress import WatchingCost
-from noisewatch.operations.run.series import RunSeries
+from noisewatch.operations.run.series import RunSeries, WatchingCost
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.frame import CauseLine
 from noisewatch.operations.frame.line import encode_frame, standing_of
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions

@@ -14,8 +14,7 @@ from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.frame import FindingLine, Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import FindingLine, Frame, IrqLine, IrqSetting
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess

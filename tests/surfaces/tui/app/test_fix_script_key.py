@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.frame import CauseLine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import preflight_of_shown, replay_access, with_monitor

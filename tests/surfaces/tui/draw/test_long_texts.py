@@ -9,7 +9,7 @@ import pytest
 
 from noisewatch.faults import describe_fault
 from noisewatch.judgement.terms import Gravity
-from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.frame import CauseLine
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import CauseLine, Frame
 from noisewatch.surfaces.tui.app.export import command_to_copy, window_reports
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Gravity
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import FindingLine, Frame
+from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from tests.surfaces.tui.framing import frame
 
 

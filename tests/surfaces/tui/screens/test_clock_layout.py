@@ -12,9 +12,16 @@ import pytest
 from noisewatch.cpus import parse_cpu_list
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockGroup, ClockPackage
-from noisewatch.operations.frame.frame import FindingLine, Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import (
+    ClockCpu,
+    ClockFigures,
+    ClockGroup,
+    ClockPackage,
+    FindingLine,
+    Frame,
+    IrqLine,
+    IrqSetting,
+)
 from noisewatch.surfaces.tui.draw.clock_help import CHECKS
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of

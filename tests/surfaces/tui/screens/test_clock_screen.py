@@ -13,9 +13,18 @@ from textual.pilot import Pilot
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockGroup, ClockPackage
-from noisewatch.operations.frame.frame import Conditions, FindingLine, Frame, Throttled
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import (
+    ClockCpu,
+    ClockFigures,
+    ClockGroup,
+    ClockPackage,
+    Conditions,
+    FindingLine,
+    Frame,
+    IrqLine,
+    IrqSetting,
+    Throttled,
+)
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess

@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockPackage
-from noisewatch.operations.frame.frame import ClockLimits, Conditions, Temperature, Throttled
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import (
+    ClockCpu,
+    ClockFigures,
+    ClockLimits,
+    ClockPackage,
+    Conditions,
+    IrqLine,
+    IrqSetting,
+    Temperature,
+    Throttled,
+)
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.clock import settings_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel

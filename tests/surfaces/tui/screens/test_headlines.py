@@ -9,9 +9,7 @@ import pytest
 
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import FindingLine, Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame, IrqLine, IrqSetting
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row, cut_at_word
 from noisewatch.surfaces.tui.screens.table import rows_of_screen

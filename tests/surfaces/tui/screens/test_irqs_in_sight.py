@@ -10,8 +10,7 @@ from textual.pilot import Pilot
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.advise import Advice
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
-from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.operations.frame.frame import IrqLine, IrqSetting, PlaceLine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of

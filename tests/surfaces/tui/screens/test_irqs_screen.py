@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
-from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting, PlaceLine
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import length

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
 
 _NEAR = IrqSetting("24", Kind.IRQ, "disk", allowed="0-1", effective="0", movable=True)

@@ -10,10 +10,16 @@ from rich.color import Color
 from rich.style import Style
 
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockPackage
-from noisewatch.operations.frame.frame import CpuLine, Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
-from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.operations.frame.frame import (
+    ClockCpu,
+    ClockFigures,
+    ClockPackage,
+    CpuLine,
+    Frame,
+    IrqLine,
+    IrqSetting,
+    PlaceLine,
+)
 from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
 from noisewatch.surfaces.themes import THEMES
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.advise import Advice
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.table import rows_of_screen

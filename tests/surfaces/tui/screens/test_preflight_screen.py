@@ -16,8 +16,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Area, Gravity
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine import Machine
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import FindingLine, Frame
+from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments

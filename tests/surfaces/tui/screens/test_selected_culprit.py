@@ -11,8 +11,7 @@ from textual.pilot import Pilot
 from noisewatch.kinds import Kind, Role
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import Advice
-from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, IrqLine, IrqSetting
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs

@@ -12,9 +12,7 @@ from textual.pilot import Pilot
 from noisewatch.kinds import Kind, Role
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
-from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
-from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import KINDS, ClockFigures, ClockPackage, CpuLine, Frame, IrqLine, IrqSetting
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp

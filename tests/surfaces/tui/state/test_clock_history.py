@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
-from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import ClockFigures, ClockPackage, Frame, IrqLine, IrqSetting
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory, ClockRange
 from tests.surfaces.tui.framing import cpu_line, frame, model_of
 

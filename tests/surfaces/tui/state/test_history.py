@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import CauseLine, Frame
 from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_NS
 from noisewatch.surfaces.tui.state.history import History
