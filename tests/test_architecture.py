@@ -238,13 +238,13 @@ def test_what_breaks_a_rule_is_found(
                 )
             },
         ),
-        ("rich", {f"surfaces/{name}.py" for name in ("cli/commands/monitor", "picture", "themes", *_DRAWN_WITH_RICH)}),
+        ("rich", {f"surfaces/{name}.py" for name in ("cli/commands/monitor", "picture", *_DRAWN_WITH_RICH)}),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
         ("prometheus_client", {f"surfaces/reports/{each}/prometheus.py" for each in ("fleet", "verdict")}),
         ("msgspec", {"operations/fleet/verdict_file.py"}),
         ("psutil", {"kernel/tasks/sessions.py"}),
         ("cronsim", {"judgement/checks/tasks/scheduled.py"}),
-        ("markdown_it", {"surfaces/reports/topics/parsed.py"}),
+        ("markdown_it", {"surfaces/reports/topics/report.py"}),
     ],
 )
 def test_a_library_has_its_place(package: str, only: set[str]) -> None:

@@ -1,14 +1,28 @@
-"""Lines of styled text as a picture that looks the same everywhere: an SVG without external resources, or a PNG."""
+"""Pictures of styled text: an SVG, still or animated, in dark or light colours, or a PNG.
+
+A picture looks the same everywhere, and needs no external resources. Line, block and dot characters are drawn as
+geometry, because fonts leave gaps between them or lack them. A cell is 12 wide and 24 high.
+https://www.unicode.org/charts/PDF/U2500.pdf, U2580.pdf and U2800.pdf
+
+The themes have a palette of their own: dark for screens and light for paper. The eight hues stay distinct for people
+who confuse red and green, or blue and yellow (simulated after Machado et al., 2009), and each has a contrast of 4 or
+more with the background.
+
+Animations use CSS only, which browsers also play within a page's <img>. Each element is drawn once, and shown in the
+frames that contain it. Where animation is not supported, the first frame is shown.
+"""
 
 from __future__ import annotations
 
+import colorsys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
+from rich.color import Color, ColorType
 from rich.segment import Segment
 from rich.style import Style
 
@@ -16,8 +30,266 @@ from noisewatch.errors import UsageError
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
-from noisewatch.surfaces.shapes import CELL_HEIGHT, CELL_WIDTH, KIND_DOTS, KIND_FILL, SHADES, kind_of_shape, path_of
-from noisewatch.surfaces.themes import DARK, Look, Theme
+
+Rgb = tuple[int, int, int]
+
+# The tones of levels on paper, by their numbers in a terminal: each is darker than the one before it.
+_TONES_ON_PAPER: Mapping[int, str] = {
+    233: "#f4f6f8",
+    235: "#e2e7ee",
+    54: "#c6a4e0",
+    126: "#cc62ac",
+    203: "#c03434",
+    215: "#82280c",
+    229: "#3a1000",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The look of a piece of text; colours are `#rrggbb`. `background` is None if it is the picture's."""
+
+    colour: str
+    background: str | None = None
+    is_bold: bool = False
+    is_underlined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of a terminal. `dim_share` is the share of its own colour that dim text keeps."""
+
+    background: str
+    text: str
+    bar: str  # of the title
+    hues: tuple[str, ...]  # in the order of the terminal's: black, red, green, yellow, blue, magenta, cyan, white
+    bright_black: str
+    dim_share: float
+    is_light: bool
+
+    def look(self, style: Style | None) -> Look:
+        """Return the look of a terminal's style in this theme."""
+        if style is None:
+            return Look(self.text)
+        colour, background = self._hex(style.color, self.text), self._hex(style.bgcolor, self.background)
+        if style.dim:
+            colour = _mixed(colour, background, self.dim_share)
+        if style.reverse:
+            colour, background = background, colour
+        return Look(
+            colour, None if background == self.background else background, bool(style.bold), bool(style.underline)
+        )
+
+    def _hex(self, colour: Color | None, default: str) -> str:
+        if colour is None or colour.is_default:
+            return default
+        if colour.type == ColorType.STANDARD and colour.number is not None:
+            return self._of_sixteen(colour.number)
+        if self.is_light and colour.number is not None and colour.number in _TONES_ON_PAPER:
+            return _TONES_ON_PAPER[colour.number]
+        rgb = tuple(colour.get_truecolor())
+        return _hexed(_for_paper(rgb) if self.is_light else rgb)
+
+    def _of_sixteen(self, number: int) -> str:
+        """Return one of the sixteen colours; bright ones are a little nearer to the text's colour."""
+        if number < len(self.hues):
+            return self.hues[number]
+        hue = self.hues[number - len(self.hues)]
+        return self.bright_black if number == len(self.hues) else _mixed(hue, self.text, 0.75)
+
+
+DARK = Theme(
+    background="#0d1117",
+    text="#c9d1d9",
+    bar="#161b22",
+    hues=("#484f58", "#d55240", "#5bb738", "#ffd166", "#5c7cf0", "#ff5fa2", "#4dd0e1", "#c9d1d9"),
+    bright_black="#757b81",
+    dim_share=0.62,
+    is_light=False,
+)
+LIGHT = Theme(
+    background="#ffffff",
+    text="#1f2328",
+    bar="#eef1f4",
+    hues=("#8c959f", "#e0324d", "#2c8342", "#665214", "#142474", "#cf22c0", "#11565f", "#1f2328"),
+    bright_black="#6c767c",
+    dim_share=0.72,
+    is_light=True,
+)
+THEMES: Mapping[str, Theme] = {"dark": DARK, "light": LIGHT}
+
+
+def _rgb(colour: str) -> Rgb:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _hexed(rgb: tuple[int, ...]) -> str:
+    return "#" + "".join(f"{value:02x}" for value in rgb)
+
+
+def _mixed(colour: str, other: str, share: float) -> str:
+    """Mix two colours; `share` is that of the first one."""
+    pairs = zip(_rgb(colour), _rgb(other), strict=True)
+    return _hexed(tuple(round(share * one + (1 - share) * two) for one, two in pairs))
+
+
+def _for_paper(rgb: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a colour for paper that is as far from white as the given one is from black."""
+    hue, lightness, saturation = colorsys.rgb_to_hls(*(value / 255 for value in rgb))
+    return tuple(round(value * 255) for value in colorsys.hls_to_rgb(hue, 1 - lightness, saturation))
+
+
+CELL_WIDTH, CELL_HEIGHT = 12, 24
+_MIDDLE_X, _MIDDLE_Y = CELL_WIDTH // 2, CELL_HEIGHT // 2
+_THIN, _THICK = 2, 4
+_EIGHTH_HIGH, _EIGHTH_WIDE = CELL_HEIGHT / 8, CELL_WIDTH / 8
+
+# The sides to which a line goes: left, right, up, down.
+_THIN_LINES = {
+    "─": "lr", "│": "ud", "┌": "rd", "┐": "ld", "└": "ru", "┘": "lu", "├": "rud", "┤": "lud", "┬": "lrd", "┴": "lru",
+    "┼": "lrud", "╴": "l", "╵": "u", "╶": "r", "╷": "d",
+}  # fmt: skip
+_THICK_LINES = {
+    "━": "lr", "┃": "ud", "┏": "rd", "┓": "ld", "┗": "ru", "┛": "lu", "┣": "rud", "┫": "lud", "┳": "lrd", "┻": "lru",
+    "╋": "lrud", "╸": "l", "╹": "u", "╺": "r", "╻": "d",
+}  # fmt: skip
+_ROUND_CORNERS = {
+    "╭": (1, 1),
+    "╮": (-1, 1),
+    "╰": (1, -1),
+    "╯": (-1, -1),
+}  # the sides to which the corner opens, as in _corner
+_QUADRANTS = {  # upper left, upper right, lower left, lower right
+    "▖": "0010", "▗": "0001", "▘": "1000", "▙": "1011", "▚": "1001", "▛": "1110", "▜": "1101", "▝": "0100",
+    "▞": "0110", "▟": "0111",
+}  # fmt: skip
+SHADES: Mapping[str, float] = {"░": 0.25, "▒": 0.5, "▓": 0.75}
+_LOWER = "▁▂▃▄▅▆▇█"  # by eighths of the height
+_LEFT = "▏▎▍▌▋▊▉"  # by eighths of the width
+_PARTS = {  # left, top, width, height in eighths
+    "▀": (0, 0, 8, 4), "▔": (0, 0, 8, 1), "▐": (4, 0, 4, 8), "▕": (7, 0, 1, 8), "■": (0, 2, 8, 4), "▪": (2, 3, 4, 2),
+    **{block: (0, 0, eighths, 8) for eighths, block in enumerate(_LEFT, start=1)},
+    **dict.fromkeys(SHADES, (0, 0, 8, 8)),
+}  # fmt: skip
+_FIRST_BRAILLE, _LAST_BRAILLE = "⠀", "⣿"
+_DOTS = ((3, 3), (3, 9), (3, 15), (9, 3), (9, 9), (9, 15), (3, 21), (9, 21))  # in the order of the bits
+KIND_FILL, KIND_DOTS = "fill", "dots"
+
+
+_FILLED = frozenset("".join((*_THIN_LINES, *_THICK_LINES, *_ROUND_CORNERS, *_QUADRANTS, *_PARTS, _LOWER)))
+
+
+def kind_of_shape(character: str) -> str | None:
+    """Return how the character is drawn: `fill`, `dots`, or a shade such as `░`; None if the font draws it."""
+    if character in SHADES:
+        return character
+    if character in _FILLED:
+        return KIND_FILL
+    return KIND_DOTS if _FIRST_BRAILLE <= character <= _LAST_BRAILLE else None
+
+
+def path_of(text: str, column: int, top: int) -> str:
+    """Return the SVG path of a run of characters of one kind that begins at `column`; `top` is the row's upper edge."""
+    parts = []
+    x = column * CELL_WIDTH
+    for is_skyline, run in groupby(text, lambda character: character in _LOWER):
+        characters = list(run)
+        parts.append(
+            _skyline(characters, x, top)
+            if is_skyline
+            else "".join(_repeated(character, count, at, top) for character, count, at in _runs(characters, x))
+        )
+        x += len(characters) * CELL_WIDTH
+    return "".join(parts)
+
+
+def _runs(characters: list[str], x: int) -> Iterator[tuple[str, int, int]]:
+    for character, equal in groupby(characters):
+        count = len(list(equal))
+        yield character, count, x
+        x += count * CELL_WIDTH
+
+
+def _skyline(blocks: list[str], x: int, top: int) -> str:
+    """Return one outline of blocks that stand on the lower edge."""
+    bottom = top + CELL_HEIGHT
+    path = f"M{x} {bottom}"
+    for block, count, _ in _runs(blocks, x):
+        path += f"V{_short(bottom - (_LOWER.index(block) + 1) * _EIGHTH_HIGH)}h{count * CELL_WIDTH}"
+    return f"{path}V{bottom}z"
+
+
+def _repeated(character: str, count: int, x: int, top: int) -> str:
+    """Return `count` copies of a character; one that spans its cell's width becomes a single piece."""
+    if character in "─━":
+        thickness = _THIN if character == "─" else _THICK
+        return _box(x, top + _MIDDLE_Y - thickness / 2, count * CELL_WIDTH, thickness)
+    if character in _PARTS and _PARTS[character][2] == 8:
+        return _part(_PARTS[character], x, top, count)
+    return "".join(_single(character, x + number * CELL_WIDTH, top) for number in range(count))
+
+
+def _single(character: str, x: int, top: int) -> str:
+    if character in _PARTS:
+        return _part(_PARTS[character], x, top, 1)
+    if character in _ROUND_CORNERS:
+        return _corner(*_ROUND_CORNERS[character], x + _MIDDLE_X, top + _MIDDLE_Y)
+    if character in _QUADRANTS:
+        return "".join(
+            _box(x + number % 2 * _MIDDLE_X, top + number // 2 * _MIDDLE_Y, _MIDDLE_X, _MIDDLE_Y)
+            for number, is_full in enumerate(_QUADRANTS[character])
+            if is_full == "1"
+        )
+    if character in _THICK_LINES:
+        return _lines(_THICK_LINES[character], _THICK, x, top)
+    if character in _THIN_LINES:
+        return _lines(_THIN_LINES[character], _THIN, x, top)
+    bits = ord(character) - ord(_FIRST_BRAILLE)
+    return "".join(f"M{x + dx} {top + dy}h0" for bit, (dx, dy) in enumerate(_DOTS) if bits >> bit & 1)
+
+
+def _part(eighths: tuple[int, int, int, int], x: int, top: int, count: int) -> str:
+    left, upper, wide, high = eighths
+    width = wide * _EIGHTH_WIDE + (count - 1) * CELL_WIDTH
+    return _box(x + left * _EIGHTH_WIDE, top + upper * _EIGHTH_HIGH, width, high * _EIGHTH_HIGH)
+
+
+def _lines(sides: str, thickness: int, x: int, top: int) -> str:
+    """Return lines from the middle to the sides; two opposite lines become one."""
+    half = thickness / 2
+    left, right = ("l" in sides), ("r" in sides)
+    up, down = ("u" in sides), ("d" in sides)
+    path = ""
+    if left or right:
+        begin = x if left else x + _MIDDLE_X - half
+        end = x + CELL_WIDTH if right else x + _MIDDLE_X + half
+        path += _box(begin, top + _MIDDLE_Y - half, end - begin, thickness)
+    if up or down:
+        begin = top if up else top + _MIDDLE_Y - half
+        end = top + CELL_HEIGHT if down else top + _MIDDLE_Y + half
+        path += _box(x + _MIDDLE_X - half, begin, thickness, end - begin)
+    return path
+
+
+def _corner(right: int, down: int, x: int, y: int) -> str:
+    """Return a rounded corner in the middle of a cell, open to the right (1) or left (-1), and down (1) or up (-1)."""
+    half = _THIN / 2
+    end_x, end_y = x + right * _MIDDLE_X, y + down * _MIDDLE_Y
+    outer_x, outer_y, inner_x, inner_y = x - right * half, y - down * half, x + right * half, y + down * half
+    return (
+        f"M{_short(outer_x)} {end_y}V{y + down * _MIDDLE_X}Q{_short(outer_x)} {_short(outer_y)} {end_x} "
+        f"{_short(outer_y)}V{_short(inner_y)}Q{_short(inner_x)} {_short(inner_y)} {_short(inner_x)} "
+        f"{y + down * _MIDDLE_X}V{end_y}z"
+    )
+
+
+def _box(x: float, y: float, width: float, height: float) -> str:
+    return f"M{_short(x)} {_short(y)}h{_short(width)}v{_short(height)}h-{_short(width)}z"
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"
+
 
 Line = Sequence[Segment]
 _FONT = "DejaVu Sans Mono"
@@ -169,3 +441,68 @@ def png_of(svg: str) -> bytes:
     return bytes(
         resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_dirs=[_FONT_FOLDER], font_family=_FONT)
     )
+
+
+_Shown = tuple[bool, ...]  # whether an element is visible, for each frame
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """A frame, and the seconds for which it is shown."""
+
+    lines: Sequence[Line]
+    seconds: float
+
+
+def animated_svg(stills: Sequence[Still], columns: int, title: str, theme: Theme = DARK) -> str:
+    """Return an SVG that shows the stills in a loop; equal stills make equal bytes. Raise ValueError for no stills."""
+    if not stills:
+        raise ValueError("no frame to draw")
+    classes = Classes()
+    layers: list[str] = []
+    patterns: dict[_Shown, str] = {}
+    by_pattern = _by_pattern(stills, theme, classes)
+    for is_behind in (True, False):
+        for shown, elements in by_pattern.items():
+            body = drawn(each for each in elements if each.is_behind is is_behind)
+            if body and all(shown):
+                layers.append(body)
+            elif body:
+                name = patterns.setdefault(shown, f"k{len(patterns)}")
+                layers.append(f'<g class="a {name}">\n{body}</g>\n')
+    rows = max(len(still.lines) for still in stills)
+    css = classes.css() + _keyframes(patterns, [still.seconds for still in stills])
+    return framed("".join(layers), columns, rows, title, theme, css)
+
+
+def _by_pattern(stills: Sequence[Still], theme: Theme, classes: Classes) -> dict[_Shown, list[Element]]:
+    frames_by_element: dict[Element, set[int]] = defaultdict(set)
+    for number, still in enumerate(stills):
+        for row, line in enumerate(still.lines):
+            for element in elements_of(line, row, theme, classes):
+                frames_by_element[element].add(number)
+    by_pattern: dict[_Shown, list[Element]] = defaultdict(list)
+    for element, frames in frames_by_element.items():
+        by_pattern[tuple(number in frames for number in range(len(stills)))].append(element)
+    return by_pattern
+
+
+def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
+    """Return the CSS that shows and hides each pattern; readers who prefer reduced motion see the first frame."""
+    if not patterns:
+        return ""
+    total = sum(seconds)
+    starts = [start / total for start in accumulate(seconds, initial=0.0)]
+    rules = [f".a{{animation:{total:.4g}s step-end infinite}}"]
+    for shown, name in patterns.items():
+        hidden = "" if shown[0] else "visibility:hidden;"
+        steps = "".join(f"{starts[number]:.3%}{{visibility:{state}}}" for number, state in _changes(shown))
+        rules.append(f".{name}{{{hidden}animation-name:{name}}}@keyframes {name}{{{steps}}}")
+    return "".join(rules) + "@media(prefers-reduced-motion:reduce){.a{animation:none}}"
+
+
+def _changes(shown: _Shown) -> Iterator[tuple[int, str]]:
+    """Yield the frames at which an element becomes visible or hidden, and which of the two."""
+    for number, is_shown in enumerate(shown):
+        if number == 0 or is_shown != shown[number - 1]:
+            yield number, "visible" if is_shown else "hidden"

@@ -9,10 +9,7 @@ import pytest
 from rich.segment import Segment
 from rich.style import Style
 
-from noisewatch.surfaces.animation import Still, animated_svg
-from noisewatch.surfaces.picture import svg_of_lines
-from noisewatch.surfaces.shapes import kind_of_shape, path_of
-from noisewatch.surfaces.themes import THEMES, Theme
+from noisewatch.surfaces.picture import THEMES, Still, Theme, animated_svg, kind_of_shape, path_of, svg_of_lines
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _HUES = range(1, 8)

@@ -1,34 +1,283 @@
-"""The commands and their options, as data. A command's module is imported only when it is run."""
+"""The command line's parser: the commands, their summaries and examples, and the options of most of them.
+
+The many options of `preflight` and `run` are in `options/`, and so are shared options. A command's module is imported
+only when the command is run.
+"""
 
 from __future__ import annotations
 
 import argparse
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 from noisewatch import __version__
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.cli.options.calibrate import fill_calibrate
-from noisewatch.surfaces.cli.options.compare import fill_compare
-from noisewatch.surfaces.cli.options.fleet import fill_fleet
-from noisewatch.surfaces.cli.options.history import fill_history
-from noisewatch.surfaces.cli.options.integrations import fill_integrations
-from noisewatch.surfaces.cli.options.plan import fill_plan
+from noisewatch.patterns import regex
 from noisewatch.surfaces.cli.options.preflight import fill_preflight
-from noisewatch.surfaces.cli.options.recordings import fill_record, fill_screenshot
 from noisewatch.surfaces.cli.options.run import fill_run
 from noisewatch.surfaces.cli.options.shared import (
+    MOST_AUTO_S,
+    SHORTEST_CALIBRATION_S,
     SHORTEST_SAMPLE_S,
+    USUAL_HISTORY,
+    add_budget,
     add_idle_probe,
     add_interval,
     add_machine_options,
     add_output,
     add_record,
     add_tracer,
+    calibration_seconds,
+    or_auto,
+    process_count,
     seconds,
+    words,
 )
+from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
 from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.turbo import LEAST_S, LEAST_WORK_S
+
+_COMPARE_EPILOG = """\
+examples:
+  noisewatch compare before.json after.json         verdicts, calibrations or receipts, before and after a change
+  noisewatch compare good-host.nw bad-host.nw       two machines by their recordings
+  noisewatch compare golden.json now.json || exit 1
+
+They differ in what blocks where a blocking check fails on one side but not on the other, or is unknown on one side but
+answered on the other; and where a figure differs by more than chance (5 % false alarms for all figures together) and by
+as much as counts: 1 % of speed or run time, 5 % of a clock reading, twice the gaps or the noise floor. Facts that
+differ are shown, and do not block. What was measured under load, or on the CPUs of --against, is compared by itself.
+
+exit status: 0 no difference in what blocks; 1 they differ in what blocks; 2 usage or input error; 3 unknown: a blocking
+check is ignored or missing on one side, or unknown on both; a figure was not measured on one side, or not in the same
+way on both; speeds are too noisy to compare; or nothing that blocks is known to both sides
+"""
+
+
+def fill_compare(parser: ArgumentParser) -> None:
+    """Add the options of `noisewatch compare`; the kind of either file is recognized by its content."""
+    parser.epilog = _COMPARE_EPILOG
+    kinds = "a verdict, calibration or receipt (JSON, JSON Lines) or a recording"
+    parser.add_argument("before", metavar="BEFORE", help=f"{kinds}, recognized by its content")
+    parser.add_argument("after", metavar="AFTER", help="the file to compare it with, of the same kind or another")
+    add_output(parser, ("text", "json", "markdown"))
+
+
+def fill_record(parser: ArgumentParser) -> None:
+    """Add the options of `noisewatch record`."""
+    add_machine_options(parser, SUPPRESS)
+    add_interval(parser, SUPPRESS)
+    parser.add_argument(
+        "file", metavar="FILE", help="recording to write; an older recording is overwritten, no other file is"
+    )
+    parser.add_argument(
+        "--duration",
+        metavar="SECONDS",
+        type=seconds(0),
+        default=60.0,
+        help="duration (default 60; Ctrl-C ends it sooner)",
+    )
+    parser.add_argument(
+        "--calibration",
+        metavar="SECONDS",
+        type=calibration_seconds,
+        default=0.0,
+        help="length of a microbenchmark at the end (default 0: none)",
+    )
+    parser.add_argument("--identify", action="store_true", help="include host name and full kernel command line")
+
+
+def fill_screenshot(parser: ArgumentParser) -> None:
+    """Add the options of `noisewatch screenshot`."""
+    add_machine_options(parser, SUPPRESS)
+    add_interval(parser, SUPPRESS)
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="picture to write: .svg, or .png (needs resvg-py); or both"
+    )
+    parser.add_argument("--size", metavar="COLUMNSxLINES", default="100x30", help="terminal size (default 100x30)")
+    parser.add_argument("--keys", metavar="KEYS", default="", help="keys to press first, such as s or question_mark,j")
+    parser.add_argument(
+        "--at",
+        metavar="SECONDS",
+        type=seconds(0.0),
+        help="snapshot to show, in seconds from the start of the recording (default: the last)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="begin_s",
+        metavar="SECONDS",
+        type=seconds(0.0),
+        help="draw an animated SVG of the recording from there on",
+    )
+    parser.add_argument(
+        "--to", dest="end_s", metavar="SECONDS", type=seconds(0.0), help="end of the animation (default: the end)"
+    )
+    parser.add_argument("--theme", choices=("dark", "light"), default="dark", help="colours (default dark)")
+
+
+_MOST_DIGITS = 10
+
+
+def fill_plan(parser: ArgumentParser) -> None:
+    """Add the options of `noisewatch plan`."""
+    parser.add_argument(
+        "count",
+        metavar="COUNT",
+        nargs="?",
+        type=core_count,
+        help="number of whole cores (default 1: a benchmark of one thread, which takes the least from everybody else)",
+    )
+    parser.add_argument("--near", metavar="DEVICE", help="choose cores near this network device, disk or PCI address")
+    parser.add_argument(
+        "--undo",
+        action="store_true",
+        help="with --format script: the script that undoes the other one; write both before you run either",
+    )
+    add_machine_options(parser, SUPPRESS)
+    add_output(parser, PLAN_FORMATS)
+
+
+def core_count(text: str) -> int:
+    """Parse a number of cores, 1 or more."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or int(text) < 1:
+        raise ArgumentTypeError(f"wanted a number of cores, from 1 on, found {text!r}")
+    return int(text)
+
+
+def fill_integrations(parser: ArgumentParser) -> None:
+    """Add the options of `noisewatch integrations`."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="engine (default: list them all)")
+    parser.add_argument(
+        "folder", metavar="DIR", nargs="?", help="folder to write its files into (default: noisewatch-NAME, here)"
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print its page: what it does, where the files go, what happens on a noisy machine, how to take it "
+        "out again",
+    )
+    parser.add_argument("--force", action="store_true", help="replace files that are there with other content")
+
+
+def fill_history(parser: ArgumentParser) -> None:
+    """Add the options of `noisewatch history`."""
+    parser.add_argument(
+        "action",
+        metavar="accept",
+        nargs="?",
+        choices=("accept",),
+        help="accept the machine as it is now: what is usual is what is measured from now on (an error where "
+        "nothing was remembered yet)",
+    )
+    parser.add_argument("--why", metavar="TEXT", help="reason to keep with `accept`")
+    parser.add_argument(
+        "--cpus",
+        metavar="LIST",
+        default=SUPPRESS,
+        help="show the entries of these target CPUs (default: those of the newest entry)",
+    )
+    parser.add_argument(
+        "--file",
+        metavar="FILE",
+        help=f"history to read (default: {USUAL_HISTORY})",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="all entries, not only the newest 20 (text)")
+    add_output(parser, ("text", "json", "markdown", "svg"))
+    parser.add_argument("--theme", choices=("dark", "light"), default="dark", help="colours of an SVG (default dark)")
+
+
+_AGE = regex(r"(\d{1,9}(?:\.\d{1,3})?) ?(s|min|m|h|d)")
+_SECONDS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def fill_fleet(parser: ArgumentParser) -> None:
+    """Add the options of `noisewatch fleet`."""
+    parser.add_argument(
+        "places",
+        metavar="FILE|DIR",
+        nargs="+",
+        help="verdicts (preflight --format json or jsonl), and folders with them, at any depth: HOST.json or "
+        "HOST/verdict.json, unless the verdict names its host (preflight --identify)",
+    )
+    parser.add_argument(
+        "--expect",
+        metavar="FILE|LIST",
+        help="hosts that should have reported: a file with one a line, or a list such as web1,web2",
+    )
+    parser.add_argument(
+        "--max-age",
+        metavar="AGE",
+        type=_age,
+        help="count reports as unknown that are older, such as 90min, 24h or 7d (default: any age counts)",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="DIR",
+        help="compare with the verdicts there (default: with the one before it of the same host); hosts that are only "
+        "there count as missing, unless --expect lists who should report",
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="all hosts, not only the first 40 (text, markdown)"
+    )
+    add_output(parser, ("text", "markdown", "json", "prometheus"))
+
+
+def _age(text: str) -> float:
+    """Parse an age such as 90min, 24h or 7d; return seconds."""
+    match = _AGE.fullmatch(text.strip())
+    if match is None or not float(match[1]):
+        raise ArgumentTypeError(f"wanted an age such as 90min, 24h or 7d, found {text!r}")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+_SETTLE_S = 120.0
+
+
+def fill_calibrate(parser: ArgumentParser) -> None:
+    """Add the options of `noisewatch calibrate`."""
+    add_machine_options(parser, SUPPRESS)
+    add_output(parser, ("text", "json", "pyperf", "markdown", "svg", "png"))
+    parser.add_argument(
+        "--duration",
+        metavar="SECONDS",
+        type=or_auto(seconds(SHORTEST_CALIBRATION_S)),
+        default=5.0,
+        help=f"total duration (default 5; auto: until the noise floor is known well enough, at most {MOST_AUTO_S:g}); "
+        "with --under-load as long again",
+    )
+    parser.add_argument(
+        "--settle",
+        metavar="SECONDS",
+        nargs="?",
+        const=_SETTLE_S,
+        type=seconds(LEAST_WORK_S),
+        help="first work on all CPUs until their clocks are level, for SECONDS at most "
+        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and tell when they had become level; a clock that is "
+        f"level for less than {LEAST_S} is not believed, as a turbo budget may last so long",
+    )
+    parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
+    parser.add_argument(
+        "--under-load",
+        metavar="N",
+        nargs="?",
+        const=0,
+        type=process_count,
+        help="calibrate again beside N busy processes, on all CPUs but isolated target CPUs (default one for each)",
+    )
+    parser.add_argument(
+        "--workload",
+        metavar="COMMAND",
+        type=words,
+        default=(),
+        help="measure this command instead of the built-in work",
+    )
+    parser.add_argument(
+        "--theme", choices=("dark", "light"), default="dark", help="colours of an SVG or PNG (default dark)"
+    )
+    add_budget(parser)
+    add_record(parser)
+
 
 MONITOR, PREFLIGHT, RUN = "monitor", "preflight", "run"
 

@@ -35,7 +35,7 @@ class _LivePicture:
         """Draw the progress, a few times a second at most."""
         if not self._shows or time.monotonic() < self._next_s:
             return
-        from noisewatch.surfaces.reports.calibration.live import live_rows, progress_line  # only a terminal needs it
+        from noisewatch.surfaces.reports.calibration.picture import live_rows, progress_line  # only a terminal needs it
         from noisewatch.surfaces.tui.draw.glyphs import glyphs_for
 
         self._next_s = time.monotonic() + _EVERY_S

@@ -15,7 +15,7 @@ from noisewatch.kernel.calibration import QUESTION
 from noisewatch.kernel.settling import QUESTION as SETTLING
 from noisewatch.machine.history_file import machine_key
 from noisewatch.machine.spinning.loops import load_core
-from noisewatch.surfaces.themes import THEMES
+from noisewatch.surfaces.picture import THEMES
 from tests.plumbing.waiting import descendants_of, is_alive, wait_until
 from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
 from tests.written.calibration import WORK_NS, written_calibration

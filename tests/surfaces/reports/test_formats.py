@@ -293,7 +293,7 @@ def test_a_format_loads_only_what_it_needs(unchanged_tree: Path, name: str) -> N
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, text=True, check=True)
     modules, verdicts = set(json.loads(ran.stderr)), "noisewatch.surfaces.reports.verdict."
     reports = {module.removeprefix(verdicts) for module in modules if module.startswith(verdicts)} - _SHARED
-    also = {"jsonl": {"json"}, "text": {"brief", "wrapping"}}
+    also = {"jsonl": {"json"}}
     assert reports == {FORMATS[name].module} | also.get(name, set())
     assert not {module for module in modules if module.startswith("noisewatch.operations.frame")}
     assert ("prometheus_client" in modules) == (name == "prometheus")

@@ -20,7 +20,7 @@ from noisewatch.surfaces.cli.common import (
 )
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.output import opened_output, takes_colour, width
-from noisewatch.surfaces.picture import png_of, svg_of
+from noisewatch.surfaces.picture import THEMES, png_of, svg_of
 from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
 from noisewatch.surfaces.reports.calibration.report import (
     WIDTH,
@@ -35,7 +35,6 @@ from noisewatch.surfaces.reports.calibration.report import (
 )
 from noisewatch.surfaces.reports.calibration.settling import settling_line
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast
-from noisewatch.surfaces.themes import THEMES
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.draw.text_row import Row
 

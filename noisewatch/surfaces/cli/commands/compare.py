@@ -36,7 +36,7 @@ def _rendered(found: SideComparison, arguments: Namespace) -> str:
 
         return json_of_comparison(found)
     if arguments.format == "markdown":
-        from noisewatch.surfaces.reports.compare.markdown import markdown_of_comparison
+        from noisewatch.surfaces.reports.compare.text import markdown_of_comparison
 
         return markdown_of_comparison(found)
     from noisewatch.surfaces.reports.compare.text import text_of_comparison

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from noisewatch.operations.fleet.gathering import FleetOptions, expected_hosts, gather
 from noisewatch.surfaces.output import opened_output, takes_colour, takes_unicode, width
-from noisewatch.surfaces.reports.fleet.rows import FleetRendering
+from noisewatch.surfaces.reports.fleet.text import FleetRendering
 
 
 def run(arguments: Namespace) -> int:

@@ -45,8 +45,10 @@ def _report(view: HistoryView, arguments: Namespace) -> str:
     if arguments.format == "markdown":
         return markdown_of_history(view, arguments.verbose)
     if arguments.format == "svg":
-        from noisewatch.surfaces.picture import svg_of  # imports rich, which no other format needs
-        from noisewatch.surfaces.themes import THEMES
+        from noisewatch.surfaces.picture import (
+            THEMES,
+            svg_of,  # imports rich, which no other format needs
+        )
 
         rows = history_rows(view, WIDTH, True, arguments.verbose)
         return svg_of(rows, WIDTH, "noisewatch history", THEMES[arguments.theme])

@@ -17,12 +17,10 @@ from noisewatch.errors import UsageError
 from noisewatch.machine.status_files import StatusFiles
 from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.sampling import sample_frames
-from noisewatch.surfaces.animation import Still, animated_svg
 from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.picture import png_of, svg_of_lines
-from noisewatch.surfaces.themes import THEMES
+from noisewatch.surfaces.picture import THEMES, Still, animated_svg, png_of, svg_of_lines
 
 if TYPE_CHECKING:
     from noisewatch.operations.frame.frame import Frame

@@ -1,7 +1,14 @@
-"""The gaps of some CPUs, prepared for pictures: lengths, causes, totals and names."""
+"""The gaps of some CPUs as pictures show them: lengths, causes, totals, names, and a histogram by length.
+
+The histogram has bars on a fixed logarithmic axis, split by cause. A bar's height is the logarithm of its number of
+gaps; its parts are the causes' shares of them. Even a single gap fills a cell, so that its cause is visible without
+colour.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
@@ -12,8 +19,10 @@ from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.calibration.statistics import lower_edge, quantile
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.text_row import Style
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, in_ascii, runs
 from noisewatch.text import printable
+from noisewatch.units import describe_ns
 
 MARKED = (("p50", 0.5), ("p99", 0.99))
 _MOST_NAMES = 8
@@ -175,3 +184,162 @@ def live_gaps_of(live: LiveGaps) -> GapsShown:
 
 def _middle_ns(bucket: int) -> int:
     return (lower_edge(bucket) + lower_edge(bucket + 1)) // 2
+
+
+FIRST_NS, DECADES = 1_000, 5  # the axis: from 1 µs to 100 ms
+_MOST_BARS = 160  # narrower bars would be less than a bucket of a running calibration
+_LEAST_POWER = 2  # of ten, at the top of the axis of counts
+_LEAST_BARS, _MARK_ROWS = 2, 2
+LEAST_ROWS = 4 + _LEAST_BARS
+_COUNT_WIDTH = 4  # of the numbers beside the axis: `100k`
+
+
+def share_of_axis(ns: float) -> float:
+    """Return the place of a length on the axis, from 0 to 1; lengths beyond an end are placed at that end."""
+    return min(max(math.log10(max(ns, 1) / FIRST_NS) / DECADES, 0.0), 1.0)
+
+
+def histogram_rows(gaps: GapsShown, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Draw the histogram with the titles of its axes and its percentiles in `height` rows of at most `width` columns.
+
+    The list is empty if it does not fit.
+    """
+    left = _COUNT_WIDTH + 2
+    columns = width - left
+    if height < LEAST_ROWS or columns < 2 * DECADES:
+        return []
+    marks = _mark_rows(gaps, columns, glyphs)[: max(height - LEAST_ROWS + 1, 1)]
+    bars = height - 3 - len(marks)
+    drawn = _bar_rows(gaps, columns, bars, glyphs)
+    if not gaps.counts:
+        said = "none so far" if gaps.is_live else "none was kept" if gaps.unplaced else "not a single gap"
+        drawn[bars // 2] = [drawn[bars // 2][0], (f"{said:^{columns}}"[:columns], "strong")]
+    rows = [_titles(width, glyphs), *drawn, _axis(columns, left, glyphs), _lengths(columns, left, width, glyphs)]
+    return rows + [[(" " * left, "plain"), *row] for row in marks]
+
+
+def _titles(width: int, glyphs: Glyphs) -> Row:
+    """Return the titles of both axes: counts at the left, lengths at the right."""
+    arrow, up = ("→", "↑") if glyphs.has_braille else (">", "^")
+    right = first_that_fits([f"length of a gap, logarithmic {arrow}", f"length {arrow}", arrow], max(width // 2, 1))
+    left = first_that_fits([f"{up} number of gaps, logarithmic", f"{up} gaps", up], width - len(right) - 1)
+    return [(left, "faint"), (" " * (width - len(left) - len(right)), "plain"), (right, "faint")]
+
+
+def _counts_by_bar(gaps: GapsShown, bar_count: int) -> list[Counter[GapClass]]:
+    bars: list[Counter[GapClass]] = [Counter() for _ in range(bar_count)]
+    for (length_ns, cause), count in gaps.counts.items():
+        bars[min(int(share_of_axis(length_ns) * bar_count), bar_count - 1)][cause] += count
+    return bars
+
+
+def _bar_rows(gaps: GapsShown, columns: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Draw the bars from the top down, with the axis of counts at the left."""
+    wide = -(-columns // _MOST_BARS)
+    bars = _counts_by_bar(gaps, columns // wide)
+    power = power_above(max((bar.total() for bar in bars), default=0))
+    filled = [_cells(bar, height, power, glyphs) for bar in bars]
+    ticks = {max(round(1 + (height - 1) * each / power) - 1, 0): each for each in range(power, -1, -1)}
+    edge = "┤│" if glyphs.has_braille else "+|"
+    rows: list[Row] = []
+    for level in range(height - 1, -1, -1):
+        label = short_count(10 ** ticks[level]) if level in ticks else ""
+        beside = f"{label:>{_COUNT_WIDTH}} {edge[level not in ticks]}"
+        row = runs([cells[level] for cells in filled for _ in range(wide)])
+        rows.append([(beside, "faint"), *row])
+    return rows
+
+
+def power_above(count: int) -> int:
+    """Return the power of ten at the top of an axis up to `count`; small numbers share one power."""
+    return max(math.ceil(math.log10(max(count, 1))), _LEAST_POWER)
+
+
+def short_count(count: int) -> str:
+    """Format a power of ten in four columns: `100`, `1k`, `10M`."""
+    for size, unit in ((10**9, "G"), (10**6, "M"), (1000, "k")):
+        if count >= size:
+            return f"{count // size}{unit}"
+    return str(count)
+
+
+def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> list[Piece]:
+    """Draw one bar from the bottom up; its last cell may be partly filled."""
+    total = bar.total()
+    if not total:
+        return [(" ", "plain")] * height
+    high = min(1 + (height - 1) * math.log10(total) / power, height)
+    cells = [_cell(_cause_at((level + 0.5) / high, bar, total), glyphs) for level in range(int(high))]
+    part = int((high - int(high)) * (len(glyphs.ramp) - 1))
+    last = _cause_at(1.0, bar, total)
+    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its sign is never partial
+        cells.append((glyphs.ramp[part], last.style))
+    return cells + [(" ", "plain")] * (height - len(cells))
+
+
+def _cell(cause: GapClass, glyphs: Glyphs) -> Piece:
+    return glyph_of(cause, glyphs), cause.style
+
+
+def glyph_of(cause: GapClass, glyphs: Glyphs) -> str:
+    """Return the sign of a full cell of this cause."""
+    return cause.glyph if glyphs.has_braille else cause.letter
+
+
+def _cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
+    """Return the cause whose part of the bar is at `share`: 0 is the foot, 1 the top."""
+    seen, found = 0, CAUSES[-1]
+    for cause in CAUSES:
+        if bar[cause]:
+            seen, found = seen + bar[cause], cause
+            if seen >= share * total:
+                return cause
+    return found
+
+
+def _places(columns: int) -> list[int]:
+    """Return the column of each decade, including the last."""
+    return [min(round(columns * power / DECADES), columns - 1) for power in range(DECADES + 1)]
+
+
+def _axis(columns: int, left: int, glyphs: Glyphs) -> Row:
+    corner, across, tick = "└─┴" if glyphs.has_braille else "+-+"
+    places = set(_places(columns))
+    line = "".join(tick if column in places else across for column in range(columns))
+    return [(" " * (left - 1) + corner + line, "faint")]
+
+
+def _lengths(columns: int, left: int, width: int, glyphs: Glyphs) -> Row:
+    """Return the length labels under the ticks of the decades; both ends are placed first, as not all may fit."""
+    line = [" "] * width
+    labels = [describe_ns(FIRST_NS * 10**power) for power in range(DECADES + 1)]
+    if columns < DECADES * 8:
+        labels = [label.replace(" ", "") for label in labels]
+    for power in sorted(range(DECADES + 1), key=lambda each: each not in (0, DECADES)):
+        label = labels[power] if glyphs.has_braille else in_ascii(labels[power])
+        at = min(left + _places(columns)[power], width - len(label))
+        around = line[max(at - 1, 0) : at + len(label) + 1]
+        if set(around) == {" "}:
+            line[at : at + len(label)] = label
+    return [("".join(line), "faint")]
+
+
+def _mark_rows(gaps: GapsShown, columns: int, glyphs: Glyphs) -> list[Row]:
+    """Return the percentiles below their places, the longest placed first; overlapping ones move to a second row."""
+    lines = [[" "] * columns for _ in range(_MARK_ROWS)]
+    for name, ns in reversed(gaps.marks):
+        at = min(int(share_of_axis(ns) * columns), columns - 1)
+        said = describe_ns(ns) if glyphs.has_braille else in_ascii(describe_ns(ns))
+        _put(lines, at, (f"{glyphs.cursor} {name} {said}", f"{name} {said} {glyphs.cursor}"))
+    used = [line for line in lines if set(line) != {" "}]
+    return [[("".join(line), "strong")] for line in used]
+
+
+def _put(lines: list[list[str]], at: int, texts: tuple[str, str]) -> None:
+    """Write a text into the first line where it fits, beginning or ending at column `at`."""
+    for line in lines:
+        for text, begin in ((texts[0], at), (texts[1], at + 1 - len(texts[1]))):
+            end = begin + len(text)
+            if begin >= 0 and end <= len(line) and set(line[max(begin - 1, 0) : end + 1]) == {" "}:
+                line[begin:end] = text
+                return

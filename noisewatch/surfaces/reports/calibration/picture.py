@@ -1,6 +1,7 @@
-"""A calibration as a picture: gaps by length and cause, the noise floor as a ladder, and the conclusion.
+"""A calibration as a picture, while it runs and when it has ended.
 
-Terminal, monitor and exported files show the same rows.
+A finished calibration shows its gaps by length and cause, the noise floor as a ladder, and the conclusion. A running
+one shows its progress and the gaps so far. Terminal, monitor and exported files show the same rows.
 """
 
 from __future__ import annotations
@@ -15,11 +16,17 @@ from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.by_work import floors_by_work_of
 from noisewatch.judgement.terms import Status
 from noisewatch.model.calibration.figures import CpuFigures
-from noisewatch.operations.calibrate import LiveGaps
+from noisewatch.operations.calibrate import LiveCpu, LiveGaps
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.conclusion import Conclusion, conclusion_of
-from noisewatch.surfaces.reports.calibration.gaps import GapsShown, gaps_of, live_gaps_of
-from noisewatch.surfaces.reports.calibration.histogram import LEAST_ROWS, glyph_of, histogram_rows
+from noisewatch.surfaces.reports.calibration.gaps import (
+    LEAST_ROWS,
+    GapsShown,
+    gaps_of,
+    glyph_of,
+    histogram_rows,
+    live_gaps_of,
+)
 from noisewatch.surfaces.reports.calibration.text import cpu_table
 from noisewatch.surfaces.reports.parts.charts import strip
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
@@ -378,3 +385,42 @@ def _fitting(row: Row, width: int, glyphs: Glyphs) -> Row:
         fitted.append((kept, style))
         width -= len(kept)
     return fitted
+
+
+_LEAST_LIVE_STRIP, _MOST_LIVE_STRIP = 8, 66
+_MOST_BAR = 40
+
+
+def progress_line(live: LiveGaps, width: int) -> str:
+    """Return the calibration's progress, with a bar, in at most `width` columns."""
+    done = min(live.done_s / live.total_s, 1.0) if live.total_s else 0.0
+    text = f"calibrating {live.done_s:.1f} of {live.total_s:.1f} s"
+    room = max(min(width - len(text) - 4, _MOST_BAR), 0)
+    filled = round(done * room)
+    return f"{text}  {'#' * filled}{'.' * (room - filled)}"[: max(width, 0)]
+
+
+def live_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Draw the progress, the gaps of all CPUs by length, and a row for each CPU, the worst first, cut to the size."""
+    shown = max(min(len(live.by_cpu), height // 4), 1)
+    hidden = len(live.by_cpu) - shown
+    room = height - 1 - shown - (hidden > 0)
+    rows: list[Row] = [[(progress_line(live, width), "strong")]]
+    if room > LEAST_ROWS:
+        rows += live_picture_rows(live, width, room, glyphs)
+    rows += [_cpu_row(each, width, glyphs) for each in live.worst(shown)]
+    if hidden > 0:
+        rows.append(cut([(f"and {hidden} more CPUs", "faint")], width))
+    return rows[: max(height, 1)]
+
+
+def _cpu_row(each: LiveCpu, width: int, glyphs: Glyphs) -> Row:
+    text = (
+        f"CPU {each.cpu:<4} {each.gap_count:>6} gaps  {describe_share(each.stolen_share):>7} noise  "
+        f"longest {describe_ns(each.longest_ns):>8}"
+    )
+    text = text if glyphs.has_braille else in_ascii(text)
+    room = min(width - len(text) - 2, _MOST_LIVE_STRIP)
+    if room < _LEAST_LIVE_STRIP:
+        return [(text[: max(width, 0)], "plain")]
+    return [(f"{text}  ", "plain"), (strip(each.histogram, room, glyphs.ramp), "notable")]

@@ -13,8 +13,17 @@ from noisewatch.judgement.noise.comparison import Comparison, Difference, compar
 from noisewatch.model.calibration.statistics import quantile
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.comparison import work_times
-from noisewatch.surfaces.reports.calibration.gaps import CAUSES, TICK, GapClass, GapsShown, gaps_of
-from noisewatch.surfaces.reports.calibration.histogram import DECADES, FIRST_NS, glyph_of, power_above
+from noisewatch.surfaces.reports.calibration.gaps import (
+    CAUSES,
+    DECADES,
+    FIRST_NS,
+    TICK,
+    GapClass,
+    GapsShown,
+    gaps_of,
+    glyph_of,
+    power_above,
+)
 from noisewatch.surfaces.reports.calibration.picture import section
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed

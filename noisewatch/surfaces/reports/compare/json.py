@@ -10,7 +10,7 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.judgement.comparison.compared import ComparedFigure, FindingDifference, KnownAlone, SideComparison
 from noisewatch.judgement.comparison.side import ComparedSide, FindingState
-from noisewatch.surfaces.reports.compare.words import answer_of
+from noisewatch.surfaces.reports.compare.text import answer_of
 from noisewatch.surfaces.reports.machine.json import SCHEMA, listed
 
 

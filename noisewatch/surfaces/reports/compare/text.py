@@ -1,20 +1,195 @@
-"""A comparison as text: the answer, then the differences, blocking ones first."""
+"""A comparison in sentences, as text and as Markdown: the answer, then the differences, blocking ones first.
+
+The Markdown is for an issue or a pull request.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from noisewatch.judgement.comparison.compared import FindingDifference, SideComparison
-from noisewatch.surfaces.reports.compare.words import (
-    alone_sentences,
-    answer_of,
-    figure_words,
-    finding_words,
-    other_machine_sentences,
-    side_words,
-    test_sentences,
-)
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.comparison.compared import ComparedFigure, FindingDifference, KnownAlone, SideComparison
+from noisewatch.judgement.comparison.compared import ComparisonOutcome as Outcome
+from noisewatch.judgement.comparison.side import ComparedSide, FindingState
+from noisewatch.judgement.history.words import words_of_change
+from noisewatch.judgement.terms import Status
+from noisewatch.model.history.facts import FactClass
+from noisewatch.model.history.figures import Nature
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, prose, table
+from noisewatch.units import describe_count, describe_figure, describe_share
+
+_MOST_BLOCKING, _MOST_ALONE = 3, 6
+_NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
+
+
+def answer_of(found: SideComparison) -> str:
+    """Return one line: what differs, whether that blocks, and how much is too noisy to tell."""
+    counts = (
+        (len(found.facts), "fact"),
+        (len(found.findings), "check"),
+        (len(found.different_figures), "figure"),
+    )
+    told = [describe_count(count, what) for count, what in counts if count]
+    total = sum(count for count, _ in counts)
+    differ = f"{_listed(told)} {'differ' if total != 1 else 'differs'}" if told else "no difference found"
+    in_what_blocks = [_blocking_words(found)] if told or found.outcome != Outcome.SAME else []
+    return "; ".join([differ, *in_what_blocks, *_blind_words(found)])
+
+
+def _blocking_words(found: SideComparison) -> str:
+    if found.outcome == Outcome.DIFFERENT:
+        names = [each.check_id for each in found.blocking] + [change_of(each) for each in found.different_figures]
+        return f"differs in what blocks: {_some(names, _MOST_BLOCKING)}"
+    if found.outcome == Outcome.SAME:
+        return "no difference in what blocks"
+    if found.undecided:
+        return f"unknown in what blocks: not known of both sides: {_some(found.undecided, _MOST_BLOCKING)}"
+    return "unknown in what blocks: nothing of it is known to both sides"
+
+
+def _blind_words(found: SideComparison) -> Iterator[str]:
+    """Yield `5 of 15 figures are too noisy to tell`, of the figures of all CPUs together, unless the sides differ."""
+    blind = sum(figure.cpu is None for figure in found.blind_figures)
+    if blind and found.outcome != Outcome.DIFFERENT:
+        yield f"{blind} of {_compared_figures(found)} {'are' if blind != 1 else 'is'} too noisy to tell"
+
+
+def _compared_figures(found: SideComparison) -> str:
+    return describe_count(sum(figure.cpu is None for figure in found.figures), "figure")
+
+
+def change_of(figure: ComparedFigure) -> str:
+    """Return `latency work is 4.1% slower` or `gaps below 10 µs: 2.3 times as noisy`."""
+    words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
+    return f"{figure.name} {words}"
+
+
+def other_machine_sentences(found: SideComparison) -> Iterator[str]:
+    """Yield that the sides are different machines, or different CPUs of one; this comes before all else."""
+    if found.are_other_machines:
+        told = [str(each) for each in found.facts if each.of_class == FactClass.IDENTITY]
+        yield f"two different machines: {'; '.join(told)}"
+    for what, before, after in (
+        ("target CPUs", found.before.target, found.after.target),
+        ("CPUs of --against", found.before.against, found.after.against),
+    ):
+        if before is not None and after is not None and before != after:
+            yield f"other {what}: {name_cpus(before)} → {name_cpus(after)}"
+
+
+def side_words(side: ComparedSide) -> str:
+    """Return `before.json (verdict, CPUs 2-7)` or `before.json (calibration, CPU 3 against CPU 0)`."""
+    cpus = f", {name_cpus(side.target)}" if side.target else ""
+    against = f" against {name_cpus(side.against)}" if side.against else ""
+    return f"{side.name} ({side.kind}{cpus}{against})"
+
+
+def finding_words(found: FindingDifference) -> str:
+    """Return `target-cpu-busy: pass → fail (CPU 3 is busy)`; the detail is from the later side, if it has one."""
+    told = _told(found.after) or _told(found.before)
+    before, after = (_state(state, found) for state in (found.before, found.after))
+    return f"{found.check_id}: {before} → {after}{f' ({told})' if told else ''}"
+
+
+def _state(state: FindingState, found: FindingDifference) -> str:
+    """Return the status; if both sides have the same one, also what else differs: `fail, blocking`."""
+    is_same = found.before.status == found.after.status
+    severity = [state.severity] if is_same and found.before.severity != found.after.severity else []
+    return ", ".join([state.status, *severity, *_who_answered(state, is_same)])
+
+
+def _who_answered(state: FindingState, is_same: bool) -> Iterator[str]:
+    if state.status == Status.UNKNOWN and state.answered_by is not None:
+        yield f"answered by {state.answered_by}"
+    elif state.status == Status.UNKNOWN and is_same:
+        yield "not answered by any other check"
+
+
+def _told(state: FindingState) -> str:
+    if state.status in (Status.FAIL, Status.WARN):
+        return state.said
+    return (state.reason or "") if state.status in (Status.UNKNOWN, Status.IGNORED) else ""
+
+
+def figure_words(figure: ComparedFigure) -> str:
+    """Return `203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
+    values = [describe_figure(each.value, figure.traits.unit) for each in (figure.before, figure.after)]
+    words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
+    return f"{' → '.join(values)}, {words}, ratio {ratio_words(figure)}"
+
+
+def ratio_words(figure: ComparedFigure) -> str:
+    """Return the ratio and its interval."""
+    low, high = figure.ratio.interval
+    return f"{_ratio(figure.ratio.value)} ({_ratio(low)} to {_ratio(high)})"
+
+
+def _ratio(value: float) -> str:
+    """Format a ratio: `1.053`, `6.9`, `18,670`."""
+    return f"{value:.3f}" if 0.1 <= value < 9.95 else f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
+
+
+def test_sentences(found: SideComparison) -> Iterator[str]:
+    """Yield the tests, their significance level, and the smallest changes that they would have shown."""
+    if not found.figures:
+        return
+    by_cpu = f", {found.by_cpu} of them also CPU by CPU" if found.by_cpu else ""
+    yield (
+        f"{_compared_figures(found)} compared{by_cpu}, at {describe_share(found.significance)} each "
+        f"(Bonferroni: 5% for all){_least_shown(found.figures)}"
+    )
+    if found.blind_figures:
+        names = [figure.name for figure in found.blind_figures]
+        yield f"too noisy to tell even a large change: {', '.join(names)}"
+    for test in dict.fromkeys(figure.test for figure in found.different_figures):
+        names = [figure.name for figure in found.different_figures if figure.test == test]
+        yield f"{', '.join(names)}: {test}"
+
+
+def _least_shown(figures: Sequence[ComparedFigure]) -> str:
+    """Return the smallest change that would have shown, by kind of change: for the most and least sensitive figure."""
+    told = []
+    for word in dict.fromkeys(_NATURES.values()):
+        of_word = [each for each in figures if _NATURES[each.traits.nature] == word and not each.is_blind]
+        if of_word:
+            ordered = sorted(of_word, key=lambda each: each.least_shown)
+            ends = [f"{_least(each.least_shown)} ({each.name})" for each in dict.fromkeys((ordered[0], ordered[-1]))]
+            told.append(f"{word} from {' to '.join(ends)}")
+    return f"; would have shown changes of {', of '.join(told)}" if told else ""
+
+
+def _least(ratio: float) -> str:
+    """Format a smallest change: `1.8%`, `6.1 times`."""
+    return describe_share(ratio - 1, 1) if ratio < 2 else f"{ratio:.2g} times"
+
+
+def alone_sentences(found: SideComparison) -> Iterator[str]:
+    """Yield a line for each side on what only it contains, and a line on what neither contains."""
+    for when, alone in (("before", found.only_before), ("after", found.only_after)):
+        parts = list(_alone(alone))
+        if parts:
+            yield f"known only {when}: {'; '.join(parts)}"
+    if found.unknown_on_both:
+        yield f"unknown on both sides, so not compared: {_some(found.unknown_on_both, _MOST_ALONE)}"
+
+
+def _alone(alone: KnownAlone) -> Iterator[str]:
+    for part in alone.parts:
+        yield f"all {part}"
+    for word, names in (("facts", alone.facts), ("checks", alone.checks), ("figures", alone.figures)):
+        if names:
+            yield f"{word} {_some(names, _MOST_ALONE)}"
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
+
 
 _NARROWEST = 20
 _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"}
@@ -64,3 +239,34 @@ def _wrapped(text: str, width: int) -> list[str]:
     indent = " " * (len(text) - len(text.lstrip()))
     room = max(width, _NARROWEST)
     return textwrap.wrap(text, room, subsequent_indent=f"{indent}  ", break_on_hyphens=False) or [""]
+
+
+def markdown_of_comparison(found: SideComparison) -> str:
+    """Return the comparison, cut at the end to what fits in an issue."""
+    return fitting([*_parts(found)], MOST_BYTES)
+
+
+def _parts(found: SideComparison) -> Iterator[str]:
+    yield f"### noisewatch compare: {prose(answer_of(found))}\n"
+    sides = (f"before: {side_words(found.before)}", f"after: {side_words(found.after)}")
+    yield _list([*other_machine_sentences(found), *sides, *found.remarks])
+    if found.facts:
+        rows = [[cell(each.of_class), *map(cell, (each.name, each.before, each.after))] for each in found.facts]
+        yield table(["class", "fact", "before", "after"], rows)
+    if found.findings:
+        yield _list([f"{'blocks: ' if each.blocks else ''}{finding_words(each)}" for each in found.findings])
+    if found.different_figures:
+        yield table(["figure", "before", "after", "ratio"], _figure_rows(found))
+    sentences = [*test_sentences(found), *alone_sentences(found)]
+    if sentences:
+        yield _list(sentences)
+
+
+def _figure_rows(found: SideComparison) -> Iterator[list[str]]:
+    for figure in found.different_figures:
+        values = [describe_figure(each.value, figure.traits.unit) for each in (figure.before, figure.after)]
+        yield [*map(cell, (figure.name, *values, ratio_words(figure)))]
+
+
+def _list(sentences: Sequence[str]) -> str:
+    return "".join(f"- {prose(each)}\n" for each in sentences)

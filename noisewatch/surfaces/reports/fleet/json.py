@@ -8,7 +8,7 @@ from typing import Any
 from noisewatch.judgement.fleet.reports import FLOOR_NS, Report
 from noisewatch.judgement.fleet.standing import Fleet, FleetHost
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
-from noisewatch.surfaces.reports.fleet.rows import FleetRendering
+from noisewatch.surfaces.reports.fleet.text import FleetRendering
 
 SCHEMA = 1
 

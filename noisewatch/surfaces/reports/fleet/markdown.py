@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from noisewatch.judgement.fleet.standing import Fleet
-from noisewatch.surfaces.reports.fleet.rows import (
+from noisewatch.surfaces.reports.fleet.text import (
     HEADING,
     RULE,
     FleetRendering,
@@ -18,8 +18,7 @@ from noisewatch.surfaces.reports.fleet.rows import (
     row_of,
     shown_hosts,
 )
-from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
-from noisewatch.surfaces.reports.parts.tables import cell, prose, table
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, prose, table
 
 
 def render(fleet: Fleet, rendering: FleetRendering) -> str:

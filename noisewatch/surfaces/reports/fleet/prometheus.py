@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from noisewatch.judgement.fleet.reports import Report
 from noisewatch.judgement.fleet.standing import Fleet, Standing
 from noisewatch.judgement.terms import Outcome
-from noisewatch.surfaces.reports.fleet.rows import FleetRendering
+from noisewatch.surfaces.reports.fleet.text import FleetRendering
 from noisewatch.text import printable
 
 

@@ -1,4 +1,7 @@
-"""A fleet as text: the answer, two small charts, the hosts (worst first), and what changed."""
+"""A fleet in words and as text: the answer, two small charts, the hosts (worst first), and what changed.
+
+Markdown has the same words and rows.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,164 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from noisewatch.judgement.fleet.standing import Fleet, FleetHost
-from noisewatch.surfaces.reports.fleet.rows import (
-    CHANCE,
-    FLOOR,
-    HEADING,
-    MOST_ROWS,
-    RULE,
-    FleetRendering,
-    answer_of,
-    changes_told,
-    left_out,
-    nothing_out_of_line,
-    outliers_told,
-    remarks_on,
-    row_of,
-    shown_hosts,
-)
+from noisewatch.judgement.fleet.reports import FLOOR_NS, Report
+from noisewatch.judgement.fleet.standing import Fleet, FleetHost, named_reasons
+from noisewatch.judgement.history.words import value_words
+from noisewatch.judgement.terms import Outcome
+from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import align, align_within
-from noisewatch.units import describe_chance, share_text
+from noisewatch.text import clean
+from noisewatch.units import describe_chance, describe_minute, describe_ns, share_text
+
+MOST_ROWS = 40
+HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
+CHANCE = "chance to stay within the budget"
+FLOOR = f"noise floor at {describe_ns(FLOOR_NS)}"
+RULE = (
+    f"out of line with machines of the same CPU model, kernel and hypervisor (more than {MOST_DEVIATIONS} standard "
+    f"deviations, by MAD, from the median of at least {LEAST_MACHINES})"
+)
+_MOST_NAMED = 4
+_MOST_REASONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRendering:
+    """The limits that the report has to fit."""
+
+    width: int = 100
+    in_colour: bool = False
+    in_unicode: bool = True
+    is_verbose: bool = False
+
+
+def answer_of(fleet: Fleet) -> str:
+    """Return `3 of 40 hosts not stable: 2 unstable (db3, web7), 1 unknown (web9)`."""
+    count, stable = len(fleet.hosts), fleet.counts[Outcome.STABLE]
+    if stable == count:
+        return f"all {count} hosts stable" if count > 1 else "the only host is stable"
+    parts = [
+        f"{number} {outcome} ({_names(fleet, outcome)})"
+        for outcome, number in fleet.counts.items()
+        if number and outcome is not Outcome.STABLE
+    ]
+    return f"{count - stable} of {count} host{'s' if count > 1 else ''} not stable: {', '.join(parts)}"
+
+
+def _names(fleet: Fleet, outcome: Outcome) -> str:
+    return listed_names([host.name for host in fleet.hosts if host.outcome is outcome])
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    named = ", ".join(clean(name) for name in names[:_MOST_NAMED])
+    return named if len(names) <= _MOST_NAMED else f"{named} and {len(names) - _MOST_NAMED} more"
+
+
+def remarks_on(fleet: Fleet) -> Iterator[str]:
+    """Yield remarks that precede the rows."""
+    reasons = [(reason, count) for reason, count in named_reasons(fleet) if count > 1][:_MOST_REASONS]
+    if reasons:
+        yield "most often: " + ", ".join(f"{reason} ({count} hosts)" for reason, count in reasons)
+    if fleet.unexpected:
+        verb = "was" if len(fleet.unexpected) == 1 else "were"
+        yield f"reported, but {verb} not expected: {listed_names(fleet.unexpected)}"
+    if fleet.perhaps_two:
+        names = listed_names(fleet.perhaps_two)
+        yield f"not stable by an older report in another folder: {names}; if that is another machine, rename its file"
+    if fleet.passed_over:
+        yield f"{fleet.passed_over} older report{'s' * (fleet.passed_over > 1)} of these hosts passed over"
+
+
+def shown_hosts(fleet: Fleet, rendering: FleetRendering) -> Sequence[FleetHost]:
+    """Return the worst hosts, or all hosts if `is_verbose`."""
+    return fleet.hosts if rendering.is_verbose else fleet.hosts[:MOST_ROWS]
+
+
+def left_out(fleet: Fleet, rendering: FleetRendering) -> str | None:
+    """Return a line on the hosts that are left out, or None if all are shown."""
+    rest = fleet.hosts[len(shown_hosts(fleet, rendering)) :]
+    if not rest:
+        return None
+    open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)
+    told = f"{open_ones} of them not stable" if open_ones else "all stable"
+    return f"and {len(rest)} more, {told} (--verbose shows all)"
+
+
+def row_of(host: FleetHost) -> list[str]:
+    """Return the cells of the host's row, in the columns of HEADING."""
+    report = host.report
+    floor = report.floor if report is not None else None
+    return [
+        clean(host.name),
+        host.outcome.upper() if host.outcome is not Outcome.STABLE else host.outcome,
+        "?" if floor is None else share_text(floor.expected),
+        describe_chance(report.chance if report is not None else None),
+        changed_in_a_word(host),
+        _reported(report or host.earlier),
+        why(host),
+    ]
+
+
+def _reported(latest: Report | None) -> str:
+    if latest is None:
+        return "never"
+    return "?" if latest.at_s is None else describe_minute(latest.at_s)
+
+
+def why(host: FleetHost) -> str:
+    """Return the worst reason; for a stable host its outliers, or else its gravest warning."""
+    if host.outcome is not Outcome.STABLE:
+        return host.why or ""
+    if host.outliers:
+        return f"out of line: {', '.join(map(_outlier, host.outliers))}"
+    return "" if host.why is None else f"warning: {host.why}"
+
+
+def changed_in_a_word(host: FleetHost) -> str:
+    """Return `was stable`, `yes` or `no`; `-` if there is nothing to compare with."""
+    if host.changes is None or host.earlier is None:
+        return "-"
+    if not host.changes:
+        return "no"
+    return f"was {host.earlier.outcome}" if host.report and host.earlier.outcome != host.report.outcome else "yes"
+
+
+def changes_told(fleet: Fleet) -> list[str]:
+    """Return `web7 since 2026-11-24 10:00: was stable; new: tasks-on-target` for each host that changed."""
+    return [
+        f"{clean(host.name)} since {describe_minute(host.earlier.latest_s)}: {'; '.join(host.changes)}"
+        for host in fleet.hosts
+        if host.changes and host.earlier is not None
+    ]
+
+
+def outliers_told(fleet: Fleet) -> list[str]:
+    """Return `web7: clock 2.1 GHz, median 3.4 GHz of 40` for each host that has outliers."""
+    return [f"{clean(host.name)}: {', '.join(map(_outlier, host.outliers))}" for host in fleet.hosts if host.outliers]
+
+
+def _outlier(outlier: OutOfLine) -> str:
+    value, median = (value_words(outlier.figure, each) for each in (outlier.value, outlier.median))
+    if outlier.cpu is None:
+        return f"{outlier.figure} {value} (median of {outlier.machines}: {median})"
+    whose = f"{outlier.figure} of CPU {outlier.cpu}, its slowest,"
+    return f"{whose} {value} (median of the slowest of {outlier.machines}: {median})"
+
+
+def nothing_out_of_line(fleet: Fleet) -> str | None:
+    """Return how many hosts were compared if no host is an outlier, otherwise None.
+
+    Without outliers, a reader could take hosts that were not compared for inconspicuous ones.
+    """
+    if any(host.outliers for host in fleet.hosts):
+        return None
+    if not fleet.compared:
+        return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"
+    return f"no figure is {RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
+
 
 _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
 _BARS = {True: "█", False: "#"}

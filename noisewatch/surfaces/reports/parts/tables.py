@@ -1,10 +1,11 @@
-"""Aligned tables, and Markdown that is safe for any cell content."""
+"""Tables of reports, aligned as text and safe as Markdown for any cell content, and Markdown cut to a length."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from noisewatch.patterns import regex
 
@@ -102,3 +103,18 @@ def fenced(language: str, lines: Sequence[str]) -> str:
     longest = max((len(ticks) for line in lines for ticks in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([fence + language, *lines, fence]) + "\n"
+
+
+MOST_BYTES = 60_000  # an issue on GitHub has at most 65,536 characters, and its author adds some
+_CUT = "The rest was cut off: it is too long.\n"
+
+
+def fitting(parts: Sequence[str], most_bytes: int) -> str:
+    """Return as many of the first parts as fit in `most_bytes`; an empty text if not even the first one does."""
+    lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
+    kept = [part for part, _ in takewhile(lambda each: each[1] <= most_bytes, zip(parts, lengths, strict=True))]
+    if len(kept) == len(parts):
+        return "\n".join(parts)
+    while kept and len("\n".join([*kept, _CUT]).encode("utf-8", "replace")) > most_bytes:
+        kept.pop()
+    return "\n".join([*kept, _CUT]) if kept else ""

@@ -19,8 +19,9 @@ from noisewatch.surfaces.reports.run.sentences import (
     letter_of,
     machine_sentences,
     not_watched_sentences,
+    selection_rows,
+    selection_words,
 )
-from noisewatch.surfaces.reports.run.words import selection_rows, selection_words
 from noisewatch.text import printable
 
 

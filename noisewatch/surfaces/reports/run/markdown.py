@@ -12,12 +12,11 @@ from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusio
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import plain_row
-from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
-from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, fenced, fitting, prose, table
 from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.culprit_words import CULPRIT_HEAD, culprit_rows_of, more_culprits, remedies_in
-from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.picture import picture_rows
 from noisewatch.surfaces.reports.run.sentences import (
     advice_sentences,
     command_sentences,
@@ -30,8 +29,8 @@ from noisewatch.surfaces.reports.run.sentences import (
     machine_sentences,
     not_watched_sentences,
     run_name,
+    selection_rows,
 )
-from noisewatch.surfaces.reports.run.words import selection_rows
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.text import printable
 from noisewatch.units import describe_ns

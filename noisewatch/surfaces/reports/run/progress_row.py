@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from noisewatch.judgement.run.reason_words import describe_reasons, mark_of
 from noisewatch.judgement.run.reasons import RunOutcome, RunStanding
-from noisewatch.surfaces.reports.run.drawing.timeline import STYLES
+from noisewatch.surfaces.reports.run.picture import STYLES
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, in_ascii, length
 from noisewatch.text import printable
 from noisewatch.units import NS_PER_S, short_duration

@@ -8,7 +8,7 @@ from noisewatch.judgement.run.reason_words import describe_reasons
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.surfaces.reports.run.words import undisturbed_words
+from noisewatch.surfaces.reports.run.sentences import undisturbed_words
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 

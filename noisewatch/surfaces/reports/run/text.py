@@ -13,8 +13,8 @@ from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.culprit_words import culprit_table, remedies_in
-from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.picture import picture_rows
 from noisewatch.surfaces.reports.run.sentences import (
     advice_parts_of,
     command_sentences,
@@ -27,8 +27,8 @@ from noisewatch.surfaces.reports.run.sentences import (
     machine_sentences,
     not_watched_sentences,
     run_name,
+    selection_rows,
 )
-from noisewatch.surfaces.reports.run.words import selection_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.units import describe_count, describe_ns
 

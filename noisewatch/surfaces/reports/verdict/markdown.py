@@ -29,8 +29,7 @@ from noisewatch.judgement.noise.chance_words import chance_line
 from noisewatch.judgement.terms import FOR_GOOD, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
-from noisewatch.surfaces.reports.parts.fitting import MOST_BYTES, fitting
-from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, fenced, fitting, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 from noisewatch.units import describe_chance, describe_ns, describe_share

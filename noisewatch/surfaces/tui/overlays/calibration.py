@@ -17,8 +17,7 @@ from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
-from noisewatch.surfaces.reports.calibration.live import live_rows
-from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, picture_rows
+from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, live_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.report import detail_lines, markdown_of_calibration, opening_rows
 from noisewatch.surfaces.reports.machine.json import SCHEMA
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs

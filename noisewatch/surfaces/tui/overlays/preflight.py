@@ -17,7 +17,7 @@ from noisewatch.operations.preflight import preflight
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
-from noisewatch.surfaces.reports.calibration.live import live_rows
+from noisewatch.surfaces.reports.calibration.picture import live_rows
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
 from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions

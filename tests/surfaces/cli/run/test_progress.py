@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.surfaces.cli.run_progress import OneRun
+from noisewatch.surfaces.cli.commands.run import OneRun
 from tests.judgement.noise.test_steadiness import calibration
 from tests.surfaces.reports.run.running import ran, words
 from tests.surfaces.reports.run.written_series import UNDISTURBED, written_series

@@ -13,8 +13,14 @@ from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of
-from noisewatch.surfaces.reports.calibration.gaps import CAUSES, CauseTotal, GapsShown, gaps_of
-from noisewatch.surfaces.reports.calibration.histogram import histogram_rows, share_of_axis
+from noisewatch.surfaces.reports.calibration.gaps import (
+    CAUSES,
+    CauseTotal,
+    GapsShown,
+    gaps_of,
+    histogram_rows,
+    share_of_axis,
+)
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, ladder_rows, legend_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import mirrored_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs

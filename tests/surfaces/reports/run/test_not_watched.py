@@ -12,7 +12,7 @@ import pytest
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict, Unwatched
 from noisewatch.operations.run.series import RunBeginning, RunSeries
-from noisewatch.surfaces.cli.run_progress import OneRun
+from noisewatch.surfaces.cli.commands.run import OneRun
 from tests.surfaces.reports.consumers import workflow_command
 from tests.surfaces.reports.run.running import read
 from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, rendered, written_series

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.surfaces.reports.parts.colours import plain_row
-from noisewatch.surfaces.reports.run.drawing.picture import picture_rows
-from noisewatch.surfaces.reports.run.drawing.time_scale import TimeScale
+from noisewatch.surfaces.reports.run.picture import TimeScale, picture_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import length
 from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, disturbed_by, timed, written_series

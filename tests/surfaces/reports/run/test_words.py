@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of
 from noisewatch.model.run.series import Bounds, SeriesStatistics, parts_of, select_by_cause, statistics_of
-from noisewatch.surfaces.reports.run.words import (
+from noisewatch.surfaces.reports.run.sentences import (
     against_itself_words,
     difference_words,
     doubt_words,

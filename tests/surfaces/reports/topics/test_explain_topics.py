@@ -16,8 +16,7 @@ from markdown_it import MarkdownIt
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
 from noisewatch.surfaces.reports.topics.pages import read_page
-from noisewatch.surfaces.reports.topics.parsed import parse_page
-from noisewatch.surfaces.reports.topics.report import text_of_page
+from noisewatch.surfaces.reports.topics.report import parse_page, text_of_page
 from tests.surfaces.running import NOISEWATCH, Run
 
 _ISOLATION = [each for each in CATALOGUE if each.area == "isolation"]

@@ -16,7 +16,7 @@ from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
 from noisewatch.surfaces.reports.topics import pages
 from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
 from noisewatch.surfaces.reports.topics.pages import read_page
-from noisewatch.surfaces.reports.topics.parsed import BlockKind, TopicPage, parse_page
+from noisewatch.surfaces.reports.topics.report import BlockKind, TopicPage, parse_page
 
 _IDS = {each.id for each in CATALOGUE}
 _PAGES = {topic: parse_page(read_page(topic)) for topic in TOPICS}

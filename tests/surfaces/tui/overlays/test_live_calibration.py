@@ -13,7 +13,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import LiveGaps
-from noisewatch.surfaces.reports.calibration.live import live_rows, progress_line
+from noisewatch.surfaces.reports.calibration.picture import live_rows, progress_line
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay

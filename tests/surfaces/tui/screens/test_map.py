@@ -20,8 +20,8 @@ from noisewatch.operations.frame.frame import (
     IrqSetting,
     PlaceLine,
 )
+from noisewatch.surfaces.picture import THEMES
 from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
-from noisewatch.surfaces.themes import THEMES
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.map.scales import scale_of

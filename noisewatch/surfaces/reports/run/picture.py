@@ -1,31 +1,194 @@
 """A series as a picture: when each run was and how long it took, how many took how long, and who disturbed them.
 
+The time axis is logarithmic, in a few rows that timeline and histogram share. If there are more runs than columns,
+several share a column. Where several signs share a cell, the gravest is drawn, so that other runs never hide a
+disturbed one.
+
 It is drawn with the signs and colours of all other pictures, so that it also works without colour and in ASCII. plotext
 supports neither these signs nor narrow terminals.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from noisewatch.judgement.run.reason_words import mark_of
 from noisewatch.judgement.run.reasons import RunStanding
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.run.drawing.time_scale import TimeScale
-from noisewatch.surfaces.reports.run.drawing.timeline import (
-    STYLES,
-    PlaceScale,
-    RunShown,
-    axis_rows,
-    mark_of_run,
-    plotted_rows,
-    shown_runs,
-)
-from noisewatch.surfaces.reports.run.sentences import letter_of
+from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.parts.colours import Meaning
+from noisewatch.surfaces.reports.run.sentences import letter_of, times_text
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, first_that_fits, fitted, in_ascii, length, text_width
+from noisewatch.surfaces.tui.draw.text_row import (
+    Piece,
+    Row,
+    cut,
+    first_that_fits,
+    fitted,
+    in_ascii,
+    length,
+    runs,
+    text_width,
+)
 from noisewatch.text import printable
+from noisewatch.units import NS_PER_S, describe_ns, short_duration
+
+STYLES: dict[RunStanding, Meaning] = {
+    RunStanding.UNDISTURBED: "calm",
+    RunStanding.CUT_SHORT: "notable",
+    RunStanding.FAILED: "notable",
+    RunStanding.UNKNOWN: "unknown",
+    RunStanding.DISTURBED: "grave",
+}
+_GRAVITY = list(RunStanding)
+_MOST_STRETCH = 4  # columns between two runs
+_STEPS = (1, 2, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class RunShown:
+    """A run: its place in the series (from 0), its start in ns after the first run's, and its standing."""
+
+    place: int
+    number: int
+    command: int
+    began_ns: int
+    seconds: float
+    standing: RunStanding
+
+
+def shown_runs(series: RunSeries) -> list[RunShown]:
+    """Return all runs of the series, in order."""
+    begin_ns = series.repetitions[0].repetition.began_ns if series.repetitions else 0
+    return [
+        RunShown(
+            place=place,
+            number=each.repetition.number,
+            command=each.repetition.command,
+            began_ns=each.repetition.began_ns - begin_ns,
+            seconds=each.repetition.seconds,
+            standing=each.standing,
+        )
+        for place, each in enumerate(series.repetitions)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceScale:
+    """The scale from the places of `count` runs to `columns` columns."""
+
+    count: int
+    columns: int
+
+    @classmethod
+    def of(cls, count: int, most_columns: int) -> PlaceScale:
+        """Return a scale with a few columns a run, and at most `most_columns` in all."""
+        stretch = min(max(most_columns // count, 1), _MOST_STRETCH)
+        return cls(count, min(count * stretch, most_columns))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several runs share a column."""
+        return self.columns < self.count
+
+    def column_of(self, place: int) -> int:
+        return place * self.columns // self.count
+
+
+def gravest(standings: Iterable[RunStanding]) -> RunStanding:
+    """Return the gravest standing; disturbed outranks all others."""
+    return max(standings, key=_GRAVITY.index)
+
+
+def mark_of_run(standing: RunStanding, glyphs: Glyphs) -> Piece:
+    """Return the standing's sign and its colour."""
+    return mark_of(standing, glyphs.has_braille), STYLES[standing]
+
+
+def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, glyphs: Glyphs) -> list[Row]:
+    """Draw the runs in one row for each row of the time scale, longest times first, as wide as all columns."""
+    cells: dict[tuple[int, int], RunStanding] = {}
+    for run in shown:
+        cell = scale.row_of(run.seconds), places.column_of(run.place)
+        cells[cell] = gravest((cells.get(cell, run.standing), run.standing))
+    return [
+        runs(
+            mark_of_run(cells[row, column], glyphs) if (row, column) in cells else (" ", "plain")
+            for column in range(places.columns)
+        )
+        for row in range(scale.rows - 1, -1, -1)
+    ]
+
+
+def axis_rows(shown: Sequence[RunShown], places: PlaceScale, glyphs: Glyphs) -> tuple[str, str, str]:
+    """Return three rows: the axis with its ticks, the run numbers at the ticks, and the start times of these runs."""
+    across, tick = "─┬" if glyphs.has_braille else "-+"
+    numbers, times = [" "] * places.columns, [" "] * places.columns
+    line = [across] * places.columns
+    for place in _ticks(places):
+        column = places.column_of(place)
+        if _put(numbers, column, str(place + 1)):
+            line[column] = tick
+            told = short_duration(shown[place].began_ns)
+            _put(times, column, told if glyphs.has_braille else in_ascii(told))
+    return "".join(line), "".join(numbers), "".join(times)
+
+
+def _ticks(places: PlaceScale) -> list[int]:
+    """Return the places of the first run and of runs with round numbers, so far apart that their labels fit."""
+    room = max(len(str(places.count)), 6) + 2
+    steps = (size * 10**power for power in range(len(str(places.count)) + 1) for size in _STEPS)
+    step = next((each for each in steps if each * places.columns >= room * places.count), places.count)
+    return list(dict.fromkeys([0, *range(step - 1, places.count, step)]))
+
+
+def _put(line: list[str], begin: int, text: str) -> bool:
+    """Write the text into the line of columns if it fits with a blank at either side; return whether it did."""
+    end = begin + text_width(text)
+    if begin < 0 or end > len(line) or set(line[max(begin - 1, 0) : end + 1]) != {" "}:
+        return False
+    line[begin:end] = [text, *[""] * (end - begin - 1)]
+    return True
+
+
+_TOLD_APART = 1.02  # ratio from row to row from which three digits tell labels apart
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """A logarithmic scale from the shortest to the longest time in `rows` rows; row 0 is the shortest time."""
+
+    least_s: float
+    most_s: float
+    rows: int
+
+    @classmethod
+    def of(cls, times_s: Sequence[float], rows: int) -> TimeScale:
+        """Return the scale of these times; a single row if all are equal. Raise ValueError if there are none."""
+        least_s, most_s = min(times_s), max(times_s)
+        return cls(least_s, most_s, rows if 0 < least_s < most_s else 1)
+
+    def row_of(self, time_s: float) -> int:
+        """Return the row whose time is nearest."""
+        if self.rows == 1:
+            return 0
+        share = math.log(time_s / self.least_s) / math.log(self.most_s / self.least_s)
+        return min(max(round(share * (self.rows - 1)), 0), self.rows - 1)
+
+    @property
+    def labels(self) -> list[str]:
+        """The time of each row, with enough digits to differ; the first and the last were measured."""
+        if self.rows == 1:
+            return [describe_ns(self.least_s * NS_PER_S)]
+        ratio = (self.most_s / self.least_s) ** (1 / (self.rows - 1))
+        times_s = [self.least_s * ratio**row for row in range(self.rows)]
+        if ratio > _TOLD_APART:
+            return [describe_ns(each * NS_PER_S) for each in times_s]
+        return [times_text([each], (times_s[1] - times_s[0]) * 10, self.least_s) for each in times_s]
+
 
 _ROWS, _ROWS_OF_TWO = 8, 6
 _LEAST_BESIDE = 60  # columns, with room for both beside each other

@@ -1,1 +1,0 @@
-"""The runs of a series, drawn with text characters."""
