@@ -16,11 +16,11 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.operations.frame.line import described_frame
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
-from noisewatch.surfaces.tui.draw.clock_help import helpful
+from noisewatch.surfaces.tui.draw.clock_facts import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.screens.check_causes import NOT_NOW
-from noisewatch.surfaces.tui.screens.event_panel import fix_of, frame_of
+from noisewatch.surfaces.tui.screens.event_list import fix_of, frame_of
+from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same

@@ -18,16 +18,14 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.pinning import pin_all_threads
 from noisewatch.surfaces.tui.app.actions import ActingApp
 from noisewatch.surfaces.tui.app.calm_driver import CalmDriver
-from noisewatch.surfaces.tui.app.help import help_rows
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView
 from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, kind_of_device
-from noisewatch.surfaces.tui.overlays.host import OverlayHost
-from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayHost, wrapped
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel

@@ -10,10 +10,9 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.app.keyed_app import KeyedApp
+from noisewatch.surfaces.tui.app.actions import KeyedApp
 from noisewatch.surfaces.tui.app.keys import BINDINGS, name_of_key
-from noisewatch.surfaces.tui.state.map_view import Quantity
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Quantity, Screen
 
 _KEY, _NAME = 12, 28
 # Other words for an action, by the beginning of the action.

@@ -10,11 +10,9 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
-from noisewatch.surfaces.tui.draw.timeline import in_sight, time_of
-from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
-from noisewatch.surfaces.tui.state.heat_and_power import HOT, partly_known
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_of
+from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, partly_known
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 
 _LEAST_CHART = 3  # rows, with the row of the time
 _LEAST_WITH_LANES = 6

@@ -1,14 +1,193 @@
-"""The timeline: noise of the worst target CPU by interval, events, and which interval is shown."""
+"""The timeline: the column of each interval, and in these columns the worst target CPU's noise, events and runs.
+
+All charts of a screen share the mapping of intervals to columns. A repetition of a run is drawn as its number and its
+outcome's sign, over its duration.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import TypeVar
+
+from noisewatch.judgement.run.reason_words import mark_of
+from noisewatch.judgement.run.reasons import RunStanding
+from noisewatch.operations.frame.frame import RepetitionLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs, columns_of, level_pieces
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
-from noisewatch.surfaces.tui.events.kinds import EventKind, mark_of
-from noisewatch.surfaces.tui.runs.lane import run_row, runs_at
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
-from noisewatch.units import short_share
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
+from noisewatch.surfaces.tui.events.kinds import EventKind, event_mark
+from noisewatch.surfaces.tui.state.run_history import describe_repetition, overlapping
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.units import NS_PER_S, short_share
+
+RUNNING = ">"
+_WORST_FIRST: list[str] = list(reversed(RunStanding))
+_STYLES: dict[str, Style] = {
+    RunStanding.DISTURBED: "grave",
+    RunStanding.UNKNOWN: "unknown",
+    RunStanding.FAILED: "notable",
+    RunStanding.CUT_SHORT: "notable",
+    RunStanding.UNDISTURBED: "good",
+}
+
+
+def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
+    """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown where they fit."""
+    signs: list[tuple[str, Style]] = [(" ", "plain")] * axis.room
+    ordered = _ordered(model)
+    running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)
+    columns_of: dict[tuple[int, int], list[int]] = {}  # by begin and number
+    for column, begin_ns, end_ns in _columns(model, axis):
+        found = overlapping(ordered, begin_ns, end_ns)
+        if found:
+            worst = min(found, key=lambda each: (_WORST_FIRST.index(each.outcome), -each.began_ns))
+            signs[column] = mark_of(RunStanding(worst.outcome), glyphs.has_braille), _STYLES[worst.outcome]
+            columns_of.setdefault((worst.began_ns, worst.number), []).append(column)
+        elif running is not None and end_ns >= running:
+            signs[column] = RUNNING, "strong"
+    for (_, number), columns in columns_of.items():
+        digits = str(number)
+        if len(columns) > len(digits):  # leaves a column for its sign
+            for column, digit in zip(columns, digits, strict=False):
+                signs[column] = digit, signs[column][1]
+    return [(f"{'run':<{LABEL}}", "faint"), *runs(signs)]
+
+
+def _ordered(model: ScreenModel) -> list[RepetitionLine]:
+    return sorted(model.runs.repetitions(), key=attrgetter("began_ns"))
+
+
+def _columns(model: ScreenModel, axis: TimeAxis) -> list[tuple[int, int, int]]:
+    """Return each column of the lane with its start and end, in ns."""
+    found = []
+    for column in range(axis.before, axis.stop):
+        times = _times(model, axis.of_column(column))
+        if times is not None:
+            found.append((column, *times))
+    return found
+
+
+def _times(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None:
+    """Return the start of the first kept interval and the end of the last one, in ns, or None if none is kept."""
+    kept = [number for number in numbers if model.history.first <= number < model.history.count]
+    if not kept:
+        return None
+    end_s = model.clocks.taken_at_s(kept[-1])
+    begin_s = model.clocks.taken_at_s(kept[0] - 1) if kept[0] > model.history.first else None
+    begin_ns = (model.begin_ns or 0) if begin_s is None else round(begin_s * NS_PER_S)
+    return None if end_s is None else (begin_ns, round(end_s * NS_PER_S))
+
+
+def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
+    """Return the repetitions in the cursor's column, the worst first."""
+    times = _times(model, axis.of_column(axis.cursor)) if axis.cursor is not None else None
+    if times is None:
+        return []
+    found = sorted(overlapping(_ordered(model), *times), key=lambda each: _WORST_FIRST.index(each.outcome))
+    return [describe_repetition(each) for each in found]
+
+
+LABEL = 7  # columns before the lane of the timeline
+_WIDER_LABEL = 8  # more columns for the labels of the map, whose lanes show the same intervals
+_WIDEST = 4  # most columns of one interval
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """A lane of `room` columns, without its label; `zoom` intervals share a place, which takes `wide` columns.
+
+    `first` is the oldest kept interval, `last` the newest in sight. `after` columns behind it are left: while there
+    is room, the first interval is at the left, and no column moves. `marked` is the interval of the cursor.
+    """
+
+    room: int
+    first: int
+    last: int
+    zoom: int
+    wide: int
+    after: int
+    marked: int | None
+
+    @property
+    def numbers(self) -> range:
+        """The intervals in sight."""
+        places = (self.room - self.after) // self.wide
+        return range(max(self.last + 1 - places * self.zoom, self.first), self.last + 1)
+
+    @property
+    def stop(self) -> int:
+        """The column behind the last interval."""
+        return self.room - self.after
+
+    @property
+    def before(self) -> int:
+        """The number of columns before the first interval in sight."""
+        return self.stop - self.width
+
+    @property
+    def width(self) -> int:
+        """The number of columns of all intervals in sight."""
+        return self.places * self.wide
+
+    @property
+    def places(self) -> int:
+        """The number of places in sight: the number of values that `spread` expects."""
+        return -(-len(self.numbers) // self.zoom)
+
+    @property
+    def cursor(self) -> int | None:
+        """The column of the cursor, or None if there is no cursor in sight."""
+        return self.column(self.marked) if self.marked is not None and self.marked in self.numbers else None
+
+    def column(self, number: int) -> int:
+        """Return the column for a sign of the interval: the middle of its columns."""
+        return self.stop - ((self.last - number) // self.zoom + 1) * self.wide + (self.wide - 1) // 2
+
+    def of_column(self, column: int) -> range:
+        """Return the intervals of a column, some of which may not be kept; an empty range outside of the lane."""
+        if not self.before <= column < self.stop:
+            return range(0)
+        end = self.last + 1 - (self.stop - 1 - column) // self.wide * self.zoom
+        return range(end - self.zoom, end)
+
+    def spread(self, values: Sequence[T]) -> Sequence[T]:
+        """Repeat the values, so that there is one for each column."""
+        return values if self.wide == 1 else [value for value in values for _ in range(self.wide)]
+
+    def padded(self, values: Sequence[T], blank: T) -> list[T]:
+        """Return the values of all places in sight, spread and padded with `blank` to all columns of the lane."""
+        return [*[blank] * self.before, *self.spread(values), *[blank] * self.after]
+
+    def within(self, room: int) -> TimeAxis:
+        """Return the axis with another `room`, its columns aligned at the right, for a wider or narrower label."""
+        return replace(self, room=max(room, 1))
+
+
+def axis_of(model: ScreenModel, width: int) -> TimeAxis:
+    """Return the axis of a timeline that has `width` columns, label included."""
+    room = max(width - LABEL, 1)
+    first, last, zoom = model.history.first, model.history.count - 1, model.zoom
+    least = max(room - (_WIDER_LABEL if model.screen == Screen.MAP else 0), 1)
+    places, behind = -(-(last + 1 - first) // zoom), (last - model.number) // zoom
+    if behind >= least:  # so far back that the window has to move, and stays full
+        moved = min(behind - least // 2, places - least)
+        last, places = last - moved * zoom, places - moved
+    is_whole = model.is_recorded and model.newest is not None and model.newest.is_last
+    widest = _WIDEST if zoom == 1 else least  # few places fill the lane, so that zooming out empties none of it
+    wide = max(min(least // places, widest), 1) if is_whole and places else 1
+    return TimeAxis(
+        room=room,
+        first=first,
+        last=last,
+        zoom=zoom,
+        wide=wide,
+        after=max(least - places * wide, 0),
+        marked=model.cursor,
+    )
+
 
 _LANE, _EVENTS = f"{'target':<{LABEL}}", f"{'event':<{LABEL}}"
 _LIMIT = short_share(GRAVE_NS / 1e9)
@@ -100,7 +279,7 @@ def _marks(model: ScreenModel, axis: TimeAxis) -> str:
         kinds_by_column.setdefault(column, set()).add(event.kind)
     columns = [" "] * axis.room
     for column, kinds in kinds_by_column.items():
-        columns[column] = mark_of(kinds)
+        columns[column] = event_mark(kinds)
     return "".join(columns)
 
 

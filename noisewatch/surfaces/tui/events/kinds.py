@@ -1,11 +1,16 @@
-"""Events and their kinds, each with the letter that marks it on the timeline, so that no colour is needed."""
+"""Events and their kinds, and the folding of repeated events into one.
+
+Each kind has the letter that marks it on the timeline, so that no colour is needed. Events are folded because on a busy
+host a verdict changes every few seconds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from noisewatch.records import dataclass
+from noisewatch.units import short_seconds, short_share
 
 
 class EventKind(StrEnum):
@@ -68,10 +73,86 @@ def kind_of_device(subsystem: str) -> EventKind:
     return _KIND_BY_SUBSYSTEM.get(subsystem, EventKind.DEVICE)
 
 
-def mark_of(kinds: Iterable[EventKind]) -> str:
+def event_mark(kinds: Iterable[EventKind]) -> str:
     """Return the letter of these kinds; a verdict is the consequence of another event, and gives way to it."""
     found = set(kinds)
     if len(found) == 1:
         return MARKS[next(iter(found))]
     causes = found - {EventKind.VERDICT} or found
     return MARKS[min(causes)] if len(causes) == 1 else SEVERAL
+
+
+_LEAST_FOLDED = 3  # events: it began, ended and began again
+_WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldedEvent(Event):
+    """All events about one thing, in the place of the last; `events` are these events, the newest first.
+
+    `beside` are `events` and the events that are also about other things, which keep their own lines.
+    """
+
+    events: tuple[Event, ...] = ()
+    beside: tuple[Event, ...] = ()
+
+
+def folded(events: Sequence[Event]) -> list[Event]:
+    """Return the events, the newest first, with repeated events about one thing folded into the newest of them."""
+    groups: dict[tuple[EventKind, str], list[Event]] = {}
+    for event in events:
+        if event.about:
+            groups.setdefault((event.kind, event.about), []).append(event)
+    lines: list[Event] = []
+    for event in events:
+        group = groups.get((event.kind, event.about), [])
+        if len(group) < _LEAST_FOLDED:
+            lines.append(event)
+        elif event is group[0]:
+            lines.append(_one(group, _beside(group, events)))
+    return lines
+
+
+def _beside(group: Sequence[Event], events: Sequence[Event]) -> list[Event]:
+    """Return the group's events, and each change of the verdict that covers at least the group's checks."""
+    alike, checks = {id(each) for each in group}, group[0].failed | group[0].recovered
+    return [
+        each for each in events if id(each) in alike or (checks and (checks <= each.failed or checks <= each.recovered))
+    ]
+
+
+def begins(event: Event, of: Event) -> bool:
+    """Return whether what `of` is about began with the event."""
+    checks = of.failed | of.recovered
+    return checks <= event.failed if checks else event.begins
+
+
+def _one(group: Sequence[Event], beside: Sequence[Event]) -> FoldedEvent:
+    last = group[0]
+    times = sum(begins(event, last) for event in beside) or len(group)  # filters may leave only the ends
+    over = short_seconds((beside[0].at_ns - beside[-1].at_ns) / 1e9)
+    most = max((event.share for event in group if event.share is not None), default=None)
+    peak = f" (peak {short_share(most)})" if most is not None else ""
+    verb, lasts, is_over = _WORDS.get(last.kind, ("came", "still there", "gone"))
+    said = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if begins(beside[0], last) else is_over}"
+    if last.kind == EventKind.RUN:
+        said = f"{last.about} {times} times in {over}, last: {last.text}"
+    return FoldedEvent(
+        at_ns=last.at_ns,
+        kind=last.kind,
+        text=said,
+        number=last.number,
+        about=last.about,
+        begins=last.begins,
+        events=tuple(group),
+        beside=tuple(beside),
+    )
+
+
+def is_same_event(one: Event, other: Event) -> bool:
+    """Return whether one event is the other, or is folded into it."""
+    if isinstance(one, FoldedEvent) and isinstance(other, FoldedEvent):
+        return (one.kind, one.about) == (other.kind, other.about)
+    return one is other or any(
+        isinstance(fold, FoldedEvent) and single in fold.events for fold, single in ((one, other), (other, one))
+    )

@@ -11,8 +11,7 @@ from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockLimits, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.events.folds import folded, is_same_event
-from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind, folded, is_same_event
 from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
 from noisewatch.units import short_seconds
 

@@ -1,8 +1,12 @@
-"""The base of overlays: announced first, then running, then over, with a title, lines to scroll, and keys."""
+"""Overlays above the monitor (announced, then running in a thread, then over), and the host that holds one of them.
+
+An overlay has a title, lines to scroll, and keys. The host announces, starts, runs and leaves it.
+"""
 
 from __future__ import annotations
 
 import textwrap
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -11,15 +15,19 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import CannotMeasure
+from noisewatch.faults import contained
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, with_notice
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from noisewatch.machine import Machine
     from noisewatch.machine.spinning.calibration.run import Progress
     from noisewatch.model.calibration.figures import Calibration
     from noisewatch.operations.preflight import PreflightOptions
+
 
 _NO_TARGET = "There is no target CPU."
 
@@ -205,3 +213,91 @@ def overlay_named(name: str, frame: Frame | None) -> Overlay:
     module, kind = _MODULES[name]
     found: type[Overlay] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
     return found.of(frame)
+
+
+_DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart takes milliseconds to draw
+
+
+class OverlayHost:
+    """The holder of at most one overlay. `pause` and `resume` the sampler, which would otherwise see a calibration.
+
+    `keep` is called with an overlay that has a result.
+    """
+
+    def __init__(
+        self,
+        app: App[None],
+        access: MachineAccess,
+        draw: Callable[[], None],
+        pause: Callable[[], None],
+        resume: Callable[[], None],
+        keep: Callable[[Overlay], None],
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._draw, self._pause, self._resume, self._keep = draw, pause, resume, keep
+        self.shown: Overlay | None = None
+        self._next_draw_s = 0.0
+
+    def announce(self, overlay: Overlay) -> None:
+        """Show the overlay with its cost; nothing is started yet."""
+        if self.shown is None:
+            self.shown = overlay
+
+    def start(self) -> None:
+        """Start the announced overlay."""
+        overlay = self.shown
+        if overlay is None or not overlay.can_start:
+            return
+        overlay.state = OverlayState.RUNNING
+        if overlay.pauses_sampler:
+            self._pause()
+        self._app.run_worker(lambda: self._run(overlay), thread=True)
+
+    def leave(self) -> None:
+        """Return to the monitor; a running measurement stops when it next updates the overlay."""
+        overlay, self.shown = self.shown, None
+        if overlay is not None and overlay.pauses_sampler and overlay.state == OverlayState.RUNNING:
+            self._resume()
+
+    def _run(self, overlay: Overlay) -> None:
+        """Measure in a thread; the main thread changes and draws the overlay."""
+        try:
+            while overlay.state == OverlayState.RUNNING and self.shown is overlay and self._app.is_running:
+                take = self._measured(overlay)
+                if self._app.is_running:
+                    self._app.call_from_thread(self._finish, overlay, take)
+        finally:
+            overlay.end()
+
+    def _measured(self, overlay: Overlay) -> Callable[[], None]:
+        """Return the function that stores the result in the overlay, or the reason of the failure."""
+
+        def failed(reason: str) -> Callable[[], None]:
+            return lambda: overlay.fail(reason)
+
+        return contained(lambda: overlay.measure(self._access, lambda change: self._show(overlay, change)), failed)
+
+    def _show(self, overlay: Overlay, change: Callable[[], None]) -> None:
+        """Change and draw the overlay. Raise CannotMeasure once the overlay was left."""
+        if self.shown is not overlay or not self._app.is_running:
+            raise CannotMeasure("stopped")
+        self._app.call_from_thread(self._change, change)
+
+    def _change(self, change: Callable[[], None]) -> None:
+        change()
+        if time.monotonic() >= self._next_draw_s:
+            self._next_draw_s = time.monotonic() + _DRAW_EVERY_S
+            self._draw()
+
+    def _take_in(self, overlay: Overlay, take: Callable[[], None]) -> None:
+        take()
+        self._keep(overlay)
+
+    def _finish(self, overlay: Overlay, take: Callable[[], None]) -> None:
+        if self.shown is not overlay:
+            return
+        contained(lambda: self._take_in(overlay, take), overlay.fail)
+        self._draw()
+        if overlay.pauses_sampler and overlay.state != OverlayState.RUNNING:
+            self._resume()

@@ -13,19 +13,20 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
     fact,
     group_of_target,
     has_clock,
+    help_rows,
+    helpful,
     mark_of,
     package_rows,
     packages_in_order,
     reason_rows,
     why_no_figures,
 )
-from noisewatch.surfaces.tui.draw.clock_help import help_rows, helpful
 from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.headline import clock_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut
 from noisewatch.surfaces.tui.draw.timeline import in_sight
-from noisewatch.surfaces.tui.screens.headlines import clock_headline
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel

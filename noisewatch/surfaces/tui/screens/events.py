@@ -9,22 +9,24 @@ from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted
+from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint
 from noisewatch.surfaces.tui.screens.event_list import (
     KINDS,
     columns_of_events,
     event_row,
+    event_rows,
+    frame_of,
     is_single,
     kind_rows,
     latest_events,
+    time_in_words,
     with_latest,
 )
-from noisewatch.surfaces.tui.screens.event_panel import event_rows, frame_of, time_in_words
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
-from noisewatch.surfaces.tui.state.time_axis import LABEL, axis_of
 
 _LEAST_BESIDE = 200  # columns, from which on the panel is next to the log
 _LEAST_LIST, _LEAST_PANEL, _LEAST_WHO = 6, 4, 12  # rows

@@ -13,6 +13,7 @@ from noisewatch.surfaces.tui.draw.clock_chart import time_row
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of
 from noisewatch.surfaces.tui.state.irq_table import (
     LOUD_PER_S,
     IrqRow,
@@ -23,7 +24,6 @@ from noisewatch.surfaces.tui.state.irq_table import (
     uncounted_cpus,
 )
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 from noisewatch.units import describe_rate, short_duration, short_noise, short_seconds
 
 _NAME = 10  # columns of a fact's name

@@ -9,6 +9,7 @@ from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.headline import irqs_headline
 from noisewatch.surfaces.tui.draw.irq_matrix import (
     Columns,
     columns_for,
@@ -24,7 +25,6 @@ from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.screens.culprits import filter_rows
 from noisewatch.surfaces.tui.screens.event_list import latest_events, with_headed_latest, with_latest
-from noisewatch.surfaces.tui.screens.headlines import irqs_headline
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rates_of
 from noisewatch.surfaces.tui.screens.page import Keys, page
 from noisewatch.surfaces.tui.screens.selected_culprit import fix_below_title, fix_keys

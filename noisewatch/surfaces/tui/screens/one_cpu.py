@@ -14,11 +14,10 @@ from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
-from noisewatch.surfaces.tui.state.listed_culprits import counted
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel, counted
 from noisewatch.units import describe_clock, short_duration, short_noise, short_rate, short_share
 
 _KEYS = (

@@ -1,18 +1,364 @@
-"""The first screen: the CPUs and the culprits."""
+"""The first screen: the CPUs, one row each or as cells if there are too many, and the culprits.
+
+The row of a CPU has its noise, interrupts, load, clock and history.
+"""
 
 from __future__ import annotations
 
-from noisewatch.surfaces.tui.draw.cpu_panel import cpu_panel_height, cpu_rows, framed_cpus, panels_across, row_room
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import reduce
+
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.panel import side_by_side
+from noisewatch.surfaces.tui.draw.glyphs import (
+    LEVELS_NS,
+    OFFLINE_MARK,
+    Glyphs,
+    columns_of,
+    level_of,
+    level_pieces,
+    mark_of,
+    style_of,
+    worst_of,
+)
+from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
+from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
+from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, place_title
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
-from noisewatch.surfaces.tui.state.filters import order_in_words
-from noisewatch.surfaces.tui.state.listed_culprits import counted
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel, counted
+from noisewatch.units import short_change, short_duration, short_rate, short_share
+
+_ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
+_ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
+_CPU_PANEL_SHARE = 0.5
+_LOWEST_WITH_CELL_HEADING = 6
+_NARROW = 60
+_NARROWEST_PANEL = 58  # columns: with frame, figures and a history of a few intervals
+_AROUND = 3  # further rows of a panel: two edges and a heading
+COLUMN_WIDTH = 27  # mark, number, loss, and some history
+LABEL_WIDTH = 5  # the number of the first CPU of the row
+_TOGETHER = 16  # cells without a gap
+
+
+def cpu_panel_height(cpu_count: int, height: int) -> int:
+    """Return the rows for the CPUs and their heading: all of them if half of the screen is left for the culprits."""
+    return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
+
+
+def panels_across(cpu_count: int, width: int, most: int) -> int | None:
+    """Return the number of panels side by side that gives each CPU its own row in `most` rows, or None if none does."""
+    fitting = range(1, width // _NARROWEST_PANEL + 1)
+    return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= most), None)
+
+
+def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> list[Row]:
+    """Return all CPUs in frames: one row each if they fit into `most` rows, or else as dense as needed."""
+    lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else ()
+    across = panels_across(len(lines), width, most)
+    if across is None or not lines:
+        rows = cpu_rows(model, width - 4, most - 2, glyphs)
+        return panel("CPUs", rows, width, min(most, len(rows) + 2), glyphs)
+    each = -(-len(lines) // across)
+    parts = [lines[first : first + each] for first in range(0, len(lines), each)]
+    wide, more = divmod(width, len(parts))
+    levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
+    drawn = [
+        panel(
+            place_title(model, part, glyphs),
+            _part_rows(model, part, wide + (at < more) - 4, glyphs),
+            wide + (at < more),
+            each + _AROUND,
+            glyphs,
+            levels if part is parts[-1] else "",
+        )
+        for at, part in enumerate(parts)
+    ]
+    return reduce(side_by_side, drawn)
+
+
+def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return all CPUs as dense as needed: one row each below a heading, or cells and rows for the worst CPUs."""
+    if height < 1:
+        return []
+    lines = model.frame.cpus if model.frame is not None else ()
+    found = density(len(lines), width, height - 1)
+    if found.form == Form.COLUMNS:
+        room = width // found.across - len(COLUMN_HEADING) - 1
+        column = COLUMN_HEADING + fitted(first_that_fits(_described(model, room), room), room) + " "
+        heading: Row = [(column * (-(-len(lines) // found.rows)), "heading")]
+        return [heading, *column_rows(model, lines, found, width, glyphs)]
+    cells = cell_rows(lines, found, glyphs) if found.form != Form.ROWS else []
+    if _has_cell_heading(found, height):
+        cells.insert(0, cell_heading(found, width, glyphs))
+    return [*cells, *_single_rows(model, width, height - len(cells), glyphs)]
+
+
+def row_room(cpu_count: int, width: int, height: int) -> int:
+    """Return how many CPUs have their own row in a panel of that size."""
+    found = density(cpu_count, width, height - 1)
+    if found.form == Form.COLUMNS:
+        return cpu_count
+    return max(height - 1 - (found.rows + _has_cell_heading(found, height) if found.form != Form.ROWS else 0), 0)
+
+
+def _has_cell_heading(found: Density, height: int) -> bool:
+    """Return whether cells have a heading; where rows are scarce, the row is used for another CPU instead."""
+    return found.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
+
+
+def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return a heading and one row for each CPU: in order if all fit, or else the worst target CPUs first."""
+    room = height - 1
+    lines = cpus_in_order(model.frame.cpus if model.frame is not None else (), model.sort, room)
+    offset = max(min(model.offset, len(lines) - room), 0)
+    shown = lines[offset : offset + room]
+    where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
+    return _part_rows(model, shown, width, glyphs, where)
+
+
+def _part_rows(
+    model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, where: str | None = None
+) -> list[Row]:
+    """Return a heading and one row for each of the CPUs; `where` describes their position within all CPUs."""
+    has_measured = model.frame is not None and model.frame.has_idle_probe and width >= _NARROW
+    heading = f"   CPU  noise/s{MEASURED_HEADING if has_measured else ''}"
+    heading += "  change" if model.baseline is not None else ""
+    figures = _figures_beside(model, width - len(heading) - 2)
+    heading += "".join(f"{each.heading:>{each.width}}" for each in figures) + "  "
+    left = max(width - len(heading), 0)
+    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _described(model, left)
+    rows: list[Row] = [[(heading + first_that_fits(described, left), "heading")]]
+    signs = brackets(model, shown, glyphs)
+    return rows + [
+        _cpu_row(model, line, signs.get(line.cpu, " "), width, figures, has_measured, glyphs) for line in shown
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A column between the noise and its history."""
+
+    heading: str
+    width: int
+    said: Callable[[CpuLine], str]
+
+
+_CLOCK = _Figure("GHz", 6, lambda line: "?" if line.current_khz is None else f"{line.current_khz / 1e6:.2f}")
+_BESIDE = (
+    _Figure("irq/s", 8, lambda line: short_rate(line.interrupts_per_s)),
+    _Figure("sirq/s", 8, lambda line: short_rate(line.softirqs_per_s)),
+    _Figure("load", 7, lambda line: short_share(line.busy_share)),
+    _CLOCK,
+)
+# The columns that give way to the history, in this order, if it would have fewer columns than the number.
+_GIVE_WAY = ((_BESIDE[1], 24), (_BESIDE[2], 16), (_CLOCK, 16), (_BESIDE[0], 16))
+
+
+def _figures_beside(model: ScreenModel, width: int) -> list[_Figure]:
+    """Return the figures that leave enough of the width for the history."""
+    lines = model.frame.cpus if model.frame is not None else ()
+    shown = [each for each in _BESIDE if each is not _CLOCK or any(line.current_khz is not None for line in lines)]
+    for figure, least in _GIVE_WAY:
+        if figure in shown and width - sum(each.width for each in shown) < least:
+            shown.remove(figure)
+    return shown
+
+
+def _cpu_row(
+    model: ScreenModel,
+    line: CpuLine,
+    sign: str,
+    width: int,
+    beside: Sequence[_Figure],
+    has_measured: bool,
+    glyphs: Glyphs,
+) -> Row:
+    role_style = _ROLE_STYLES.get(line.role, "faint")
+    figures = _figures(model, line, role_style, has_measured, glyphs)
+    figures.append(("".join(f"{each.said(line):>{each.width}}" for each in beside) + " ", role_style))
+    if line.role == Role.OFFLINE:
+        figures = [(fitted("  offline", length(figures)), "faint")]
+    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{sign}", role_style), *figures]
+    return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
+
+
+def _figures(model: ScreenModel, line: CpuLine, role_style: Style, has_measured: bool, glyphs: Glyphs) -> Row:
+    mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
+    row: Row = [(f"{mark + short_duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s))]
+    if has_measured:
+        row.append(measured_cell(line, glyphs))
+    if model.baseline is not None:
+        row.append((f"{short_change(model.baseline.change_of_cpu(line)):>7} ", role_style))
+    return row
+
+
+def _described(model: ScreenModel, width: int) -> list[str]:
+    """Return descriptions of the history, from long to short."""
+    count = len(intervals_beside(model, width))
+    each = f", {model.zoom} a column" if model.zoom > 1 else ""
+    return [f"last {count} interval{'s' * (count != 1)}{each}", f"last {count}{each}", f"last {count}", ""]
+
+
+class Form(StrEnum):
+    """The forms in which CPUs are drawn, from the widest to the densest."""
+
+    ROWS = "rows"
+    COLUMNS = "columns"
+    CELLS = "cells"
+    MARKS = "marks"
+    PAIRS = "pairs"
+    GROUPS = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """A grid of CPUs: `rows` rows of `across` cells, with `each` CPUs in a cell."""
+
+    form: Form
+    across: int
+    each: int
+    rows: int
+
+    @property
+    def cell_width(self) -> int:
+        """The columns of a cell: mark, level and gap, or one character."""
+        return 3 if self.form == Form.CELLS else 1
+
+
+def density(count: int, width: int, rows: int) -> Density:
+    """Return the widest form that shows all CPUs: rows, columns with their history, cells, or several CPUs a cell.
+
+    Cells take no more than half of the rows, so that the worst CPUs have rows too.
+    """
+    if count <= rows or rows < 2:
+        return Density(Form.ROWS, 1, 1, min(count, rows))
+    columns = width // COLUMN_WIDTH
+    if columns * rows >= count:
+        return Density(Form.COLUMNS, columns, 1, -(-count // columns))
+    room = rows // 2
+    for form, cell in ((Form.CELLS, 3), (Form.MARKS, 1)):
+        across = _across(width, cell)
+        if across * room >= count:
+            return Density(form, across, 1, -(-count // across))
+    across = _across(width, 1)
+    each = -(-count // (across * room))
+    return Density(Form.PAIRS if each == 2 else Form.GROUPS, across, each, -(-count // (across * each)))
+
+
+def _across(width: int, cell: int) -> int:
+    """Return the number of cells in a row: whole groups of cells, if one fits."""
+    room = max(width - LABEL_WIDTH, 1)
+    groups = (room + 1) // (_TOGETHER * cell + 1)
+    return groups * _TOGETHER if groups else max(room // cell, 1)
+
+
+def gap_after(place: int) -> bool:
+    """Return whether the cell at that place of its row ends a group."""
+    return place % _TOGETHER == _TOGETHER - 1
+
+
+COLUMN_HEADING = f"{'CPU':>5} {'noise/s':>8} "
+_BRAILLE = 0x2800  # U+2800 is the pattern without a dot; each dot is a bit
+_DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the lowest dot up
+_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
+
+
+def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, width: int, glyphs: Glyphs) -> list[Row]:
+    """Return the CPUs in their order, down one column after the other."""
+    wide = width // found.across
+    rows: list[Row] = []
+    for at in range(found.rows):
+        row: Row = []
+        for line in lines[at :: found.rows]:
+            mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
+            lost = "offline" if line.role == Role.OFFLINE else mark + short_duration(line.stolen_ns_per_s)
+            row += [
+                (f"{_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == Role.TARGET else "faint"),
+                (f"{lost:>8} ", "faint" if line.role == Role.OFFLINE else style_of(line.stolen_ns_per_s)),
+                *history_pieces(model, line.cpu, wide - len(COLUMN_HEADING) - 1, glyphs),
+                (" ", "plain"),
+            ]
+        rows.append(row)
+    return rows
+
+
+def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[Row]:
+    """Return rows of cells: one for each CPU, with its mark if it fits, or for several neighbours.
+
+    A shared cell shows the worst of its CPUs; housekeeping CPUs do not hide the noise of a target CPU.
+    """
+    groups = [lines[first : first + found.each] for first in range(0, len(lines), found.each)]
+    rows: list[Row] = []
+    for first in range(0, len(groups), found.across):
+        row: Row = [(f"{groups[first][0].cpu:>{LABEL_WIDTH - 1}} ", "faint")]
+        for place, group in enumerate(groups[first : first + found.across]):
+            row += _cell(group, found, glyphs)
+            if gap_after(place):
+                row.append((" ", "plain"))
+        rows.append(row)
+    return rows
+
+
+def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
+    if found.form == Form.PAIRS and glyphs.has_braille and _can_be_paired(group):
+        return [_pair(group, glyphs)]
+    there = [line for line in group if line.role != Role.OFFLINE]
+    has_mark = found.cell_width > 1
+    if not there:
+        return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
+    there = [line for line in there if line.role != Role.HOUSEKEEPING] or there
+    lost = [line.stolen_ns_per_s for line in there]
+    glyph, style = mark_of(lost[0] if len(lost) == 1 else worst_of(lost), glyphs)
+    glyph = glyphs.bullet if glyph == glyphs.quiet else glyph
+    if not has_mark:
+        return [(glyph, style)]
+    role = there[0].role
+    return [(_MARKS.get(role, " "), "strong" if role == Role.TARGET else "faint"), (glyph, style), (" ", "plain")]
+
+
+def _can_be_paired(group: Sequence[CpuLine]) -> bool:
+    """Return whether dots can show the CPUs: they cannot show offline CPUs or unknown noise."""
+    return all(line.role != Role.OFFLINE and line.stolen_ns_per_s is not None for line in group)
+
+
+def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
+    """Return a column of dots for each of two CPUs, one dot for two levels, in the colour of the worse target CPU."""
+    losses = [line.stolen_ns_per_s or 0.0 for line in group]
+    coloured = [line for line in group if line.role != Role.HOUSEKEEPING] or group
+    dots = sum(sum(column[: -(-level_of(lost) // 2)]) for column, lost in zip(_DOT_COLUMNS, losses, strict=False))
+    return chr(_BRAILLE + dots) if dots else glyphs.bullet, style_of(
+        max(line.stolen_ns_per_s or 0.0 for line in coloured)
+    )
+
+
+def cell_heading(found: Density, width: int, glyphs: Glyphs) -> Row:
+    """Return the heading that explains the cells."""
+    each = "one CPU a cell" if found.each == 1 else f"worst of {found.each} CPUs a cell"
+    if found.form == Form.PAIRS and glyphs.has_braille:
+        each = "two CPUs a cell, side by side"
+    marks = "   T target  s sibling  x offline" if found.cell_width > 1 else "   x offline"
+    what = f"  CPU noise/s now, {each}"
+    return [(first_that_fits([what + marks, what], width), "heading")]
+
+
+def intervals_beside(model: ScreenModel, width: int) -> range:
+    """Return the intervals that fit into `width` columns, up to the shown one."""
+    return range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
+
+
+def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
+    """Return the CPU's noise up to the shown interval, drawn from the left, next to its figures."""
+    numbers = intervals_beside(model, width)
+    shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
+    return [*level_pieces(shown, glyphs), (" " * (width - len(shown)), "plain")]
+
 
 _LEAST_CULPRITS = 12  # rows
 _CPU_SHARE = 0.55

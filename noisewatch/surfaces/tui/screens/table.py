@@ -10,7 +10,7 @@ from noisewatch.surfaces.tui.screens.clock import clock_rows
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.screens.irqs import irqs_rows
-from noisewatch.surfaces.tui.screens.map.screen import map_rows
+from noisewatch.surfaces.tui.screens.map_screen import map_rows
 from noisewatch.surfaces.tui.screens.one_cpu import cpu_screen_rows
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.screens.preflight import preflight_rows

@@ -14,15 +14,13 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame, PlaceLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOT_FOLLOWED_NS
-from noisewatch.surfaces.tui.events.irq_moves import told
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
-from noisewatch.surfaces.tui.runs.history import RunHistory
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory
-from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
 from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
-from noisewatch.surfaces.tui.state.history import CAPACITY, History
-from noisewatch.surfaces.tui.state.irq_history import IrqHistory
+from noisewatch.surfaces.tui.state.history import CAPACITY, CpuReadings, History
+from noisewatch.surfaces.tui.state.irq_history import IrqHistory, told
+from noisewatch.surfaces.tui.state.run_history import RunHistory
 
 _ENTRY = struct.Struct("<qiif")  # hash of the culprit, CPU, thread, ns/s
 _NO_THREAD = 0

@@ -1,4 +1,4 @@
-"""The rate of each IRQ by interval, and the moves of IRQs.
+"""The rate of each IRQ by interval, and the moves of IRQs with their texts for the log of events.
 
 An IRQ that interrupted takes four bytes an interval: 12 MB after an hour of 850 such IRQs, and 30 MB at most, as the
 IRQs that have been silent for longest are dropped. Settings are kept once for each change.
@@ -9,10 +9,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, name_cpus, parse_cpu_list
+from noisewatch.errors import Malformed
 from noisewatch.operations.frame.frame import Frame, IrqSetting
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.history import CAPACITY
@@ -285,3 +286,31 @@ def _move(before: _Place, after: _Place, setting: IrqSetting, frame: Frame, numb
         is_effective=after.is_effective,
         balancer=frame.irq_balancer,
     )
+
+
+_MOST_TOLD = 8  # texts in one interval, so that a balancer that moves a hundred IRQs does not fill the log
+
+
+def told(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
+    """Yield a sentence for each of the first moves, those from or to target CPUs first, and one for the rest."""
+    ordered = sorted(moves, key=lambda move: not (_cpus(move.before) | _cpus(move.after)) & target)
+    yield from map(_sentence, ordered[:_MOST_TOLD])
+    rest = ordered[_MOST_TOLD:]
+    if rest:
+        yield f"{len(rest)} more IRQ{'s' if len(rest) > 1 else ''} moved: {', '.join(move.label for move in rest)}"
+
+
+def _sentence(move: IrqMove) -> str:
+    irq = f"IRQ {move.label}{f' ({move.name})' if move.name else ''}"
+    before, after = name_cpus(_cpus(move.before)), name_cpus(_cpus(move.after))
+    by = f", by {move.balancer}?" if move.balancer is not None else ""
+    if move.is_effective:
+        return f"{irq} came to {after}, was on {before}{by}"
+    return f"{irq} may now go to {after}, was allowed on {before}{by}"
+
+
+def _cpus(text: str) -> CpuSet:
+    try:
+        return parse_cpu_list(text)
+    except Malformed:
+        return frozenset()

@@ -1,4 +1,4 @@
-"""What the screen shows of its interval: the screen, its rows, and the selected row."""
+"""What the screen shows of its interval: the screen, the listed culprits, the selected row, and the view of the map."""
 
 from __future__ import annotations
 
@@ -6,24 +6,157 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
+from operator import is_not
 from typing import TYPE_CHECKING
 
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.terms import Area
-from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame, IrqSetting
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine, Frame, IrqSetting
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.collected import Collected
+from noisewatch.surfaces.tui.state.filters import worst_cpu
+from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
-from noisewatch.surfaces.tui.state.listed_culprits import ListedCulprits
-from noisewatch.surfaces.tui.state.map_view import MapView
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
 
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
     from noisewatch.operations.advise import Advice
+
+
+class ListedCulprits:
+    """The culprits that the screen lists, filtered and sorted; cached, as one picture needs them three times."""
+
+    def __init__(self) -> None:
+        self._made_of: tuple[object, ...] = ()
+        self._lines: list[CulpritLine] = []
+        self._listing: Listing[CulpritLine] | None = None
+        self._listing_of: tuple[list[CulpritLine], Selection] = [], Selection()
+
+    def of(self, model: ScreenModel) -> list[CulpritLine]:
+        """Return the listed culprits; callers must not change the list."""
+        made_of = (
+            *(model.frame, model.screen, model.cpu, model.shows_all_cpus),
+            *(model.filter, model.folds, model.sort, model.baseline),
+        )
+        if not self._made_of or any(map(is_not, made_of, self._made_of)):
+            self._made_of, self._lines = made_of, _listed(model)
+        return self._lines
+
+    def listing_of(self, model: ScreenModel) -> Listing[CulpritLine]:
+        """Return the listed culprits with the selected one."""
+        lines, selection = self.of(model), model.selection
+        if self._listing is None or lines is not self._listing_of[0] or selection is not self._listing_of[1]:
+            self._listing_of = lines, selection
+            self._listing = selection.listing(
+                lines, CulpritLine, lambda line: filters.weight_of(line, model.sort, model.baseline)
+            )
+        return self._listing
+
+
+def _listed(model: ScreenModel) -> list[CulpritLine]:
+    found = unfolded(model)
+    if model.folds and model.screen != "cpu":
+        found = folded(found, lambda line: filters.weight_of(line, model.sort, model.baseline), cut_cpus(model.frame))
+    return filters.culprits_in_order(found, model.sort, model.baseline)
+
+
+def unfolded(model: ScreenModel) -> list[CulpritLine]:
+    """Return the culprits that the screen covers, one line for each CPU."""
+    culprits = model.frame.culprits if model.frame is not None else ()
+    if model.screen == "cpu":
+        return [line for line in culprits if line.cpu == model.cpu]
+    if model.screen == "culprits":
+        return filters.matching(culprits, model.filter)
+    return [line for line in culprits if model.shows_all_cpus or line.role != Role.HOUSEKEEPING]
+
+
+def listed_cpus(model: ScreenModel) -> CpuSet | None:
+    """Return the CPUs whose culprits the screen lists, or None for all."""
+    if model.screen == "cpu":
+        return frozenset() if model.cpu is None else frozenset({model.cpu})
+    if model.screen != "overview" or model.shows_all_cpus or model.frame is None:
+        return None
+    return frozenset(line.cpu for line in model.frame.cpus if line.role != Role.HOUSEKEEPING)
+
+
+def cut_cpus(frame: Frame | None) -> CpuSet:
+    """Return the CPUs whose culprits may be incomplete in a frame that has only the costliest."""
+    if frame is None or not frame.is_cut:
+        return frozenset()
+    told = frozenset(line.cpu for line in frame.cpus if frame.tells_all_on(line))
+    return frozenset(line.cpu for line in frame.culprits) - told
+
+
+def unread_cpus(model: ScreenModel) -> list[int]:
+    """Return the CPUs whose culprits the screen would list but could not be read; empty before there are rates."""
+    if model.frame is None or model.frame.seconds <= 0:
+        return []
+    listed, asked = listed_cpus(model), filters.asked_cpus(model.filter) if model.screen == "culprits" else None
+    return [
+        line.cpu
+        for line in model.frame.cpus
+        if line.stolen_ns_per_s is None
+        and line.role != Role.OFFLINE
+        and all(cpus is None or line.cpu in cpus for cpus in (listed, asked))
+    ]
+
+
+def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
+    """Return the number of listed culprits, and the CPUs without any known: `16 groups of 41, unknown on CPU 3`."""
+    count, groups = len(unfolded(model)), listing.count
+    most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
+    unread = unread_cpus(model) if groups else []  # an empty list explains it in its own place
+    doubt = f", unknown on {name_cpus(unread)}" if unread else ""
+    if groups < count:
+        return f"{groups} group{'s' * (groups != 1)} of {most}{count}{doubt}"
+    return f"{most}{count} culprit{'s' * (count != 1)}{doubt}"
+
+
+class Quantity(StrEnum):
+    """The quantity that the map shows for each CPU, in the order of the key that steps through them."""
+
+    NOISE = "noise"
+    INTERRUPTS = "interrupts"
+    CLOCK = "clock"
+    HEAT = "heat"
+
+
+@dataclass(frozen=True, slots=True)
+class MapView:
+    """The state of the map; `cpu` None selects the worst target CPU of the shown interval."""
+
+    quantity: Quantity = Quantity.NOISE
+    cpu: int | None = None
+    opens_part: bool = False  # whether only that CPU's cache or node is shown
+
+    def with_next_quantity(self) -> MapView:
+        quantities = tuple(Quantity)
+        return replace(self, quantity=quantities[(quantities.index(self.quantity) + 1) % len(quantities)])
+
+    def with_part_toggled(self) -> MapView:
+        return replace(self, opens_part=not self.opens_part)
+
+    def moved(self, model: Collected, rows: int) -> MapView:
+        """Return the view with the selected CPU moved by this many places, in the order of the map."""
+        cpus = model.in_order(line.cpu for line in model.frame.cpus) if model.frame is not None else []
+        at = self.pointed(model)
+        if at is None or at not in cpus:
+            return self
+        return replace(self, cpu=cpus[max(min(cpus.index(at) + rows, len(cpus) - 1), 0)])
+
+    def pointed(self, model: Collected) -> int | None:
+        """Return the selected CPU, or the worst CPU if the selected one is gone."""
+        lines: tuple[CpuLine, ...] = model.frame.cpus if model.frame is not None else ()
+        if any(line.cpu == self.cpu for line in lines):
+            return self.cpu
+        return worst_cpu(lines)
+
 
 ZOOMS = (1, 2, 10, 60)  # intervals a column
 

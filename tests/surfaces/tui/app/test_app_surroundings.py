@@ -8,8 +8,7 @@ from textual.command import CommandList
 from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
 
-from noisewatch.surfaces.tui.app.help import help_rows
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.palette import KeyCommands
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs, glyphs_for

@@ -11,16 +11,14 @@ from copy import copy
 from functools import partial
 
 from noisewatch.operations.advise import Advice
-from noisewatch.surfaces.tui.app.help import help_rows
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.draw.glyphs import TONED, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.baseline import baseline_of
-from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, MapView, Quantity, Screen
 from tests.surfaces.goldens import Draw, Goldens
 from tests.surfaces.tui.crowd import crowded
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.surfaces.tui.draw.cpu_panel import LABEL_WIDTH, Form, density
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.tui.screens.overview import LABEL_WIDTH, Form, density
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of
 

@@ -8,8 +8,8 @@ import pytest
 
 from noisewatch.kinds import Kind
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.tui.draw.header import tab_row
 from noisewatch.surfaces.tui.draw.headline import headline_row
+from noisewatch.surfaces.tui.screens.page import tab_row
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, text_of
 

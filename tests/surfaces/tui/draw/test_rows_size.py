@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.app.help import help_rows
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import length

@@ -29,7 +29,7 @@ from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.clock_chart import braille_line, plain_line
-from noisewatch.surfaces.tui.draw.clock_help import CHECKS
+from noisewatch.surfaces.tui.draw.clock_facts import CHECKS
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import length

@@ -24,12 +24,11 @@ from noisewatch.surfaces.picture import THEMES
 from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.screens.map.scales import scale_of
-from noisewatch.surfaces.tui.screens.map.screen import lane_rows, pair_legend, pair_row
+from noisewatch.surfaces.tui.screens.map_scales import scale_of
+from noisewatch.surfaces.tui.screens.map_screen import lane_rows, pair_legend, pair_row
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
-from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
-from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.surfaces.tui.state.history import CpuReadings
+from noisewatch.surfaces.tui.state.screen_model import MapView, Quantity, Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
 
 _QUIET, _LOUD = 1e3, 300e6

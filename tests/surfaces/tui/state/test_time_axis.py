@@ -9,11 +9,10 @@ import pytest
 
 from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
-from noisewatch.surfaces.tui.draw.timeline import number_in, timeline_rows
+from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of, number_in, timeline_rows
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from noisewatch.surfaces.tui.state.time_axis import LABEL, axis_of
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
 
 _ON_MAP = 8  # the column of the first interval there: its labels are so much wider

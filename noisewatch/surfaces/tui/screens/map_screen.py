@@ -12,18 +12,17 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of
+from noisewatch.surfaces.tui.draw.headline import map_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, length, runs
-from noisewatch.surfaces.tui.draw.timeline import in_sight
+from noisewatch.surfaces.tui.draw.timeline import axis_of, in_sight
 from noisewatch.surfaces.tui.screens.event_list import latest_events, most_latest, title_of_latest, with_latest
-from noisewatch.surfaces.tui.screens.headlines import map_headline
-from noisewatch.surfaces.tui.screens.map.scales import Scale, Values, scale_of
+from noisewatch.surfaces.tui.screens.map_scales import Scale, Values, scale_of
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.state.cpu_readings import celsius_by_cpu
+from noisewatch.surfaces.tui.state.history import celsius_by_cpu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
-from noisewatch.surfaces.tui.state.time_axis import axis_of
 from noisewatch.units import short_noise, short_rate, short_share
 
 _KEYS = (

@@ -10,8 +10,7 @@ from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.draw.irq_matrix import round_rate
 from noisewatch.surfaces.tui.draw.text_row import Style
-from noisewatch.surfaces.tui.state.map_view import Quantity
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Quantity, ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_share
 
 _RATES = (0.5, 10, 30, 100, 1_000, 10_000, 30_000, 100_000)  # interrupts per second

@@ -1,1 +1,0 @@
-"""The map: all CPUs over time."""
