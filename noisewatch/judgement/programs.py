@@ -9,8 +9,7 @@ from noisewatch.judgement.case import KERNELS_NAME, Case
 from noisewatch.judgement.fixes.actions import pids_of
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.kernel.tasks.children import descendants_in, parents_in
-from noisewatch.kernel.tasks.task import Task, Tasks
+from noisewatch.kernel.tasks.task import Task, Tasks, descendants_in, parents_in
 from noisewatch.model.interval.disturbance import Disturbance
 
 PACKAGES, INDEX, BUILD, BACKUP = "package manager", "indexer", "compiler", "backup"

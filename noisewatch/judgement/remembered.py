@@ -18,9 +18,7 @@ from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.kernel.cgroup.bandwidth import Cgroup
 from noisewatch.kernel.frequency.cpufreq import Frequency
 from noisewatch.kernel.memory.counters import Memory
-from noisewatch.kernel.snapshot.hardware import Background, Hardware
-from noisewatch.kernel.snapshot.settings import Settings
-from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.snapshot.snapshot import Background, Hardware, Settings, Snapshot
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.model.interval.interval import Interval
 from noisewatch.records import dataclass

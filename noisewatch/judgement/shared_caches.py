@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
-from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
+from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
 

@@ -1,6 +1,7 @@
-"""The results of a calibration: the gaps, and the samples of each kind of work, of each CPU.
+"""The results of a calibration: gaps and work samples of each CPU, the CPUs' speed before, and the load meanwhile.
 
-No file contains this: a live machine is spun on, a recording replays its measurements, and a copied tree has none.
+No file contains this: a live machine is spun on, a recording replays its measurements, and a copied tree has none. CPUs
+work until their clocks are level before a calibration that is to settle; busy processes are the load during one.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from noisewatch.text import clean
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress, Watch
+
 
 QUESTION = "calibration"
 DONE = "done"
@@ -298,3 +300,71 @@ def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
 def _known(said: Json, name: str) -> int | None:
     value = field_of(said, name, int)
     return value if value >= 0 else None
+
+
+BUSY_LOAD_QUESTION = "busy-load"
+_MOST_SHARE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BusyLoad:
+    """`processes` busy processes, pinned to `cpus` in turn; each had `busy_share` of its CPU on average."""
+
+    cpus: CpuSet
+    processes: int
+    busy_share: float
+
+
+def read_busy_load(machine: Machine, answer: Callable[[], Json]) -> BusyLoad:
+    """Return the load of the last calibration. Raise Unreadable and Malformed."""
+    return parse_busy_load(machine.ask(BUSY_LOAD_QUESTION, answer))
+
+
+def parse_busy_load(answer: Json) -> BusyLoad:
+    """Parse the answer that `describe_load` wrote. Raise Malformed."""
+    cpus = field_of(answer, "cpus", list)
+    if not all(type(cpu) is int and cpu >= 0 for cpu in cpus):
+        raise Malformed("the CPUs of a load", str(cpus))
+    millionths = count_of(answer, "busy_millionths")
+    return BusyLoad(frozenset(cpus), count_of(answer, "processes"), min(millionths, _MOST_SHARE) / _MOST_SHARE)
+
+
+def describe_load(load: BusyLoad) -> Json:
+    """Return the load as a recording keeps it."""
+    return {
+        "cpus": sorted(load.cpus),
+        "processes": load.processes,
+        "busy_millionths": round(load.busy_share * _MOST_SHARE),
+    }
+
+
+SETTLING_QUESTION = "settling"
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSpeeds:
+    """Time (ns) of one unit of work in each second, and its CPU cycles if they could be counted, else None."""
+
+    cpu: int
+    times_ns: tuple[int, ...]
+    cycles: int | None
+
+
+def read_settling(machine: Machine, answer: Callable[[], Json]) -> tuple[CpuSpeeds, ...]:
+    """Return the speed of each CPU. Raise Unreadable and Malformed."""
+    return parse_settling(machine.ask(SETTLING_QUESTION, answer))
+
+
+def parse_settling(answer: Json) -> tuple[CpuSpeeds, ...]:
+    """Parse the speeds that `settle` wrote. Raise Malformed."""
+    return tuple(_parse_speeds(said) for said in field_of(answer, "cpus", list))
+
+
+def _parse_speeds(said: Json) -> CpuSpeeds:
+    times = field_of(said, "times_ns", list)
+    if not all(type(ns) is int and ns > 0 for ns in times):
+        raise Malformed("times of a piece of work", str(times[:3]))
+    multiply_ns, add_ns = field_of(said, "multiply_ns", int), field_of(said, "add_ns", int)
+    is_told = multiply_ns > 0 and add_ns > 0
+    cycles = round(multiply_ns / add_ns) * count_of(said, "chain_length") if is_told else None  # an addition takes one
+    return CpuSpeeds(count_of(said, "cpu"), tuple(times), cycles or None)

@@ -1,6 +1,7 @@
-"""One snapshot's reading of a machine: each file is read once, and each failure is kept with its reason.
+"""One snapshot's reading of a machine: each file is read once and parsed only if changed; spared CPUs stay undisturbed.
 
-A file that is missing while others exist is absent; a file that is missing with all others may be hidden.
+Each failure is kept with its reason. A file that is missing while others exist is absent; a file that is missing with
+all others may be hidden.
 
 Docker covers files of /proc with /dev/null, which reads as empty, and folders such as /sys/firmware with empty ones; a
 /proc that is mounted with subset=pid has nothing but processes, a chroot may have no /sys at all, and tar copies files
@@ -9,15 +10,138 @@ of the kernel, whose reported size is 0, as empty ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+import re
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import field
+from functools import lru_cache
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable, quoted
-from noisewatch.kernel.earlier import EarlierSnapshots, Making, is_same
-from noisewatch.kernel.intrusive_reads import may_interrupt
 from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Parsed:
+    """A file's content with its parsed value."""
+
+    content: bytes
+    parse: Callable[[str], object]
+    value: object
+
+
+@dataclass(slots=True)
+class Making:
+    """The inputs of a value made of many files: all answers that were read for it, and the notes."""
+
+    given: object
+    spared: Spared | None
+    answer_by_path: dict[str, bytes | Unreadable] = field(default_factory=dict)  # of files
+    names_by_path: dict[str, list[str] | Unreadable] = field(default_factory=dict)  # of folders
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    value: object = None
+
+
+def is_same(answer: object, earlier: object) -> bool:
+    """Return whether a file or folder has the same content, or is unreadable for the same reason."""
+    if isinstance(answer, Unreadable) and isinstance(earlier, Unreadable):
+        return type(answer) is type(earlier) and answer.reason == earlier.reason
+    return answer == earlier
+
+
+class EarlierSnapshots:
+    """The files that recur, with their contents and parsed values.
+
+    An unchanged file has an unchanged meaning: no content is parsed twice.
+    """
+
+    def __init__(self) -> None:
+        self.recurring: list[tuple[str, bytes]] = []  # the files of the last two snapshots, in their order
+        self.harmless: Set[str] = frozenset()  # the paths of those that were read again in one go ...
+        self.spared: Spared | None = None  # ... as they interrupt none of these
+        self._last: Set[str] = frozenset()
+        self._parsed: dict[str, _Parsed] = {}  # since the settings were read
+        self._older: dict[str, _Parsed] = {}  # since they were read before that
+        self.making_by_name: dict[str, Making] = {}
+
+    def begin_settings(self) -> None:
+        """Begin to read settings. Values not asked for since the last time are forgotten: groups come and go."""
+        self._older, self._parsed = self._parsed, {}
+
+    def take_in(self, content_by_path: Mapping[str, bytes]) -> None:
+        """Keep what a snapshot has read. Files read only when a run begins, as they interrupt a CPU, never recur."""
+        self.recurring = [(path, content) for path, content in content_by_path.items() if path in self._last]
+        self._last = content_by_path.keys()
+
+    def parsed(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
+        """Return the parsed content, from the cache if possible. Raise Malformed."""
+        known = self._parsed.get(path) or self._older.get(path)
+        if known is None or known.content != content or known.parse != parse:
+            known = _Parsed(content, parse, parse(content.decode("utf-8", "replace")))
+        self._parsed[path] = known
+        return known.value  # type: ignore[return-value]  # that of the same parser
+
+
+@dataclass(frozen=True, slots=True)
+class IntrusiveRead:
+    """A pattern of files; one without a CPU group concerns several CPUs.
+
+    `until` is the first Linux without the interrupt.
+    """
+
+    words: re.Pattern[str]
+    until: tuple[int, int] | None = None
+
+
+# What interrupts a CPU by being read: files that the kernel answers on the CPU that they are about. Read when a run
+# begins, or on request; never of a CPU while a benchmark may run there. The kernel's source has it:
+#   arch/x86/kernel/cpu/aperfmperf.c     arch_freq_get_on_cpu: smp_call_function_single, and 10 ms of sleep, up to 5.18
+#   arch/x86/kernel/cpu/proc.c           show_cpuinfo asks that of each CPU
+#   drivers/cpufreq/cpufreq.c            show_cpuinfo_cur_freq asks the driver: acpi-cpufreq and powernow-k8 on the CPU
+#   drivers/cpufreq/intel_pstate.c       show_base_frequency, intel_pstate_get_epp: rdmsrl_on_cpu
+#   drivers/acpi/cppc_acpi.c             cppc_get_perf_caps, with arch/x86/kernel/acpi/cppc.c cpc_read_ffh
+#   arch/x86/kernel/cpu/intel_epb.c      energy_perf_bias_show: rdmsrl_on_cpu
+#   drivers/powercap/intel_rapl_msr.c    rapl_msr_read_raw: rdmsrl_safe_on_cpu
+#   drivers/platform/x86/intel/uncore-frequency/uncore-frequency.c   uncore_read: rdmsrl_on_cpu
+#   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name tells its files (hwmon.py)
+#   drivers/thermal/intel/x86_pkg_temp_thermal.c                     sys_get_curr_temp: rdmsr_on_cpu
+#   arch/x86/kernel/msr.c                /dev/cpu/N/msr: rdmsr_safe_on_cpu
+COUNTED_SINCE = (5, 19)  # commit 7d84c1ebf9dd: from then on x86 counts clocks at the tick, and asks no CPU
+_CPU = "/sys/devices/system/cpu/cpu(?P<cpu>[0-9]+)"
+INTRUSIVE = (
+    IntrusiveRead(regex(f"{_CPU}/cpufreq/scaling_cur_freq"), COUNTED_SINCE),
+    IntrusiveRead(regex("/proc/cpuinfo"), COUNTED_SINCE),
+    IntrusiveRead(regex(f"{_CPU}/cpufreq/(cpuinfo_cur_freq|base_frequency|energy_performance_preference)")),
+    IntrusiveRead(regex(f"{_CPU}/acpi_cppc/.+")),
+    IntrusiveRead(regex(f"{_CPU}/power/energy_perf_bias")),
+    IntrusiveRead(regex("/dev/cpu/(?P<cpu>[0-9]+)/msr")),
+    IntrusiveRead(regex("/sys/class/powercap/intel-rapl.*/(enabled|.*_uw|.*_us|energy_uj)")),
+    IntrusiveRead(regex("/sys/devices/system/cpu/intel_uncore_frequency/.*_khz")),
+    IntrusiveRead(regex("/sys/class/thermal/thermal_zone[0-9]+/temp")),
+)
+_FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuinfo")  # quicker than all of them
+
+
+def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | None) -> bool:
+    """Return whether reading the file may interrupt one of `cpus` (None: any); an unknown release may be old."""
+    if not path.startswith(_FOLDERS):
+        return False
+    for until, cpu in _intrusive_as(path):
+        if (until is None or release is None or release < until) and (cpus is None or cpu is None or cpu in cpus):
+            return True
+    return False
+
+
+@lru_cache(maxsize=1 << 14)  # the same few files of each CPU in each snapshot
+def _intrusive_as(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
+    """Return pairs of the first Linux without the interrupt (None: always) and the CPU (None: several)."""
+    found = ((read.until, read.words.fullmatch(path)) for read in INTRUSIVE)
+    cpu_by_until = ((until, match.groupdict().get("cpu")) for until, match in found if match is not None)
+    return tuple((until, int(cpu) if cpu is not None else None) for until, cpu in cpu_by_until)
+
 
 # On each Linux something is in each of them.
 _NEVER_EMPTY = (
@@ -81,7 +205,6 @@ def is_hidden_as(error: Unreadable, folder: str) -> bool:
     return folder in _NEVER_EMPTY if isinstance(error, Absent) else not error.is_missing
 
 
-T = TypeVar("T")
 _Bytes = bytes  # which a method is called too
 _Content = bytes | Unreadable
 

@@ -15,9 +15,15 @@ from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.rules import Rules
-from noisewatch.kernel.busy_load import BusyLoad, described, read_busy_load
-from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples, read_calibration
-from noisewatch.kernel.settling import read_settling
+from noisewatch.kernel.calibration import (
+    BusyLoad,
+    CalibrationOptions,
+    CalibrationSamples,
+    describe_load,
+    read_busy_load,
+    read_calibration,
+    read_settling,
+)
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
@@ -384,7 +390,7 @@ class LoadBeside:
     def _answer(self) -> Json:
         assert self._busy is not None
         cpus, share = self._busy.cpus, self._busy.end()
-        return described(BusyLoad(frozenset(cpus), len(cpus), share))
+        return describe_load(BusyLoad(frozenset(cpus), len(cpus), share))
 
 
 def _processes(count: int) -> str:

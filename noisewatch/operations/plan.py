@@ -9,9 +9,8 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.plan.cores import online_of
 from noisewatch.judgement.plan.plan import Plan, plan_of
 from noisewatch.judgement.plan.proposal import given, propose
-from noisewatch.kernel.snapshot.placement import find_device, read_placement
+from noisewatch.kernel.snapshot.placement import DevicePlace, find_device, read_placement
 from noisewatch.kernel.snapshot.snapshot import read_snapshot
-from noisewatch.kernel.system.device_place import DevicePlace
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.command import load_launching
-from noisewatch.machine.command.plan import CommandPlan
 from noisewatch.machine.command.running import Commands
+from noisewatch.machine.command.start import CommandPlan
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.spinning.loops import NATIVE, PYTHON
 

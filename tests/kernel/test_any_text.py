@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from noisewatch.cpus import parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed
-from noisewatch.kernel.cgroup.bandwidth import parse_cpu_max, parse_throttling
+from noisewatch.kernel.cgroup.bandwidth import parse_cpu_max, parse_throttling, parse_uclamp
 from noisewatch.kernel.cgroup.mounts import parse_cgroup_mounts, parse_membership
-from noisewatch.kernel.cgroup.weights import parse_uclamp
 from noisewatch.kernel.cpus.cpu_time import parse_cpu_time, parse_run_time
 from noisewatch.kernel.cpus.isolation import parse_isolcpus
 from noisewatch.kernel.cpus.online import parse_processors

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from noisewatch.kernel.earlier import EarlierSnapshots
-from noisewatch.kernel.reader import Reader, Spared
+from noisewatch.kernel.reader import EarlierSnapshots, Reader, Spared
 from noisewatch.kernel.tasks.threads import TaskReader
 from tests.written import Files, WrittenMachine
 from tests.written.quiet_machine import process

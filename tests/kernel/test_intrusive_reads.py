@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Unreadable
-from noisewatch.kernel.intrusive_reads import may_interrupt
-from noisewatch.kernel.reader import NOT_ASKED, Reader, Spared
+from noisewatch.kernel.reader import NOT_ASKED, Reader, Spared, may_interrupt
 from tests.written import WrittenMachine
 
 CPUS = "/sys/devices/system/cpu"

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from noisewatch.kernel.earlier import EarlierSnapshots
 from noisewatch.kernel.numbers import parse_count
-from noisewatch.kernel.reader import NOT_ASKED, Reader, Spared
+from noisewatch.kernel.reader import NOT_ASKED, EarlierSnapshots, Reader, Spared
 from tests.written import Files, WrittenMachine, without
 
 _FOLDER = "/sys/devices/system/cpu/cpu1"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.settling import CpuSpeeds, parse_settling
+from noisewatch.kernel.calibration import CpuSpeeds, parse_settling
 from noisewatch.machine import Json
 
 _CPU: dict[str, Any] = {"cpu": 2, "times_ns": [9, 8], "multiply_ns": 30, "add_ns": 10, "chain_length": 100}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.kernel.frequency.residency import MOST_CPUS
+from noisewatch.kernel.frequency.idle import MOST_CPUS
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.recorder import Recorder

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.kernel.intrusive_reads import may_interrupt as interrupts
+from noisewatch.kernel.reader import may_interrupt as interrupts
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions

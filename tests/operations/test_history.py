@@ -18,8 +18,14 @@ from noisewatch.judgement.case import calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.rules import Rules
-from noisewatch.kernel import busy_load
-from noisewatch.kernel.calibration import QUESTION, CalibrationOptions, parse_calibration
+from noisewatch.kernel.calibration import (
+    BUSY_LOAD_QUESTION,
+    QUESTION,
+    BusyLoad,
+    CalibrationOptions,
+    describe_load,
+    parse_calibration,
+)
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.runs import QUESTION as TRACE
 from noisewatch.machine import Machine
@@ -231,11 +237,11 @@ class _Passing(WrittenMachine):
 
 
 _CHANGES = [_entry(60 * number, 0.02 * (1 + number % 2)) for number in range(8)]
-_LOAD = busy_load.described(busy_load.BusyLoad(frozenset({0, 1}), 2, 0.5))
+_LOAD = describe_load(BusyLoad(frozenset({0, 1}), 2, 0.5))
 
 
 def _passing() -> _Passing:
-    said = {"history": _CHANGES, QUESTION: _WRITTEN, TRACE: "not traced", busy_load.QUESTION: _LOAD, SAMPLE: True}
+    said = {"history": _CHANGES, QUESTION: _WRITTEN, TRACE: "not traced", BUSY_LOAD_QUESTION: _LOAD, SAMPLE: True}
     return _Passing(*(quiet_files(3.0 * number) for number in range(9)), answers={**ANSWERS, **said})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.busy_load import BusyLoad, described, parse_busy_load
+from noisewatch.kernel.calibration import BusyLoad, describe_load, parse_busy_load
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.machine import Json
 from noisewatch.operations.calibrate import cpus_for_load
@@ -34,7 +34,7 @@ def test_the_load_may_be_wherever_no_target_is_isolated(isolated: str, target: s
 
 def test_a_load_is_read_as_it_was_written_down() -> None:
     load = BusyLoad(frozenset({0, 5}), 7, 0.96)
-    assert parse_busy_load(described(load)) == load
+    assert parse_busy_load(describe_load(load)) == load
 
 
 @pytest.mark.parametrize(

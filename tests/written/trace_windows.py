@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from noisewatch.kernel.trace.own_states import StateTimes
-from noisewatch.kernel.trace.runs import Parent, Thread, TracedSource
-from noisewatch.kernel.trace.window import TracedTime, TraceWindow
+from noisewatch.kernel.trace.own_threads import StateTimes
+from noisewatch.kernel.trace.runs import Parent, Thread, TracedSource, TracedTime, TraceWindow
 from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import Repetition
 

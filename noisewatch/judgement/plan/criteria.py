@@ -17,9 +17,8 @@ from noisewatch.judgement.plan.fixed_irqs import judge_fixed_irqs
 from noisewatch.judgement.plan.proposal import Proposal
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Status
-from noisewatch.kernel.cpus.core_kinds import PERFORMANCE
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.cpus.topology import NODES
+from noisewatch.kernel.cpus.topology import NODES, PERFORMANCE
 from noisewatch.kernel.memory.nodes import HAS_MEMORY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE

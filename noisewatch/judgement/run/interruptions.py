@@ -10,7 +10,7 @@ from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.interval.disturbance import LARGEST_HZ, Disturbance, counts_of, disturbances_of
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, stood_still

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
-from noisewatch.kernel.tasks.children import descendants_in, parents_in
+from noisewatch.kernel.tasks.task import descendants_in, parents_in
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import name_of_run
 from noisewatch.model.interval.interval import Interval

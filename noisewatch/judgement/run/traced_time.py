@@ -10,7 +10,7 @@ from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
 from noisewatch.judgement.run.threads_seen import LEFT_RUNNING, time_elsewhere_ns
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.trace.culprits import TracedCulprit, threads_in
 from noisewatch.records import dataclass

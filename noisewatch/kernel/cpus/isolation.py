@@ -14,8 +14,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
-from noisewatch.kernel.cgroup.load_balance import read_unbalanced
-from noisewatch.kernel.cgroup.partitions import Partitions, read_partitions
+from noisewatch.kernel.cgroup.partitions import Partitions, read_partitions, read_unbalanced
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.build_options import KernelConfig
 from noisewatch.kernel.system.release import COMMAND_LINE, read_command_line

@@ -1,25 +1,186 @@
-"""Readings only for the open clock screen and for recordings: idle states, slowed time, heat and power.
+"""Readings only for the open clock screen and for recordings: idle states, slowed time, heat, power, uncore clock.
 
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_throttle_total_time_ms   30911    (Linux 5.6)
     …/{core,package}_power_limit_count                                                    7
 
 These counters of Intel processors are the kernel's own: reading them wakes no CPU. Cores and packages are read every
-five seconds.
+five seconds, as that interrupts a CPU of the package:
+
+    /sys/class/powercap/intel-rapl:0/{name,energy_uj,max_energy_range_uj}       package-0, 62 1234 5678, 262143328850
+    /sys/class/powercap/intel-rapl:0/constraint_1_{name,power_limit_uw}         short_term, 160000000
+    /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/current_freq_khz   2400000
+    /sys/class/hwmon/hwmon3/{temp2_label,temp2_input,temp2_crit}                Core 0, 68000, 100000
+
+https://docs.kernel.org/power/powercap/powercap.html. The package is asked on the CPU of it that came online first, a
+core on itself: both are left alone where that wakes a target CPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.frequency.heat import CPUS, ThermalThrottling
+from noisewatch.kernel.frequency.heat import CPUS, ThermalThrottling, parse_millidegrees
+from noisewatch.kernel.frequency.heat import FOLDER as HWMON
+from noisewatch.kernel.frequency.idle import StateTime, read_state_times
 from noisewatch.kernel.frequency.limits import Uncore
-from noisewatch.kernel.frequency.packages import PackageReadings, read_packages
-from noisewatch.kernel.frequency.residency import StateTime, read_state_times
-from noisewatch.kernel.numbers import parse_count
+from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
+from noisewatch.kernel.frequency.powercap import parse_microwatts
+from noisewatch.kernel.numbers import parse_count, parse_flag, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
+
+_ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
+_PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
+_CHIP = regex(r"hwmon\d{1,6}")
+_LABEL = regex(r"temp(\d{1,4})_label")
+_PACKAGE = regex(r"(?:Package|Physical) id (\d{1,5})")
+_CORE = regex(r"Core (\d{1,5})")
+_CONSTRAINTS = 3
+_MOST_CORES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A package's power zone of RAPL. None is unknown, or not reported."""
+
+    path: str
+    package: int
+    is_enabled: bool | None
+    energy_uj: int | None  # since some moment; begins again at nothing after `range_uj`
+    range_uj: int | None
+    long_limit_uw: int | None
+    short_limit_uw: int | None
+    rated_uw: int | None
+
+    @property
+    def is_firmwares(self) -> bool:
+        """Whether this is a second zone of the package, with the firmware's limits."""
+        return "-mmio:" in self.path
+
+
+@dataclass(frozen=True, slots=True)
+class CoreHeat:
+    """One core's sensor, in degrees Celsius. None is unknown."""
+
+    package: int
+    core: int
+    celsius: float | None
+    critical_celsius: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PackageReadings:
+    """The readings of one moment, without those that interrupt a target CPU. `spared` are the packages left alone."""
+
+    read_at_ns: int
+    zones: tuple[Zone, ...]
+    cores: tuple[CoreHeat, ...]
+    uncore_khz_by_path: Mapping[str, int | None]
+    spared: frozenset[int]
+
+
+def asked_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """Return the CPUs that wake to answer for a package: the first to come online, with its core; none if unknown."""
+    asked = min((cpu for cpu, place in topology.items() if place.package == package), default=None)
+    return frozenset() if package is None or asked is None else (topology[asked].siblings or frozenset()) | {asked}
+
+
+def read_packages(
+    reader: Reader, now_ns: int, target: CpuSet, topology: Mapping[int, CpuPlace], uncore: Uncore
+) -> PackageReadings:
+    """Return the packages and cores now. On a live machine under observation, only housekeeping CPUs are asked."""
+    spared = reader.spared
+    packages = {place.package for place in topology.values() if place.package is not None}
+    left_alone = {package for package in packages if spared is not None and asked_cpus(package, topology) & target}
+    zones = _zones(reader)
+    domains = {each.path: each.package for each in uncore.domains or ()}
+    if spared is not None:
+        others = packages - left_alone
+        answered = tuple(f"{path}/" for path, package in {**zones, **domains}.items() if package in others)
+        reader.spared = replace(spared, answered_elsewhere=answered)
+    try:
+        return PackageReadings(
+            read_at_ns=now_ns,
+            zones=tuple(_read_zone(reader, path, package) for path, package in zones.items()),
+            cores=tuple(_read_cores(reader, target, topology, spared is not None)),
+            uncore_khz_by_path={path: reader.parsed(f"{path}/current_freq_khz", parse_khz) for path in domains},
+            spared=frozenset(left_alone),
+        )
+    finally:
+        reader.spared = spared
+
+
+def _zones(reader: Reader) -> dict[str, int]:
+    """Return the package of each zone of a whole package; first the processor's own, then the firmware's."""
+    names = [name for name in reader.names_or_none(POWERCAP) or () if _ZONE.fullmatch(name)]
+    paths = [f"{POWERCAP}/{name}" for name in sorted(names, key=len)]
+    labels = {path: reader.parsed(f"{path}/name", parse_word) for path in paths}
+    matches = {path: _PACKAGE_ZONE.fullmatch(label or "") for path, label in labels.items()}
+    return {path: int(match[1]) for path, match in matches.items() if match is not None}
+
+
+def _read_zone(reader: Reader, path: str, package: int) -> Zone:
+    constraints = {
+        reader.parsed(f"{path}/constraint_{number}_name", parse_word, expected=False): f"{path}/constraint_{number}"
+        for number in range(_CONSTRAINTS)
+    }
+
+    def microwatts(constraint: str, name: str, expected: bool = True) -> int | None:
+        start = constraints.get(constraint)
+        return None if start is None else reader.parsed(f"{start}_{name}", parse_microwatts, expected)
+
+    return Zone(
+        path=path,
+        package=package,
+        is_enabled=reader.parsed(f"{path}/enabled", parse_flag, expected=False),
+        energy_uj=reader.parsed(f"{path}/energy_uj", parse_count),
+        range_uj=reader.parsed(f"{path}/max_energy_range_uj", parse_count, expected=False),
+        long_limit_uw=microwatts("long_term", "power_limit_uw"),
+        short_limit_uw=microwatts("short_term", "power_limit_uw"),
+        rated_uw=microwatts("long_term", "max_power_uw", expected=False) or None,
+    )
+
+
+def _read_cores(
+    reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace], spares_target: bool
+) -> Iterator[CoreHeat]:
+    """Yield the core temperatures of coretemp, which asks each core on itself."""
+    cpus_by_core: dict[tuple[int | None, int | None], set[int]] = {}
+    for cpu, place in topology.items():
+        cpus_by_core.setdefault((place.package, place.core), set()).add(cpu)
+    for folder in (f"{HWMON}/{name}" for name in reader.names_or_none(HWMON) or () if _CHIP.fullmatch(name)):
+        if reader.parsed(f"{folder}/name", parse_word, expected=False) != "coretemp":
+            continue
+        package, number_by_core = _sensors_of(reader, folder)
+        for core, number in list(number_by_core.items())[:_MOST_CORES]:
+            cpus = cpus_by_core.get((package, core), set())
+            if package is None or (spares_target and (not cpus or cpus & target)):
+                continue
+            celsius, critical = (
+                reader.parsed(f"{folder}/temp{number}_{what}", parse_millidegrees, expected=what == "input")
+                for what in ("input", "crit")
+            )
+            yield CoreHeat(
+                package=package,
+                core=core,
+                celsius=None if celsius is None else celsius / 1000,
+                critical_celsius=None if not critical else critical / 1000,
+            )
+
+
+def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]]:
+    """Return the package of the chip, and the number of each core's sensor."""
+    matches = map(_LABEL.fullmatch, reader.names_or_none(folder) or ())
+    numbers = [int(match[1]) for match in matches if match is not None]
+    labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
+    packages = [int(match[1]) for label in labels.values() if (match := _PACKAGE.fullmatch(label or "")) is not None]
+    cores = {int(match[1]): number for number, label in labels.items() if (match := _CORE.fullmatch(label or ""))}
+    return (packages[0] if packages else None), dict(sorted(cores.items()))
+
 
 PACKAGES_LAST_NS = 4_900_000_000  # five intervals; no wake-up is exact
 _WHATS = ("core", "package")

@@ -19,9 +19,8 @@ from dataclasses import field, replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_words
 from noisewatch.errors import Malformed
-from noisewatch.kernel.intrusive_reads import may_interrupt
 from noisewatch.kernel.numbers import integer_from, parse_flag, parse_identifier, parse_khz
-from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.reader import Reader, may_interrupt
 from noisewatch.kernel.system.release import release_number
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass

@@ -1,4 +1,4 @@
-"""How deep the target CPUs may sleep: cpuidle, and the limits on their wake-up latency.
+"""The idle states of CPUs (cpuidle): how deep CPUs may sleep, what limits that, and how long they have slept.
 
     /sys/devices/system/cpu/cpuN/cpuidle/state3/{name,latency,disable}     C6, 133 (us), 0
     /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us            0 (no limit), n/a (no latency), or us
@@ -7,6 +7,12 @@
     /proc/cmdline                                                          idle=poll
 
 https://docs.kernel.org/admin-guide/pm/cpuidle.html, https://docs.kernel.org/power/pm_qos_interface.html
+
+How long each CPU has slept in each idle state since boot; reading it wakes no CPU:
+
+    /sys/devices/system/cpu/cpuN/cpuidle/state3/{name,time}     C6, 8410533 (us)
+
+A sleep is counted when it ends.
 """
 
 from __future__ import annotations
@@ -14,11 +20,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from noisewatch.cpus import CpuSet
-from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from, parse_flag, parse_word
+from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from, parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import read_command_line
 from noisewatch.patterns import regex
@@ -167,3 +173,43 @@ def _leads_to(link: str, path: str) -> bool:
 
 def _holders(answer: object) -> frozenset[int]:
     return frozenset(pid for pid in answer if type(pid) is int) if isinstance(answer, list) else frozenset()
+
+
+MOST_CPUS = 128  # a file costs 2 to 10 us, and there are up to ten of a CPU
+
+
+@dataclass(frozen=True, slots=True)
+class StateTime:
+    """One idle state of one CPU. None is unknown."""
+
+    index: int
+    name: str | None
+    slept_us: int | None
+
+
+def read_state_times(
+    reader: Reader, cpus: Sequence[int], previous: Mapping[int, tuple[StateTime, ...] | None] | None = None
+) -> Mapping[int, tuple[StateTime, ...] | None]:
+    """Return the states of the first CPUs; empty if the kernel has none, None is unknown. Names never change."""
+    known = previous or {}
+    return {cpu: _again(reader, cpu, known.get(cpu)) for cpu in cpus[:MOST_CPUS]}
+
+
+def _again(reader: Reader, cpu: int, known: tuple[StateTime, ...] | None) -> tuple[StateTime, ...] | None:
+    states = known or _read_names(reader, cpu)
+    return None if states is None else tuple(_timed(reader, cpu, state) for state in states)
+
+
+def _read_names(reader: Reader, cpu: int) -> tuple[StateTime, ...] | None:
+    folder = f"{CPUS}/cpu{cpu}/cpuidle"
+    names = reader.names_or_none(folder)
+    if names is None:
+        return () if reader.is_absent(folder) else None
+    numbers = sorted(int(match[1]) for match in map(_STATE.fullmatch, names) if match is not None)
+    told = {number: reader.parsed(f"{folder}/state{number}/name", parse_word) for number in numbers}
+    return tuple(StateTime(number, None if name is None else clean(name), None) for number, name in told.items())
+
+
+def _timed(reader: Reader, cpu: int, state: StateTime) -> StateTime:
+    slept_us = reader.parsed(f"{CPUS}/cpu{cpu}/cpuidle/state{state.index}/time", parse_count)
+    return StateTime(state.index, state.name, slept_us)

@@ -23,8 +23,7 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
 from noisewatch.errors import Unreadable
-from noisewatch.kernel.interrupts.kinds import kind_of
-from noisewatch.kernel.interrupts.table import Interrupts
+from noisewatch.kernel.interrupts.table import Interrupts, kind_of
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import release_number

@@ -1,4 +1,4 @@
-"""The nodes that have memory, and their distances from each other.
+"""The memory nodes: their distances, which this process may have memory from, and which memory has come from.
 
     /sys/devices/system/node/has_memory        0-1          (a node of CPUs alone is not among them)
     /sys/devices/system/node/node0/meminfo     Node 0 MemTotal:       32827292 kB
@@ -6,18 +6,43 @@
 
 https://docs.kernel.org/admin-guide/abi-stable.html. Memory on a card (CXL) or beside the cores (HBM) has nodes of its
 own, without CPUs.
+
+The nodes from which this process, and what it or its shell starts, may have memory, and which it prefers:
+
+    /proc/self/status                     Mems_allowed_list:    0-1     of its cpuset: a cgroup, a container, a job
+    /proc/self/numa_maps                  55705b28f000 default file=/usr/bin/python3 mapped=2 N0=2 …
+
+A mapping without a policy of its own shows that of the process, which it has inherited, for one from numactl: default,
+local, bind:0, prefer:1, prefer (many):0-1, interleave:0-1, weighted interleave:0-1; with flags bind=static:0. Only its
+begin is read, as each mapping costs time.
+
+https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html, https://man7.org/linux/man-pages/man7/numa.7.html,
+mm/mempolicy.c (mpol_to_str)
+
+The nodes from which memory was allocated:
+
+    /sys/devices/system/node/node0/numastat      numa_hit 34090660      pages, since boot, handed out from this node
+                                                 local_node 34090660    to tasks on CPUs of this node
+                                                 other_node 0           to tasks on CPUs of other nodes
+    /proc/sys/vm/numa_stat                       1                      0: nothing of that is counted; Linux 4.15
+
+https://docs.kernel.org/admin-guide/numastat.html, https://docs.kernel.org/admin-guide/sysctl/vm.html#numa-stat.
+numa_maps of a process has its own memory, but blocks changes of its memory while it is read. memory.numa_stat of a
+control group includes all processes of the group, and what earlier runs have left in its cache.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 
-from noisewatch.cpus import parse_cpu_list
-from noisewatch.errors import Malformed
+from noisewatch.cpus import CpuSet, parse_cpu_list, parse_nonempty_cpu_list
+from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.topology import NODES, read_memory_nodes
-from noisewatch.kernel.numbers import are_counts
+from noisewatch.kernel.numbers import are_counts, is_count
 from noisewatch.kernel.reader import Reader
+from noisewatch.machine import Json
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
@@ -72,3 +97,105 @@ def _read_with_memory(reader: Reader, nodes: list[int]) -> frozenset[int] | None
     if not totals or None in totals.values():
         return None
     return frozenset(node for node, total in totals.items() if total)
+
+
+QUESTION = "memory policy of this process"
+_MAPS = "/proc/self/numa_maps"
+_FIRST_BYTES = 512
+_LINE = regex(r"[0-9a-f]+ (.+?) (?:file=|heap|stack|huge|anon=|dirty=|mapped=|active=|N\d+=|kernelpagesize)")
+_ALLOWED = regex(r"^Mems_allowed_list:\t([0-9,-]+)$", re.MULTILINE)
+_POLICY = regex(
+    r"(default|local|bind|prefer|prefer \(many\)|interleave|weighted interleave)(?:=[a-z|]+)?(?::([0-9,-]*))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPolicy:
+    """A memory policy: its name as the kernel writes it, and its nodes; default and local have none."""
+
+    mode: str
+    nodes: CpuSet
+
+
+def read_memory_policy(reader: Reader) -> MemoryPolicy | None:
+    """Return the policy, or None if it cannot be read, as on a kernel without NUMA."""
+    answer = reader.ask(QUESTION, _ask)
+    return parse_policy(answer) if isinstance(answer, str) else None
+
+
+def _ask() -> Json:
+    """Return the policy of the first mapping, as the kernel writes it."""
+    descriptor = os.open(_MAPS, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return policy_in(os.read(descriptor, _FIRST_BYTES).decode("utf-8", "replace"))
+    finally:
+        os.close(descriptor)
+
+
+def policy_in(maps: str) -> str | None:
+    """Return the policy in the first line, or None if it is malformed."""
+    match = _LINE.match(maps)
+    return match[1] if match is not None else None
+
+
+def parse_policy(text: str) -> MemoryPolicy | None:
+    """Parse the policy; return None for a format that no kernel has so far."""
+    match = _POLICY.fullmatch(text)
+    try:
+        return MemoryPolicy(match[1], parse_cpu_list(match[2] or "")) if match is not None else None
+    except Malformed:
+        return None
+
+
+def parse_allowed_nodes(status: str) -> CpuSet:
+    """Return the nodes from which the cpuset allows memory, in /proc/PID/status. Raise Malformed."""
+    match = _ALLOWED.search(status)
+    if match is None:
+        raise Malformed("a line `Mems_allowed_list: 0`", status[-20:])
+    return parse_nonempty_cpu_list(match[1])
+
+
+def read_nodes_with_memory(reader: Reader) -> CpuSet | None:
+    """Return the nodes that have memory, or None if the kernel does not list them."""
+    return reader.parsed(HAS_MEMORY, parse_nonempty_cpu_list, expected=False)
+
+
+_COUNTS = "/proc/sys/vm/numa_stat"
+_NOT_COUNTED = f"{_COUNTS} is 0: the kernel does not count where memory comes from"
+
+
+@dataclass(frozen=True, slots=True)
+class NodePages:
+    """Pages that a node has allocated, for tasks on its own CPUs and on those of other nodes."""
+
+    to_own_cpus: int
+    to_others: int
+
+
+def parse_numastat(text: str) -> NodePages:
+    """Parse the counts. Raise Malformed."""
+    words = text.split()
+    counts = dict(zip(words[::2], words[1::2], strict=False))
+    local, other = counts.get("local_node", ""), counts.get("other_node", "")
+    if not is_count(local) or not is_count(other):
+        raise Malformed("lines `local_node 34090660` and `other_node 0`", text[:40])
+    return NodePages(int(local), int(other))
+
+
+def read_node_pages(reader: Reader, nodes: frozenset[int]) -> Mapping[int, NodePages] | str:
+    """Return what each of the nodes has allocated since boot, or why that is unknown."""
+    try:
+        if reader.text(_COUNTS, expected=False).strip() == "0":
+            return _NOT_COUNTED
+    except Absent:
+        pass  # an older kernel counts always
+    except Unreadable as error:
+        return str(error)
+    found: dict[int, NodePages] = {}
+    for node in sorted(nodes):
+        path = f"{NODES}/node{node}/numastat"
+        pages = reader.parsed(path, parse_numastat)
+        if pages is None:
+            return f"{path}: {reader.reason_by_path.get(path, 'not read')}"
+        found[node] = pages
+    return found

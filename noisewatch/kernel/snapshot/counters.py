@@ -7,10 +7,9 @@ from dataclasses import field, replace
 
 from noisewatch.kernel.cpus.cpu_time import PATH as STAT
 from noisewatch.kernel.cpus.cpu_time import SCHEDSTAT, CpuTime, RunTime, read_cpu_time, read_run_time
-from noisewatch.kernel.earlier import EarlierSnapshots
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts, Softirqs, read_interrupts, read_softirqs
-from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.reader import EarlierSnapshots, Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine import Machine
 from noisewatch.records import dataclass

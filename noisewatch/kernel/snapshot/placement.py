@@ -1,24 +1,97 @@
-"""What a plan of target CPUs reads in addition to a snapshot, and nothing else needs.
+"""The readings that only a plan of target CPUs needs: memory nodes, core ranking, and the place of a device.
 
     /sys/devices/system/cpu/cpuN/acpi_cppc/highest_perf      166
 
 The firmware's own scale of how fast a core can be. Where the kernel has no ranking of it (topology.py), each CPU is
 interrupted once to read it.
+
+The place of a device is its memory node, and the CPUs near it:
+
+    /sys/class/net/eth0/device/numa_node            1       (-1: the firmware does not report it)
+    /sys/class/net/eth0/device/local_cpulist        8-15    (of PCI devices)
+    /sys/class/block/nvme0n1/…  /sys/class/infiniband/mlx5_0/…  /sys/bus/pci/devices/0000:3b:00.0/…
+
+Only a device on PCI, or on another bus that knows nodes, has these files. A disk, or a virtio interface, is below one:
+its folder's parents are read, the nearest first. https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import PinTrial, read_pin_trial
-from noisewatch.kernel.cpus.topology import CPUS, read_core_ranking
+from noisewatch.kernel.cpus.topology import read_core_ranking
 from noisewatch.kernel.memory.nodes import MemoryNodes, read_nodes
-from noisewatch.kernel.numbers import parse_count
+from noisewatch.kernel.numbers import integer_from, parse_count
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.device_place import DevicePlace, read_device_names, read_device_place
 from noisewatch.machine import Machine
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
+from noisewatch.text import clean
+
+_CLASSES = ("net", "block", "nvme", "infiniband", "drm")
+_PLACES = (*(f"/sys/class/{name}" for name in _CLASSES), "/sys/bus/pci/devices")
+_NAME = regex(r"[\w:@-][\w.:@-]{0,63}")
+_SHORT_ADDRESS = regex(r"[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
+_CONTROLLER = regex(r"nvme\d{1,4}")  # of a namespace with several ways to it
+_NODE_UNKNOWN = -1
+_MOST_LEVELS = 12
+_MOST_BARE = 2  # folders in a row that are no device: `net`, `block`, and then the top
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlace:
+    """The device's place: `node` or `cpus` are None if not reported. `told_by` is the file that reports them."""
+
+    name: str
+    node: int | None
+    cpus: CpuSet | None
+    told_by: str | None
+
+
+def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
+    """Return the place of a network interface, a disk, or a PCI device by its address; None if it does not exist."""
+    wanted = f"0000:{name}" if _SHORT_ADDRESS.fullmatch(name) else name
+    if _NAME.fullmatch(wanted) is None:
+        return None
+    known = (place for place in _PLACES if wanted in (reader.names_or_none(place, expected=False) or ()))
+    folder = next(known, None)
+    return None if folder is None else _read_place(reader, wanted, f"{folder}/{wanted}")
+
+
+def read_device_names(reader: Reader) -> list[str]:
+    """Return the network interfaces and disks that have a device."""
+    listed = ((place, name) for place in _PLACES[:2] for name in reader.names_or_none(place, expected=False) or ())
+    return [clean(name) for place, name in listed if reader.names_or_none(f"{place}/{name}/device", expected=False)]
+
+
+def _read_place(reader: Reader, name: str, folder: str) -> DevicePlace:
+    silent = None
+    for place in _folders(reader, folder):
+        path = f"{place}/numa_node"
+        node = reader.parsed(path, integer_from(_NODE_UNKNOWN), expected=False)
+        if node is not None and node != _NODE_UNKNOWN:
+            cpus = reader.parsed(f"{place}/local_cpulist", parse_nonempty_cpu_list, expected=False)
+            return DevicePlace(name, node, cpus, path)
+        silent = path if silent is None and node is not None else silent
+    return DevicePlace(name, None, None, silent)
+
+
+def _folders(reader: Reader, folder: str) -> Iterator[str]:
+    """Yield the folders of the device, of controllers behind it, and of its parents, as the kernel resolves them."""
+    yield f"{folder}/device"
+    for name in reader.names_or_none(f"{folder}/device", expected=False) or ():
+        if _CONTROLLER.fullmatch(name):
+            yield f"{folder}/device/{name}/device"
+    bare = 0
+    for level in range(_MOST_LEVELS):
+        place = folder + "/.." * level
+        bare = 0 if "uevent" in (reader.names_or_none(place, expected=False) or ()) else bare + 1
+        if bare == _MOST_BARE:
+            return
+        yield place
 
 
 @dataclass(frozen=True, slots=True)

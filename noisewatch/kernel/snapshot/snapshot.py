@@ -1,4 +1,11 @@
-"""All raw counters and settings of a machine, read once at one moment: the only place that reads them all."""
+"""All raw counters and settings of a machine, read once at one moment: the only place that reads them all.
+
+Settings rarely change: they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings are the
+kernel's activities in parallel with tasks: settings of more than one value in one file.
+
+Hardware is read once, when a run begins, because reading it interrupts the CPU in question. Background is what the
+machine does in parallel with tasks: counters that are read in every snapshot.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +14,18 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.cpus import CpuSet
-from noisewatch.kernel.cgroup.bandwidth import Cgroup, CgroupLevel, read_cgroup, read_worker_cgroups
+from noisewatch.kernel.cgroup.bandwidth import (
+    Cgroup,
+    CgroupLevel,
+    CpuWeights,
+    read_cgroup,
+    read_cpu_weights,
+    read_worker_cgroups,
+)
 from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime, read_cpu_time, read_run_time
+from noisewatch.kernel.cpus.fair_server import read_fair_servers
 from noisewatch.kernel.cpus.isolation import Isolation, read_isolation
-from noisewatch.kernel.cpus.online import Online, read_cpu_folders, read_online
+from noisewatch.kernel.cpus.online import CPUS, Online, read_cpu_folders, read_online
 from noisewatch.kernel.cpus.target import (
     PinTrial,
     Target,
@@ -19,31 +34,269 @@ from noisewatch.kernel.cpus.target import (
     read_pin_trial,
     read_requested,
 )
-from noisewatch.kernel.cpus.topology import CpuPlace, read_topology
-from noisewatch.kernel.earlier import EarlierSnapshots
-from noisewatch.kernel.frequency.cpufreq import Frequency, read_frequency
-from noisewatch.kernel.interrupts.irqs import Irqs
+from noisewatch.kernel.cpus.topology import CpuPlace, read_core_ranking, read_memory_nodes, read_topology
+from noisewatch.kernel.frequency.cpufreq import Frequency, own_folder, read_frequency
+from noisewatch.kernel.frequency.heat import (
+    Cooling,
+    Sensors,
+    ThermalThrottling,
+    read_celsius,
+    read_cooling,
+    read_cooling_states,
+    read_sensors,
+    read_throttling,
+)
+from noisewatch.kernel.frequency.idle import Idle, read_idle
+from noisewatch.kernel.frequency.limits import FrequencyCap, Uncore, read_frequency_caps, read_uncore
+from noisewatch.kernel.frequency.power_supply import (
+    MainsPower,
+    SupplyVoltage,
+    VoltageAlarm,
+    read_mains_power,
+    read_supply_voltage,
+    read_voltage_alarm,
+)
+from noisewatch.kernel.frequency.powercap import PowerLimits, read_power_limits
+from noisewatch.kernel.interrupts.irqbalance import Irqbalance, read_irqbalance
+from noisewatch.kernel.interrupts.irqs import Irqs, read_irqs
+from noisewatch.kernel.interrupts.packet_steering import PacketSteering, read_packet_steering
 from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interrupts, read_softirqs
-from noisewatch.kernel.reader import Reader, Spared
-from noisewatch.kernel.snapshot.hardware import Background, Hardware, read_background, read_hardware
-from noisewatch.kernel.snapshot.settings import Settings, read_settings
-from noisewatch.kernel.system.clock import ClockOffsets, TimeOfDay, read_clock_offsets, read_lag_ns, read_time_of_day
+from noisewatch.kernel.memory.counters import Memory, Swap, read_memory, read_swaps
+from noisewatch.kernel.memory.limits import MemoryLimits, read_memory_limits
+from noisewatch.kernel.memory.nodes import read_nodes_with_memory
+from noisewatch.kernel.numbers import integer_from, parse_khz
+from noisewatch.kernel.reader import EarlierSnapshots, Reader, Spared
+from noisewatch.kernel.snapshot.knobs import Knobs, read_knobs
+from noisewatch.kernel.system.boot_configuration import BootConfiguration, read_boot_configuration
+from noisewatch.kernel.system.build_options import Console, read_consoles
+from noisewatch.kernel.system.clock import (
+    ClockOffsets,
+    ClockRate,
+    ClockSource,
+    TimeOfDay,
+    read_clock_offsets,
+    read_clock_rate,
+    read_clock_source,
+    read_lag_ns,
+    read_time_of_day,
+)
+from noisewatch.kernel.system.disks import Array, Disk, read_arrays, read_disks
+from noisewatch.kernel.system.hardware_errors import (
+    ErrorCounters,
+    HardwareErrors,
+    read_error_counters,
+    read_hardware_errors,
+)
 from noisewatch.kernel.system.inventory import Inventory, read_inventory
+from noisewatch.kernel.system.log import KernelLog, read_kernel_log
+from noisewatch.kernel.system.mounts import read_temporary_files
 from noisewatch.kernel.system.platform import Platform, read_platform
-from noisewatch.kernel.system.pressure import Pressure, read_pressure
-from noisewatch.kernel.system.release import read_release, release_number
+from noisewatch.kernel.system.pressure import LoadAverage, Pressure, read_load_average, read_pressure
+from noisewatch.kernel.system.release import read_livepatches, read_release, read_uptime, release_number
+from noisewatch.kernel.tasks.affinities import Services, Workqueues, read_services, read_workqueues
 from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
-from noisewatch.kernel.tasks.missing import TimeOfTasks
+from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process, read_why_hidden
 from noisewatch.kernel.tasks.run_status import RunStatus, commands_in, read_run_statuses
+from noisewatch.kernel.tasks.sessions import Sessions, read_sessions
 from noisewatch.kernel.tasks.task import Tasks
-from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kernel.tasks.threads import TaskReader, TimeOfTasks
+from noisewatch.kernel.trace.active import Tracing, read_event_sources, read_tracing
 from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.frequency.clock_readings import ClockReadings
+
+
+_MOST_BIAS = 15  # four bits
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """The hardware's state when the run began. None is unknown."""
+
+    energy_bias: Knobs  # of the target CPUs: 0 performance, 6 normal, 15 power saving
+    sensors: Sensors
+    power_limits: PowerLimits
+    uncore: Uncore
+    driver_khz: Knobs  # of the target CPUs: the clock as their driver reads it off the hardware
+
+
+def bias_path(cpu: int) -> str:
+    """Return the file with the CPU's energy performance bias."""
+    return f"{CPUS}/cpu{cpu}/power/energy_perf_bias"
+
+
+def driver_clock_path(cpu: int) -> str:
+    """Return the file with the CPU's clock as its driver reads it; intel_pstate and amd-pstate-epp have none."""
+    return f"{own_folder(cpu)}/cpuinfo_cur_freq"
+
+
+def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Hardware:
+    """Read the hardware of the target CPUs and their packages."""
+    places = [topology.get(cpu) for cpu in target]
+    known = [place.package for place in places if place is not None and place.package is not None]
+    unplaced = [cpu for cpu in sorted(target) if cpu not in topology or topology[cpu].package is None]
+    packages = frozenset() if unplaced else frozenset(known)
+    hardware = Hardware(
+        energy_bias=read_knobs(reader, dict.fromkeys(map(bias_path, sorted(target)), integer_from(0, _MOST_BIAS))),
+        sensors=read_sensors(reader, packages),
+        power_limits=read_power_limits(reader, packages),
+        uncore=read_uncore(reader, packages),
+        driver_khz=read_knobs(reader, dict.fromkeys(map(driver_clock_path, sorted(target)), parse_khz)),
+    )
+    return _without_package(hardware, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else hardware
+
+
+def _without_package(found: Hardware, path: str) -> Hardware:
+    """Return the hardware marked as incomplete, as the unknown package of a target CPU may report nothing."""
+    return replace(
+        found,
+        sensors=replace(found.sensors, unread=found.sensors.unread or path),
+        power_limits=replace(found.power_limits, unread=found.power_limits.unread or path),
+        uncore=replace(found.uncore, is_complete=False),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The machine's counters in parallel with tasks. None is unknown in all fields."""
+
+    memory: Memory
+    throttling: ThermalThrottling
+    cooling_states: Mapping[str, int | None]  # by path, of the devices that the settings name
+    memory_limits: MemoryLimits
+    load_average: LoadAverage | None
+    disks: Mapping[str, Disk] | None
+    hardware_errors: HardwareErrors
+    supply_voltage: SupplyVoltage
+    celsius_by_path: Mapping[str, float | None]  # of the sensors that interrupt no target CPU when they are asked
+
+
+def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors: Sensors) -> Background:
+    """Return the counters now; per-CPU ones only for target CPUs. `settings` contain what there is to read."""
+    return Background(
+        memory=read_memory(reader),
+        throttling=read_throttling(reader, target, settings.topology),
+        cooling_states=read_cooling_states(reader, settings.cooling),
+        memory_limits=read_memory_limits(reader),
+        load_average=read_load_average(reader),
+        disks=read_disks(reader),
+        hardware_errors=read_hardware_errors(reader, settings.error_counters),
+        supply_voltage=read_supply_voltage(reader, settings.voltage_alarm),
+        celsius_by_path=read_celsius(reader, sensors, target, settings.topology),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSettings:
+    """Settings of the kernel. None is unknown in all fields."""
+
+    tracing: Tracing
+    workqueues: Workqueues
+    services: Services
+    consoles: tuple[Console, ...] | None
+    livepatches: Mapping[str, bool | None] | str | None
+
+
+def read_kernel_settings(reader: Reader) -> KernelSettings:
+    """Return the kernel's settings now."""
+    return KernelSettings(
+        tracing=read_tracing(reader),
+        workqueues=read_workqueues(reader),
+        services=read_services(reader),
+        consoles=read_consoles(reader),
+        livepatches=read_livepatches(reader),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of a machine. None is unknown in all fields."""
+
+    read_at_ns: int
+    topology: Mapping[int, CpuPlace]
+    irqs: Irqs | None
+    irqbalance: Irqbalance
+    clock_source: ClockSource
+    mains_power: MainsPower
+    voltage_alarm: VoltageAlarm
+    frequency: Frequency
+    knobs: Knobs
+    kernel: KernelSettings
+    caps: Mapping[int, FrequencyCap]  # of the target CPUs
+    idle: Idle
+    fair_servers: Mapping[int, int]  # ns a period, of the target CPUs that are tickless
+    cooling: Cooling
+    clock_rate: ClockRate | None
+    arrays: tuple[Array, ...] | None  # that are being checked or rebuilt
+    sessions: Sessions
+    temporary_files: str | None  # the type of their file system
+    own: OwnProcess
+    cpu_weights: CpuWeights | None
+    event_sources: frozenset[str] | None
+    packet_steering: PacketSteering
+    core_ranking: Mapping[int, int]  # of the target CPUs that are ranked
+    error_counters: ErrorCounters
+    kernel_log: KernelLog | None
+    boot_configuration: BootConfiguration
+    uptime_s: float | None
+    memory_nodes: frozenset[int] | None
+    nodes_with_memory: frozenset[int] | None
+    swaps: tuple[Swap, ...] | None
+    why_processes_hidden: str | None  # None is known as well: all can be seen
+
+
+def read_settings(
+    reader: Reader,
+    now_ns: int,
+    topology: Mapping[int, CpuPlace],
+    frequency: Frequency,
+    interrupts: Interrupts | None,
+    release: str | None,
+    target: CpuSet,
+    tickless: CpuSet,
+    cgroup: Cgroup,
+    tasks: Tasks | None,
+    previous: Settings | None = None,
+) -> Settings:
+    """Return the settings now; those of many files a CPU only for target CPUs."""
+    return Settings(
+        read_at_ns=now_ns,
+        topology=topology,
+        irqs=read_irqs(reader, interrupts, release, previous.irqs if previous is not None else None),
+        irqbalance=read_irqbalance(reader, tasks),
+        clock_source=read_clock_source(reader),
+        mains_power=read_mains_power(reader),
+        voltage_alarm=read_voltage_alarm(reader),
+        frequency=frequency,
+        knobs=read_knobs(reader),
+        kernel=read_kernel_settings(reader),
+        caps=read_frequency_caps(reader, target),
+        idle=read_idle(reader, target, previous.idle if previous is not None else None),
+        fair_servers=read_fair_servers(reader, target & tickless),
+        cooling=read_cooling(reader),
+        clock_rate=read_clock_rate(reader),
+        arrays=read_arrays(reader),
+        sessions=read_sessions(reader),
+        temporary_files=read_temporary_files(reader),
+        own=read_own_process(reader),
+        cpu_weights=read_cpu_weights(reader, cgroup),
+        event_sources=read_event_sources(reader),
+        packet_steering=read_packet_steering(reader),
+        core_ranking=read_core_ranking(reader, target),
+        error_counters=read_error_counters(reader),
+        kernel_log=read_kernel_log(reader),
+        boot_configuration=read_boot_configuration(reader),
+        uptime_s=read_uptime(reader),
+        memory_nodes=read_memory_nodes(reader),
+        nodes_with_memory=read_nodes_with_memory(reader),
+        swaps=read_swaps(reader),
+        why_processes_hidden=read_why_hidden(reader),
+    )
+
 
 _OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # which end, but for the first
 T = TypeVar("T")

@@ -14,14 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from noisewatch.errors import Absent, Unreadable
-from noisewatch.kernel.cpus.cache_sizes import read_cache_sizes
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.cpuinfo import values_by_cpu
-from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.cpus.topology import CpuPlace, read_cache_sizes
 from noisewatch.kernel.numbers import integer_from
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.firmware import DMI
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
+from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean

@@ -1,4 +1,6 @@
-"""The files of one thread: /proc/PID/task/TID/{stat,schedstat,status,sched}, and /proc/PID/cmdline of its process.
+"""The files of one thread in /proc and those of its process, and the CPU time of a whole process by them.
+
+The files are /proc/PID/task/TID/{stat,schedstat,status,sched}, and /proc/PID/cmdline of the process:
 
     stat       4711 (python3) R 1 … utime stime … processor …
     schedstat  177645329 16002335 366        ns on a CPU, ns waiting for one, times it was put on one
@@ -7,13 +9,18 @@
 
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, https://docs.kernel.org/scheduler/sched-stats.html. Without
 schedstat (CONFIG_SCHED_INFO), time has a resolution of 10 ms (ticks).
+
+A whole process has the CPU time of its threads, and of the children that it has waited for:
+
+/proc/PID/task/TID/schedstat    in ns, of each living thread
+/proc/PID/stat                  in ticks, exited threads included
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, Unreadable
@@ -190,3 +197,25 @@ def program_in(command: bytes) -> str:
     """
     first = command.split(b"\0" if b"\0" in command else b" ")[0]
     return os.path.basename(first.decode("utf-8", "replace"))
+
+
+def read_processes_ns(machine: Machine, pids: Iterable[int]) -> int:
+    """Return the least CPU time of all processes together; a process that has ended meanwhile adds nothing."""
+    return sum(_process_ns(machine, f"/proc/{pid}") for pid in pids)
+
+
+def _process_ns(machine: Machine, folder: str) -> int:
+    try:
+        stat = read_stat(machine.read_bytes, folder)
+        tids = [name for name in machine.list_names(f"{folder}/task") if is_count(name)]
+    except (Unreadable, Malformed):
+        return 0
+    threads_ns = sum(_thread_ns(machine, f"{folder}/task/{tid}") for tid in tids)
+    return max(threads_ns, stat.busy_ns - TICK_NS) + stat.children_ns
+
+
+def _thread_ns(machine: Machine, folder: str) -> int:
+    try:
+        return parse_schedstat((read_schedstat(machine, folder) or b"").decode("ascii", "replace"))[0]
+    except Malformed:
+        return 0

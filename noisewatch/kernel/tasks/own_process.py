@@ -29,7 +29,7 @@ from pathlib import Path
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
-from noisewatch.kernel.memory.policy import MemoryPolicy, parse_allowed_nodes, read_memory_policy
+from noisewatch.kernel.memory.nodes import MemoryPolicy, parse_allowed_nodes, read_memory_policy
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts

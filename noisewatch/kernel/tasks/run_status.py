@@ -21,9 +21,8 @@ from enum import StrEnum
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.children import descendants_in, parents_in
 from noisewatch.kernel.tasks.machine_lock import Owner, is_alive, parse_lock
-from noisewatch.kernel.tasks.task import Tasks
+from noisewatch.kernel.tasks.task import Tasks, descendants_in, parents_in
 from noisewatch.machine import Json
 from noisewatch.records import dataclass
 from noisewatch.text import printable

@@ -23,11 +23,12 @@ from noisewatch.kernel.trace.events import (
     ON_ALL,
     ON_TARGET,
     ON_TARGET_BY_OSNOISE,
+    TraceFormat,
     events_of_senders,
     events_on_target,
+    parse_trace_format,
     untold,
 )
-from noisewatch.kernel.trace.records import TraceFormat, parse_trace_format
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kinds import Tracer
 from noisewatch.machine.tracefs.instance import OSNOISE, Instance, how_to_follow

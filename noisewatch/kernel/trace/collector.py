@@ -13,9 +13,9 @@ from typing import Self
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.trace.buffers import TraceBuffers
+from noisewatch.kernel.trace.runs import describe_thread
 from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kernel.trace.symbols import KernelFunctions, addresses_in, function_of
-from noisewatch.kernel.trace.threads import describe_thread
 from noisewatch.kernel.trace.timeline import CpuTrace
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Json

@@ -1,13 +1,31 @@
-"""Which threads of a trace are a command's own at each time: its first one, and all its descendants.
+"""The threads of a traced command: which are its own, on which CPUs they ran, and why they had none.
 
-A tid may be reused while the command runs, by one of its own or by a foreign thread.
+The own threads of a command are its first one and all its descendants. A tid may be reused while the command runs, by
+one of its own or by a foreign thread.
+
+A thread that the scheduler puts elsewhere before it runs there has not moved: what counts is where it ran.
+
+A switch contains the state in which a thread leaves its CPU (prev_state, as `TASK_REPORT` in linux/sched.h):
+
+    R, R+   0, 0x100   it could have gone on: another thread has the CPU, or its control group has used up its quota
+    S       1          asleep
+    D       2          waits in the kernel: for a disk, a lock, its child; also frozen by cgroup v1 (TASK_FROZEN)
+    T       4          stopped by a signal
+    t       8          stopped by a debugger
+    Z, X    0x20, 0x10 ended (0x40 before Linux 4.14)
+
+While a thread is ready and the CPU that it has left is idle, the scheduler holds it back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 
 from noisewatch.kernel.trace.sends import Birth
+from noisewatch.records import dataclass
+from noisewatch.text import clean
 
 
 class OwnThreads:
@@ -38,3 +56,181 @@ class OwnThreads:
         if changes is None:
             return tid in self._now
         return next(is_own for since_ns, is_own in reversed(changes) if since_ns <= at_ns)
+
+
+_WAIT, _STOP, _HOLD, _END = 2, 4, 8, 0x10 | 0x20 | 0x40
+_ANY = 1 | _WAIT | _STOP | _HOLD | _END
+_RUN, _IDLE, _BUSY = -1, -2, -3  # in place of a state: a thread has the CPU; what a CPU becomes
+
+
+@dataclass(frozen=True, slots=True)
+class StateTimes:
+    """How long states of a command's threads lasted, in ns, each moment counted once.
+
+    `stopped_ns`: a signal had stopped one, until it ran again. `held_ns`: one was ready to run, and the CPU that it had
+    left was idle. `blocked_ns`: none ran or was ready, and one waited in the kernel or for a debugger.
+    """
+
+    stopped_ns: int = 0
+    held_ns: int = 0
+    blocked_ns: int = 0
+
+
+def is_end(state: int) -> bool:
+    """Return whether a thread that leaves its CPU in that state has ended."""
+    return bool(state & _END)
+
+
+class OwnStates:
+    """The states of one command's threads. CPUs are taken in one after the other, each in order of time."""
+
+    def __init__(self) -> None:
+        self._times = StateTimes()
+        self._events: list[tuple[int, int, int, int]] = []  # not in order yet: time, state, thread, CPU
+        self._settled_ns = 0
+        self._state: dict[int, int] = {}  # by thread that has no CPU
+        self._left: dict[int, int] = {}  # the CPU that it has left, by thread that is ready
+        self._tid_by_cpu: dict[int, int] = {}
+        self._idle: set[int] = set()
+
+    def run(self, tid: int, cpu: int, at_ns: int) -> None:
+        """Add that the thread has the CPU from then on."""
+        self._events.append((at_ns, _RUN, tid, cpu))
+
+    def leave(self, tid: int, cpu: int, at_ns: int, state: int) -> None:
+        """Add that the thread leaves the CPU in that state."""
+        self._events.append((at_ns, state & _ANY, tid, cpu))
+
+    def idle(self, cpu: int, at_ns: int) -> None:
+        """Add that the CPU is idle from then on."""
+        self._events.append((at_ns, _IDLE, 0, cpu))
+
+    def busy(self, cpu: int, at_ns: int) -> None:
+        """Add that the CPU is not idle any more."""
+        self._events.append((at_ns, _BUSY, 0, cpu))
+
+    def settle(self, until_ns: int) -> None:
+        """Add up the states until the last event by then; the events of all CPUs are known until then."""
+        self._events.sort()
+        later = []
+        for event in self._events:
+            if event[0] > until_ns:
+                later.append(event)
+                continue
+            self._count(event[0])
+            self._change(*event[1:])
+        self._events = later
+
+    def times_until(self, ended_ns: int) -> StateTimes:
+        """Return the sums until the command ended, by which all is settled."""
+        self._count(ended_ns)
+        return self._times
+
+    def _count(self, now_ns: int) -> None:
+        ns = now_ns - self._settled_ns
+        if ns <= 0:
+            return
+        self._settled_ns = now_ns
+        states = self._state.values()
+        is_blocked = not self._tid_by_cpu and not self._left and any(state & (_WAIT | _HOLD) for state in states)
+        is_held = not self._idle.isdisjoint(self._left.values())
+        is_stopped = any(state & _STOP for state in states)
+        if is_blocked or is_held or is_stopped:
+            times = self._times
+            self._times = StateTimes(
+                stopped_ns=times.stopped_ns + ns * is_stopped,
+                held_ns=times.held_ns + ns * is_held,
+                blocked_ns=times.blocked_ns + ns * (is_blocked and not is_stopped),
+            )
+
+    def _change(self, state: int, tid: int, cpu: int) -> None:
+        if state == _IDLE:
+            self._idle.add(cpu)
+        elif state == _BUSY:
+            self._idle.discard(cpu)
+        elif state == _RUN:
+            self._tid_by_cpu[cpu] = tid
+            self._state.pop(tid, None)
+            self._left.pop(tid, None)
+        else:
+            if self._tid_by_cpu.get(cpu) == tid:
+                del self._tid_by_cpu[cpu]
+            if not state:
+                self._left[tid] = cpu
+            elif state & (_WAIT | _STOP | _HOLD) and not state & _END:
+                self._state[tid] = state
+
+
+MOST_THREADS = 1024  # listed individually; beyond that, those that ran least are added up
+
+
+@dataclass(frozen=True, slots=True)
+class TracedThread:
+    """One thread: its time on each CPU in ns, and its moves between CPUs. Threads that reused a tid count as one."""
+
+    tid: int
+    name: str
+    ns_by_cpu: Mapping[int, int]
+    moves: Mapping[tuple[int, int], int]
+
+    @property
+    def ran_ns(self) -> int:
+        """The time on all CPUs."""
+        return sum(self.ns_by_cpu.values())
+
+
+@dataclass(slots=True)
+class _Thread:
+    name: str = ""
+    cpu: int | None = None  # where it ran last
+    ns_by_cpu: Counter[int] = field(default_factory=Counter)
+    moves: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+
+class OwnPlaces:
+    """The places of one command's threads. CPUs are added one after the other, each in order of time."""
+
+    def __init__(self) -> None:
+        self.other_ns = 0  # of threads that are not listed
+        self._threads: dict[int, _Thread] = {}
+        self._runs: list[tuple[int, int, int]] = []  # not in order yet: begin, thread, CPU
+
+    def add(self, tid: int, name: str, cpu: int, begin_ns: int, end_ns: int) -> None:
+        """Add a run of the thread on the CPU."""
+        thread = self._threads.get(tid)
+        if thread is None:
+            thread = self._threads[tid] = _Thread()
+        thread.name = name or thread.name
+        thread.ns_by_cpu[cpu] += end_ns - begin_ns
+        self._runs.append((begin_ns, tid, cpu))
+
+    def settle(self, until_ns: int) -> None:
+        """Count the moves of runs that began by then; the runs of all CPUs are known until then."""
+        later = []
+        for run in sorted(self._runs):
+            begin_ns, tid, cpu = run
+            if begin_ns > until_ns:
+                later.append(run)
+                continue
+            thread = self._threads[tid]
+            if thread.cpu not in (None, cpu):
+                thread.moves[thread.cpu, cpu] += 1
+            thread.cpu = cpu
+        self._runs = later
+        if len(self._threads) > 2 * MOST_THREADS:
+            self._add_up_the_least()
+
+    def _add_up_the_least(self) -> None:
+        awaited = {tid for _, tid, _ in self._runs}
+        by_time = sorted(self._threads, key=lambda tid: -self._threads[tid].ns_by_cpu.total())
+        for tid in by_time[MOST_THREADS:]:
+            if tid not in awaited:
+                self.other_ns += self._threads.pop(tid).ns_by_cpu.total()
+
+    @property
+    def threads(self) -> tuple[TracedThread, ...]:
+        """The threads that are listed individually."""
+        return tuple(
+            TracedThread(tid, clean(each.name), dict(each.ns_by_cpu), dict(each.moves))
+            for tid, each in self._threads.items()
+        )

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from noisewatch.kernel.trace.records import BORN, TraceEvent, begin_of, is_after_loss, records
+from noisewatch.kernel.trace.events import BORN, TraceEvent, begin_of, is_after_loss, records
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
 _IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h

@@ -1,16 +1,16 @@
-"""What ran when on one CPU, from the pages of the trace's ring buffer.
+"""The timeline of one CPU: which source had it when, from the pages of the trace's ring buffer.
 
-Time belongs to the innermost source: a softirq within an interrupt within a thread's slice is counted once.
+Time belongs to the innermost source: a softirq within an interrupt within a thread's slice is counted once. The runs of
+a source are also counted by their rounded length.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
-from noisewatch.kernel.trace.events import kind_of_vector
-from noisewatch.kernel.trace.records import (
+from noisewatch.kernel.trace.events import (
     ENTER,
     EXIT,
     EXPIRE,
@@ -20,13 +20,39 @@ from noisewatch.kernel.trace.records import (
     WAKE,
     TraceEvent,
     is_after_loss,
+    kind_of_vector,
     records,
     text_at,
 )
-from noisewatch.kernel.trace.run_counter import RunCounter
 from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
+
+
+@dataclass(slots=True)
+class RunCounter:
+    """All runs of one source: their number, their total and longest time."""
+
+    count: int = 0
+    own_ns: int = 0
+    max_ns: int = 0
+    lengths: dict[int, int] = field(default_factory=dict)  # how many of about each length
+
+    def add(self, ns: int) -> None:
+        """Add one run."""
+        self.count += 1
+        self.own_ns += ns
+        if ns > self.max_ns:
+            self.max_ns = ns
+        rounded = rounded_ns(ns)
+        self.lengths[rounded] = self.lengths.get(rounded, 0) + 1
+
+
+def rounded_ns(ns: int) -> int:
+    """Return the length rounded down by less than a quarter, so that similar lengths are counted together."""
+    shift = max(ns.bit_length() - 3, 0)
+    return ns >> shift << shift
+
 
 IDLE = 0  # the number of the idle source
 _MOST_PIECES = _MOST_LEAVES = 400_000

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from noisewatch.machine.command.usage import ResourceUsage
+from noisewatch.machine.command.ending import ResourceUsage
 
 
 def children_of(pid: int | str) -> frozenset[int] | None:

@@ -25,8 +25,8 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from noisewatch.kernel.trace.run_counter import rounded_ns
 from noisewatch.kernel.trace.runs import NOT_TRACED, CpuPieces, Trace
+from noisewatch.kernel.trace.timeline import rounded_ns
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from noisewatch.model.calibration.gap_causes import (

@@ -16,7 +16,7 @@ from noisewatch.records import dataclass
 from noisewatch.turbo import LEAST_S
 
 if TYPE_CHECKING:
-    from noisewatch.kernel.settling import CpuSpeeds
+    from noisewatch.kernel.calibration import CpuSpeeds
 
 _WINDOW = 10  # seconds that have to be level
 _LONGER = (_WINDOW, 20, 30)  # seconds in which noise may hide a trend no more

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
-from noisewatch.kernel.cpus.topology import CPUS
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.power_supply import FOLDER as POWER
 from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
@@ -14,10 +14,10 @@ from noisewatch.kernel.memory.counters import MEMINFO
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.build_options import PACKED
 from noisewatch.kernel.system.clock import CURRENT
-from noisewatch.kernel.system.firmware import DMI
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
+from noisewatch.kernel.system.hypervisor import DMI
+from noisewatch.kernel.system.platform import FOLDER as VULNERABILITIES
 from noisewatch.kernel.system.release import BUILD, COMMAND_LINE, RELEASE, VERSION
-from noisewatch.kernel.system.vulnerabilities import FOLDER as VULNERABILITIES
 from noisewatch.model.history.facts import (
     CPU_QUOTA,
     ENERGY_BIAS,

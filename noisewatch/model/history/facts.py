@@ -48,7 +48,7 @@ def cpu_quota(snapshot: Snapshot) -> str | None:
 
 
 def _energy_bias(snapshot: Snapshot) -> str | None:
-    from noisewatch.kernel.snapshot.hardware import bias_path  # with all that a snapshot reads
+    from noisewatch.kernel.snapshot.snapshot import bias_path  # with all that a snapshot reads
 
     known = snapshot.hardware.energy_bias
     paths = {cpu: bias_path(cpu) for cpu in sorted(snapshot.target.cpus)}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
-from noisewatch.kernel.interrupts.kinds import kind_of
+from noisewatch.kernel.interrupts.table import kind_of
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
 from noisewatch.model.interval.interrupt_counts import sums_of
 from noisewatch.records import dataclass

@@ -9,9 +9,8 @@ from itertools import compress
 from operator import ne
 from typing import TYPE_CHECKING
 
-from noisewatch.kernel.interrupts.kinds import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
-from noisewatch.kernel.interrupts.table import SOFTIRQS, InterruptRow, Interrupts, Softirqs
+from noisewatch.kernel.interrupts.table import SOFTIRQS, InterruptRow, Interrupts, Softirqs, sums_with_parts
 from noisewatch.records import dataclass
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
-from noisewatch.kernel.tasks.children import descendants_in, parents_in
+from noisewatch.kernel.tasks.task import descendants_in, parents_in
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.model.run.books import Books, balance
 from noisewatch.model.run.repetition import CommandUse, Repetition

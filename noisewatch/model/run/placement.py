@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.memory.node_memory import NodePages
+from noisewatch.kernel.memory.nodes import NodePages
 from noisewatch.records import dataclass
 
 

@@ -12,9 +12,9 @@ from dataclasses import field, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
-from noisewatch.kernel.trace.own_places import TracedThread
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook
+from noisewatch.kernel.trace.own_threads import TracedThread
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.model.run.placement import (
     CpuGroups,
     MemoryElsewhere,

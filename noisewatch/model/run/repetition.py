@@ -10,7 +10,7 @@ from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
-    from noisewatch.kernel.trace.window import TraceWindow
+    from noisewatch.kernel.trace.runs import TraceWindow
     from noisewatch.model.interval.clock_shift import ClockShift
     from noisewatch.model.interval.interval import Interval
     from noisewatch.model.run.books import Books

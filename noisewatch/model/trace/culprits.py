@@ -15,8 +15,7 @@ from functools import reduce
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.trace.events import is_tick_function, name_of_timer
-from noisewatch.kernel.trace.runs import CpuPieces, Parent, Thread, Trace, TracedSource
-from noisewatch.kernel.trace.window import TracedTime, TraceWindow
+from noisewatch.kernel.trace.runs import CpuPieces, Parent, Thread, Trace, TracedSource, TracedTime, TraceWindow
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance, is_far_above_tick
 from noisewatch.records import dataclass

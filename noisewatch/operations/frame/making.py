@@ -26,10 +26,8 @@ from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
 from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
-from noisewatch.kernel.interrupts.kinds import kind_of
-from noisewatch.kernel.interrupts.table import InterruptRow
-from noisewatch.kernel.snapshot.settings import Settings
-from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.interrupts.table import InterruptRow, kind_of
+from noisewatch.kernel.snapshot.snapshot import Settings, Snapshot
 from noisewatch.kernel.tasks.run_status import RunStatus, ToldRepetition
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, Taken, disturbances_of, taken_by_cpu

@@ -7,16 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list
-from noisewatch.kernel.frequency.clock_readings import ClockReadings, slowed_path
+from noisewatch.kernel.frequency.clock_readings import ClockReadings, Zone, slowed_path
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency, own_folder
-from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package, throttle_path
-from noisewatch.kernel.frequency.hwmon import FOLDER as HWMON
-from noisewatch.kernel.frequency.hwmon import Sensor
-from noisewatch.kernel.frequency.idle import CPUS, POLL
+from noisewatch.kernel.frequency.heat import FOLDER as HWMON
+from noisewatch.kernel.frequency.heat import Sensor, cpus_of_core, cpus_of_package, throttle_path
+from noisewatch.kernel.frequency.idle import CPUS, MOST_CPUS, POLL, StateTime
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
-from noisewatch.kernel.frequency.packages import Zone
 from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
-from noisewatch.kernel.frequency.residency import MOST_CPUS, StateTime
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.clock import state_shares, watts_of
 from noisewatch.model.interval.interval import Interval

@@ -14,10 +14,9 @@ from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
 from noisewatch.judgement.run.traced_time import why_not_believed, why_not_settled
 from noisewatch.kernel.tasks.files import parse_schedstat
-from noisewatch.kernel.trace.window import TraceWindow
-from noisewatch.machine.command.ending import EndedCommand
+from noisewatch.kernel.trace.runs import TraceWindow
+from noisewatch.machine.command.ending import EndedCommand, ResourceUsage
 from noisewatch.machine.command.running import StartedCommand
-from noisewatch.machine.command.usage import ResourceUsage
 from noisewatch.model.interval.clock_shift import shift_between
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance

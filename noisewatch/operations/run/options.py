@@ -11,7 +11,7 @@ from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Tracer
-from noisewatch.machine.command.plan import CommandPlan, CommandUser
+from noisewatch.machine.command.start import CommandPlan, CommandUser
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.records import dataclass
 

@@ -11,13 +11,12 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import NODES, CpuPlace, read_memory_nodes
-from noisewatch.kernel.memory.node_memory import NodePages, read_node_pages
+from noisewatch.kernel.memory.nodes import NodePages, read_node_pages
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
-from noisewatch.kernel.tasks.command_threads import CommandThreadReader
+from noisewatch.kernel.tasks.command_threads import CommandLook, CommandThreadReader, ThreadLook
 from noisewatch.kernel.tasks.files import read_migrations
 from noisewatch.kernel.tasks.task import Tasks
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.machine import Machine
 from noisewatch.machine.live import reason_of
 from noisewatch.model.run.placement import (

@@ -21,13 +21,13 @@ from noisewatch.kernel.cgroup.freezing import quotas_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.mounts import find_served
-from noisewatch.kernel.tasks.process_time import read_processes_ns
+from noisewatch.kernel.tasks.files import read_processes_ns
 from noisewatch.kernel.tasks.run_status import RunStage
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import EndedCommand
-from noisewatch.machine.command.plan import InheritedState, inherited_state
 from noisewatch.machine.command.running import Commands
+from noisewatch.machine.command.start import InheritedState, inherited_state
 from noisewatch.machine.status_files import StatusFile
 from noisewatch.model.interval.disturbance import LOUD_SHARE, name_loud, threads_of
 from noisewatch.model.interval.interval import Interval

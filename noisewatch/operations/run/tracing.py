@@ -18,7 +18,7 @@ from noisewatch.records import dataclass
 if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.kernel.trace.follower import TraceFollower
-    from noisewatch.kernel.trace.window import TraceWindow
+    from noisewatch.kernel.trace.runs import TraceWindow
 
 _FULL_AFTER_NS = 100_000_000  # the buffers are not read between repetitions
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from noisewatch.kernel.snapshot.counters import Counters, read_counters
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.clock import ClockOffsets, clock_offsets_now
-from noisewatch.kernel.tasks.children import descendants_in, parents_in
+from noisewatch.kernel.tasks.task import descendants_in, parents_in
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Json, Machine
 from noisewatch.model.interval.interval import Interval, interval_between

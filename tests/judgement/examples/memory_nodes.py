@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.kernel.memory.policy import HAS_MEMORY, QUESTION
+from noisewatch.kernel.memory.nodes import HAS_MEMORY, QUESTION
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import STATUS
 from tests.judgement.example import Example

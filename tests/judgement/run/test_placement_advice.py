@@ -10,7 +10,7 @@ import pytest
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.placement_advice import placement_advice
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.tasks.command_look import ThreadLook
+from noisewatch.kernel.tasks.command_threads import ThreadLook
 from noisewatch.model.run.placement import MemoryElsewhere, Placement
 from tests.judgement.run.test_placement_reasons import SECOND_NS, placed
 from tests.kernel.tasks.commands import thread_look

@@ -13,7 +13,7 @@ from noisewatch.judgement.run.reason_words import describe_reason
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
 from noisewatch.judgement.run.repetition_verdict import with_placement
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
+from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook
 from noisewatch.model.run.placement import NOWHERE_ELSE, Placement
 from noisewatch.model.run.placement_tally import PlacementTally
 from tests.kernel.tasks.commands import by_tid, thread_look

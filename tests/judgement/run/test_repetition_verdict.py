@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
-from noisewatch.kernel.trace.window import TracedTime
+from noisewatch.kernel.trace.runs import TracedTime
 from noisewatch.kinds import Kind
 from tests.written.quiet_machine import stat_file
 from tests.written.repetitions import THREADED, judge, ran, repeat

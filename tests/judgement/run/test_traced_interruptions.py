@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
-from noisewatch.kernel.trace.runs import Thread
-from noisewatch.kernel.trace.window import TracedTime
+from noisewatch.kernel.trace.runs import Thread, TracedTime
 from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import CommandUse
 from tests.written.repetitions import ALONE, MS, THREADED, judge, ran, repeat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
-from noisewatch.kernel.cgroup.load_balance import BALANCE, read_unbalanced
+from noisewatch.kernel.cgroup.partitions import BALANCE, read_unbalanced
 from tests.written import Files, reading
 
 _ROOT = "/sys/fs/cgroup/cpuset"

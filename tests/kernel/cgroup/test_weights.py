@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.cgroup.bandwidth import read_cgroup
-from noisewatch.kernel.cgroup.weights import UNCLAMPED, CpuWeight, CpuWeights, parse_uclamp, read_cpu_weights
+from noisewatch.kernel.cgroup.bandwidth import (
+    UNCLAMPED,
+    CpuWeight,
+    CpuWeights,
+    parse_uclamp,
+    read_cgroup,
+    read_cpu_weights,
+)
 from tests.written import Files, mounted, reading
 
 ROOT = "/sys/fs/cgroup"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.kernel.cpus.core_kinds import kinds_by_strength
 from noisewatch.kernel.cpus.cpuinfo import designs_of
-from noisewatch.kernel.cpus.topology import CPUS, CpuPlace, read_topology
+from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.cpus.topology import CpuPlace, kinds_by_strength, read_topology
 from tests.written import Files, reading
 
 _DESIGNS = {0: 0x410FD050, 1: 0x410FD0B0}  # midr_el1 of a Cortex-A55 and of a Cortex-A76

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.cpus.topology import CPUS, NAME, CpuPlace, read_core_ranking, read_topology
+from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.cpus.topology import NAME, CpuPlace, read_core_ranking, read_topology
 from tests.written import Files, reading
 
 

@@ -12,11 +12,11 @@ from noisewatch.kernel.frequency.heat import (
     limited_path,
     read_cooling,
     read_cooling_states,
+    read_sensors,
     read_throttling,
     throttle_path,
 )
-from noisewatch.kernel.frequency.hwmon import FOLDER as HWMON
-from noisewatch.kernel.frequency.hwmon import read_sensors
+from noisewatch.kernel.frequency.heat import FOLDER as HWMON
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import read_uncore
 from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP

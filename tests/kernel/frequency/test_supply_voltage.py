@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.frequency.supply_voltage import (
+from noisewatch.kernel.frequency.power_supply import (
     FIRMWARE,
     SupplyVoltage,
     parse_throttled,

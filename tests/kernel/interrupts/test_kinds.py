@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from noisewatch.kernel.interrupts.kinds import ROWS_BY_FILE, kind_of
+from noisewatch.kernel.interrupts.table import ROWS_BY_FILE, kind_of
 from noisewatch.kinds import Kind
 
 _X86 = {

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.memory.node_memory import NodePages, parse_numastat, read_node_pages
+from noisewatch.kernel.memory.nodes import NodePages, parse_numastat, read_node_pages
 from tests.written import reading
 
 NUMASTAT = "numa_hit 90\nnuma_miss 3\nnuma_foreign 0\ninterleave_hit 1\nlocal_node {own}\nother_node {others}\n"

@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import Malformed
-from noisewatch.kernel.memory.policy import (
+from noisewatch.kernel.memory.nodes import (
     QUESTION,
     MemoryPolicy,
     parse_allowed_nodes,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.device_place import DevicePlace, read_device_names, read_device_place
+from noisewatch.kernel.snapshot.placement import DevicePlace, read_device_names, read_device_place
 from noisewatch.machine.copied import CopiedTree
 from tests.written import reading, write_tree
 

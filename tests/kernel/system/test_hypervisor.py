@@ -8,8 +8,16 @@ from noisewatch.errors import Unreadable
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.frequency.cpufreq import POLICIES
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
-from noisewatch.kernel.system.hypervisor import NONE, PCI, PCI_TABLE, Hypervisor, read_hypervisor
+from noisewatch.kernel.system.hypervisor import (
+    DMI,
+    NONE,
+    PCI,
+    PCI_TABLE,
+    UNIDENTIFIED,
+    Hypervisor,
+    read_firmware,
+    read_hypervisor,
+)
 from noisewatch.kernel.system.release import BUILD, RELEASE
 from tests.written import BARE, Files, WrittenMachine, without
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from noisewatch.kernel.system.firmware import DMI
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
+from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.kernel.system.inventory import Inventory
 from tests.written.quiet_machine import quiet_files, quiet_machine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.system.vulnerabilities import read_vulnerabilities
+from noisewatch.kernel.system.platform import read_vulnerabilities
 from tests.written import reading
 
 

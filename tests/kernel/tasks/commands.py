@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noisewatch.kernel.tasks.command_look import ThreadLook
+from noisewatch.kernel.tasks.command_threads import ThreadLook
 
 MS = 1_000_000
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.tasks.children import descendants_in, parse_children
+from noisewatch.kernel.tasks.task import descendants_in, parse_children
 
 
 @pytest.mark.parametrize(("text", "children"), [("", ()), ("12 ", (12,)), ("12 13 ", (12, 13))])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.command_look import CommandLook
-from noisewatch.kernel.tasks.command_threads import CommandThreadReader
+from noisewatch.kernel.tasks.command_threads import CommandLook, CommandThreadReader
 from noisewatch.kernel.tasks.threads import TaskReader
 from tests.kernel.tasks.commands import thread_files
 from tests.written import Files, WrittenMachine, without

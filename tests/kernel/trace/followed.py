@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 from noisewatch.kernel.trace.buffers import TraceBuffers
 from noisewatch.kernel.trace.events import events_of_senders, events_on_target
 from noisewatch.kernel.trace.follower import TraceFollower
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.kinds import Tracer
 from noisewatch.machine.tracefs.instance import Instance
 from tests.kernel.trace.ring_buffer import event_format, page, record

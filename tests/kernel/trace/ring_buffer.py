@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 
-from noisewatch.kernel.trace.records import TraceFormat, parse_trace_format
+from noisewatch.kernel.trace.events import TraceFormat, parse_trace_format
 
 _COMMON = (
     ("unsigned short common_type", 0, 2),

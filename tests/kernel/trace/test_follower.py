@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.kinds import Kind
 from tests.kernel.trace.followed import BEFORE, CHILD, COMMAND, HOG, US, born, followed_trace, own_us, times_of_others
 from tests.kernel.trace.ring_buffer import record, switch

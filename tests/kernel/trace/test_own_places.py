@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from noisewatch.kernel.trace.own_places import MOST_THREADS, OwnPlaces, TracedThread
+from noisewatch.kernel.trace.own_threads import MOST_THREADS, OwnPlaces, TracedThread
 
 _RUNS = [(9, "bench", 1, 0, 10), (9, "bench", 2, 20, 50), (9, "bench", 1, 60, 70), (8, "other", 2, 10, 20)]
 

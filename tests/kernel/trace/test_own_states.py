@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.trace.own_states import OwnStates, StateTimes
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.trace.own_threads import OwnStates, StateTimes
+from noisewatch.kernel.trace.runs import TraceWindow
 from tests.kernel.trace.followed import BEFORE, CHILD, COMMAND, HOG, US, born, followed_trace, own_us, times_of_others
 from tests.kernel.trace.ring_buffer import record, switch
 

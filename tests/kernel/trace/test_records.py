@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.trace.records import TraceField, parse_trace_format
+from noisewatch.kernel.trace.events import TraceField, parse_trace_format
 from tests.kernel.trace.ring_buffer import format_text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.trace.runs import TraceWindow
 from tests.kernel.trace.followed import BEFORE, CHILD, COMMAND, HOG, US, born, followed_trace
 from tests.kernel.trace.ring_buffer import switch
 

@@ -7,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.kernel.trace import timeline as trace_timeline
-from noisewatch.kernel.trace.events import events_of_senders, events_on_target
-from noisewatch.kernel.trace.records import records
-from noisewatch.kernel.trace.run_counter import rounded_ns
+from noisewatch.kernel.trace.events import events_of_senders, events_on_target, records
 from noisewatch.kernel.trace.sends import Sends
-from noisewatch.kernel.trace.timeline import CpuTrace, Source
+from noisewatch.kernel.trace.timeline import CpuTrace, Source, rounded_ns
 from noisewatch.kinds import Kind
 from tests.kernel.trace.ring_buffer import event_format, page, record, switch
 

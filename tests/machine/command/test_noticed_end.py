@@ -11,8 +11,8 @@ import time
 import pytest
 
 from noisewatch.machine.command import load_launching
-from noisewatch.machine.command.plan import CommandPlan
 from noisewatch.machine.command.running import Commands
+from noisewatch.machine.command.start import CommandPlan
 from tests.machine.command.wrapped import each_core, state_of
 from tests.plumbing.waiting import wait_until
 

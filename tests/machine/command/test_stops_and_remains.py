@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.machine.command.adopted import AdoptedProcesses, children_of, with_descendants
-from noisewatch.machine.command.plan import inherited_state
+from noisewatch.machine.command.start import inherited_state
 from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
 from tests.plumbing.waiting import is_alive, wait_until
 

@@ -8,10 +8,9 @@ import threading
 import time
 
 from noisewatch.machine.command import load_launching
-from noisewatch.machine.command.ending import EndedCommand
-from noisewatch.machine.command.plan import CommandPlan
+from noisewatch.machine.command.ending import EndedCommand, ResourceUsage
 from noisewatch.machine.command.running import Commands, StartedCommand
-from noisewatch.machine.command.usage import ResourceUsage
+from noisewatch.machine.command.start import CommandPlan
 from tests.machine.command.wrapped import CORES, each_core
 
 _NOTHING_TO_RUN = 200  # page faults: a copy of this process makes 270 and more

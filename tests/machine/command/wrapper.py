@@ -17,8 +17,8 @@ from noisewatch.errors import CannotStart
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.ending import EndedCommand, end_as
-from noisewatch.machine.command.plan import CommandPlan, CommandUser, inherited_state
 from noisewatch.machine.command.running import Commands
+from noisewatch.machine.command.start import CommandPlan, CommandUser, inherited_state
 from noisewatch.machine.live import LiveMachine
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from noisewatch.kernel.settling import CpuSpeeds
+from noisewatch.kernel.calibration import CpuSpeeds
 from noisewatch.model.calibration.settling import are_level, is_level, settling_of
 from noisewatch.turbo import LEAST_S
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.cpus.topology import CPUS
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.model.history.facts import FactClass, Facts, differences, facts_of, unknown_on_one_side

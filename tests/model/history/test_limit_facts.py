@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.snapshot.hardware import bias_path
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, bias_path, read_snapshot
 from noisewatch.model.history.facts import (
     CPU_QUOTA,
     ENERGY_BIAS,

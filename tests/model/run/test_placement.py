@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.kernel.memory.node_memory import NodePages
-from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
+from noisewatch.kernel.memory.nodes import NodePages
+from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook
 from noisewatch.model.run.placement import NOWHERE_ELSE, Placement, ThreadPlacement, elsewhere_by_pages, idle_shares
 from noisewatch.model.run.placement_tally import MOST_ENDED, PlacementTally, placement_of
 from tests.kernel.tasks.commands import by_tid, thread_look

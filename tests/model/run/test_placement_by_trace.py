@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
-from noisewatch.kernel.trace.own_places import TracedThread
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook
+from noisewatch.kernel.trace.own_threads import TracedThread
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.model.run.placement import NOWHERE_ELSE, CpuGroups, Placement
 from noisewatch.model.run.placement_tally import PlacementTally, placed_by_trace
 from tests.kernel.tasks.commands import by_tid, thread_look

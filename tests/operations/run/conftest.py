@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.machine.command.adopted import children_of
-from noisewatch.machine.command.plan import inherited_state
+from noisewatch.machine.command.start import inherited_state
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import NODES, read_topology
-from noisewatch.kernel.trace.own_places import TracedThread
-from noisewatch.kernel.trace.window import TraceWindow
+from noisewatch.kernel.trace.own_threads import TracedThread
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from tests.kernel.tasks.commands import thread_files
 from tests.model.run.places import ONE_NODE, TWO_NODES, UNKNOWN_NODES

@@ -13,7 +13,7 @@ import pytest
 
 from noisewatch.kernel.cpus.topology import read_topology
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.tasks.command_look import CommandLook
+from noisewatch.kernel.tasks.command_threads import CommandLook
 from noisewatch.machine.live import LiveMachine
 from noisewatch.operations.run.placement_watch import PlacementWatch, ThreadSpreader
 from tests.plumbing.waiting import wait_until

@@ -17,10 +17,8 @@ from noisewatch.errors import CannotStart, UsageError
 from noisewatch.judgement.run.foreign_time import UNSEEN
 from noisewatch.judgement.run.reasons import ReasonKind
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from noisewatch.kernel.trace.own_places import TracedThread
-from noisewatch.kernel.trace.own_states import StateTimes
-from noisewatch.kernel.trace.runs import TracedSource
-from noisewatch.kernel.trace.window import TracedTime, TraceWindow
+from noisewatch.kernel.trace.own_threads import StateTimes, TracedThread
+from noisewatch.kernel.trace.runs import TracedSource, TracedTime, TraceWindow
 from noisewatch.kinds import Kind
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.copied import CopiedTree

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.tasks.command_look import CommandLook, ThreadLook
+from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook
 from noisewatch.model.run.placement import SpreadThreads
 from noisewatch.operations.run.placement_watch import ThreadSpreader
 from tests.kernel.tasks.commands import by_tid, thread_look

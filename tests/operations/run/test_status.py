@@ -17,8 +17,8 @@ import pytest
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from noisewatch.kernel.tasks.children import descendants_in, parents_in
 from noisewatch.kernel.tasks.run_status import MOST_REPETITIONS, RunStage, parse_run_status, read_run_statuses
+from noisewatch.kernel.tasks.task import descendants_in, parents_in
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording

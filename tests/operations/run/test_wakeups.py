@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from noisewatch.machine.command.plan import CommandPlan
 from noisewatch.machine.command.running import Commands
+from noisewatch.machine.command.start import CommandPlan
 from noisewatch.operations.run.wakeups import WakeUps, own_wait_ns
 from tests.machine.command.wrapped import state_of
 from tests.plumbing.waiting import wait_until

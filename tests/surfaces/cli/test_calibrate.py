@@ -12,7 +12,7 @@ import pyperf
 import pytest
 
 from noisewatch.kernel.calibration import QUESTION
-from noisewatch.kernel.settling import QUESTION as SETTLING
+from noisewatch.kernel.calibration import SETTLING_QUESTION as SETTLING
 from noisewatch.machine.history_file import machine_key
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.surfaces.picture import THEMES

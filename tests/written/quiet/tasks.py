@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from noisewatch.kernel.memory.policy import QUESTION as MEMORY_POLICY
+from noisewatch.kernel.memory.nodes import QUESTION as MEMORY_POLICY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.jobs import BOOTED, CLOCK_QUESTION
 from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS

@@ -9,8 +9,8 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cgroup.bandwidth import UNCLAMPED, CpuWeight, CpuWeights
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
-from noisewatch.kernel.cgroup.weights import UNCLAMPED, CpuWeight, CpuWeights
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.release import release_number
 from noisewatch.kernel.tasks.own_process import STAT, Scheduling

@@ -12,11 +12,10 @@ from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.kernel.cpus.core_kinds import EFFICIENCY, HYBRID, PERFORMANCE
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.cpus.topology import EFFICIENCY, HYBRID, NODES, PERFORMANCE
 from noisewatch.kernel.cpus.topology import NAME as RANKING
-from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE

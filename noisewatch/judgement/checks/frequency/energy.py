@@ -14,8 +14,8 @@ from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, NO_PREFERENCE, CpuFrequency
-from noisewatch.kernel.snapshot.hardware import bias_path
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.snapshot.snapshot import bias_path
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance

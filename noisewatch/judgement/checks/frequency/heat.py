@@ -16,9 +16,9 @@ from noisewatch.kernel.frequency.heat import (
     CPUS,
     MOST_WATCHED,
     CoolingDevice,
+    Sensor,
 )
-from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
-from noisewatch.kernel.frequency.hwmon import Sensor
+from noisewatch.kernel.frequency.heat import FOLDER as SENSORS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.interval import BY_HEAT, BY_POWER, Interval, Slowdown, slowed_between

@@ -21,8 +21,8 @@ from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, CpuFrequency
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import FrequencyCap, UncoreDomain, cap_path
-from noisewatch.kernel.snapshot.hardware import driver_clock_path
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.snapshot.snapshot import driver_clock_path
 from noisewatch.model.interval.interval import slowed_between
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass

@@ -11,12 +11,11 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
+from noisewatch.kernel.frequency.heat import FOLDER as SENSORS
+from noisewatch.kernel.frequency.power_supply import FIRMWARE, NO_SUPPLY, SupplyVoltage
 from noisewatch.kernel.frequency.power_supply import FOLDER as SUPPLIES
-from noisewatch.kernel.frequency.power_supply import NO_SUPPLY
 from noisewatch.kernel.frequency.powercap import FOLDER as POWER_LIMITS
 from noisewatch.kernel.frequency.powercap import PowerLimit
-from noisewatch.kernel.frequency.supply_voltage import FIRMWARE, SupplyVoltage
 
 BETTER_SUPPLY = Fix(
     lasting=(ByHand("use the power supply that is made for the board, with a short cable"),), needs_root=False

@@ -19,8 +19,7 @@ from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
-from noisewatch.kernel.interrupts.kinds import sums_with_parts
-from noisewatch.kernel.interrupts.table import PATH, Interrupts
+from noisewatch.kernel.interrupts.table import PATH, Interrupts, sums_with_parts
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, counts_of, disturbances_of, is_of_a_device
 from noisewatch.model.interval.interval import Interval

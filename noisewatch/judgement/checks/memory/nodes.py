@@ -6,8 +6,9 @@ from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpu
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.cpus.topology import CPUS, NODES
-from noisewatch.kernel.memory.policy import HAS_MEMORY, QUESTION, MemoryPolicy
+from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.cpus.topology import NODES
+from noisewatch.kernel.memory.nodes import HAS_MEMORY, QUESTION, MemoryPolicy
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import STATUS
 

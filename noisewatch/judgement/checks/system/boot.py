@@ -7,7 +7,7 @@ from noisewatch.judgement.check import LOOKED_BACK, MINIMUM, Answer, Limit, chec
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.snapshot.settings import Settings
+from noisewatch.kernel.snapshot.snapshot import Settings
 from noisewatch.kernel.system.boot_configuration import Options
 from noisewatch.kernel.system.log import PATH as KERNEL_LOG
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG_QUESTION

@@ -15,9 +15,9 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.build_options import PACKED, KernelConfig
 from noisewatch.kernel.system.build_options import PATH as CONSOLES
+from noisewatch.kernel.system.platform import FOLDER as VULNERABILITIES
 from noisewatch.kernel.system.release import COMMAND_LINE, release_number
 from noisewatch.kernel.system.release import FOLDER as LIVEPATCHES
-from noisewatch.kernel.system.vulnerabilities import FOLDER as VULNERABILITIES
 
 _SLOW_BY_THEMSELVES = {
     "KASAN": "address sanitizer",

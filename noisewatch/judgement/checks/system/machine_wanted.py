@@ -10,10 +10,10 @@ from noisewatch.judgement.check import Answer, check, not_applicable
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.judgement.unread_facts import why_unread
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
-from noisewatch.kernel.cpus.topology import CPUS
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.memory.counters import MEMINFO
-from noisewatch.kernel.system.firmware import DMI
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
+from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.kernel.system.release import COMMAND_LINE, RELEASE
 from noisewatch.model.history.facts import Facts, facts_of
 from noisewatch.model.wanted.machine import WantedFact, in_quotes, shown

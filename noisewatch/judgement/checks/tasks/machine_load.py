@@ -10,7 +10,7 @@ from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.kernel.cpus.topology import CPUS
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.pressure import PATH as LOADAVG
 from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS

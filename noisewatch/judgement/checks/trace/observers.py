@@ -9,7 +9,7 @@ from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.interrupts.kinds import counts_overflows
+from noisewatch.kernel.interrupts.table import counts_overflows
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import STATUS
 from noisewatch.kernel.tasks.task import Task

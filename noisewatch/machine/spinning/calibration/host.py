@@ -1,6 +1,7 @@
-"""The process that forks the spinners, and ends them when its parent is gone.
+"""The spinners of a calibration, one process a CPU, and the host process that forks and ends them.
 
-`run.py` starts it with a bare interpreter: what is imported here is in the memory of every spinner.
+A spinner follows its slots and writes to its buffer. The host ends the spinners when its parent is gone. `run.py`
+starts it with a bare interpreter: what is imported here is in the memory of every spinner.
 """
 
 from __future__ import annotations
@@ -9,19 +10,284 @@ import gc
 import os
 import select
 import signal
-from contextlib import suppress
+import time
+from contextlib import ExitStack, suppress
 from time import monotonic_ns
+from types import ModuleType
+from typing import Any
 
 from noisewatch.machine.spinning.calibration.buffer import (
+    ADD_NS,
     CACHE,
+    COMMAND,
+    CYCLES,
+    DONE,
+    ERROR,
+    FAILED,
+    FETCH,
+    GAPS,
+    LATENCY,
+    LOCKED_KB,
     MEMORY,
+    MOVED,
+    MULTIPLY_NS,
+    NO_PRIORITY,
+    READY,
+    REFUSED,
+    RESIDENT_KB,
+    RUNNING,
+    SPINS,
     START_NS,
+    STARTED,
+    STATE,
+    STOP_NS,
+    THROUGHPUT,
+    TID,
+    WORKING,
     CalibrationBuffer,
+    Slot,
     buffer_words,
     starts_of,
 )
-from noisewatch.machine.spinning.calibration.worker import CalibrationSpinner
 from noisewatch.machine.spinning.hosting import begun
+from noisewatch.machine.spinning.loops import python_loops
+from noisewatch.machine.spinning.loops.python_loops import Words
+
+CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
+_CHAINS = 3  # the quickest counts: an interruption only ever adds
+_FIRST_CHAINS = 25  # what all others are measured by
+_PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured
+_CHECK_NS = 100_000_000  # between two looks at whether we are still wanted here; no gap is measured meanwhile
+_EARLY_NS = 300_000  # waking up takes time: wake before, and spin until it is time
+_WARM_NS = 3_000_000  # after a rest the first work is slower: caches are cold
+_COMMAND_GRACE_S = 5.0
+_NO_EXIT_STATUS = 1 << 16
+
+
+class CalibrationSpinner:
+    """A spinner that measures on one CPU. It is ready only when all memory and slow preparations are done."""
+
+    def __init__(
+        self,
+        core: ModuleType,
+        buffer: CalibrationBuffer,
+        cpu: int,
+        memories: dict[str, bytearray],
+        plan: dict[str, Any],
+        host_pid: int,
+    ) -> None:
+        self._core = core
+        self._buffer = buffer
+        self._cpu = cpu
+        self._threshold_ns: int = plan["threshold_ns"]
+        self._grain: int = plan["grain"]
+        self._is_realtime: bool = plan["is_realtime"]
+        self._command: list[str] = plan["command"]
+        self._memories = {kind: memoryview(memory) for kind, memory in memories.items()}
+        self._places = dict.fromkeys(memories, 0)
+        self._host_pid = host_pid
+        self._schedstat = -1
+
+    def run(self, slots: list[Slot]) -> None:
+        """Prepare, wait for the common start, and work through the slots."""
+        if not self._prepare():
+            return
+        header = self._buffer.header
+        header[STATE] = READY
+        while not header[START_NS]:
+            if not self._is_wanted():
+                return
+            time.sleep(0.001)
+        start_ns = header[START_NS]
+        header[STATE] = RUNNING
+        for kind, begin, end in slots:
+            if 0 < header[STOP_NS] <= begin:
+                break
+            if not self._measure(kind, start_ns + begin, start_ns + end):
+                return
+        header[STATE] = DONE
+
+    def _prepare(self) -> bool:
+        header = self._buffer.header
+        header[TID] = os.getpid()
+        refusal = REFUSED
+        try:
+            os.sched_setaffinity(0, {self._cpu})
+            refusal = NO_PRIORITY
+            if self._is_realtime:
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except OSError as error:
+            header[ERROR], header[STATE] = error.errno or 0, refusal
+            return False
+        self._touch()
+        self._core.lock_memory(self._buffer.words)
+        header[LOCKED_KB], header[RESIDENT_KB] = _locked_and_resident_kb()
+        self._schedstat = _opened("/proc/thread-self/schedstat")
+        header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns, _FIRST_CHAINS)
+        header[ADD_NS] = self._quickest(self._core.additions_ns, _FIRST_CHAINS)
+        return True
+
+    def _touch(self) -> None:
+        """Map every page of the buffer, so that no page fault occurs while measuring."""
+        for words in (self._buffer.gaps, *self._buffer.samples.values()):
+            for at in range(0, len(words), 512):
+                words[at] = 0
+
+    def _quickest(self, chain_ns: object, tries: int) -> int:
+        times = [chain_ns(CHAIN_LENGTH) for _ in range(tries)]  # type: ignore[operator]  # a core's function
+        return -1 if times[0] is None else int(min(times))
+
+    def _is_wanted(self) -> bool:
+        """Return whether the host is alive, and this process still is on its CPU."""
+        if os.getppid() != self._host_pid:
+            return False
+        if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
+            self._buffer.header[STATE] = MOVED
+            return False
+        return True
+
+    def _measure(self, kind: str, begin_ns: int, end_ns: int) -> bool:
+        if not self._is_wanted():
+            return False
+        has_rested = _rest_until(begin_ns)
+        if has_rested and not self._is_wanted():
+            return False
+        if has_rested and kind in WORKING and kind not in STARTED:
+            self._warm_up(begin_ns + _WARM_NS)
+        if kind in FETCH:
+            self._fetch(FETCH[kind], end_ns)
+            return self._is_wanted()
+        if kind == COMMAND:
+            return self._run_commands(end_ns)
+        at = monotonic_ns()
+        while at < end_ns:
+            until_ns = min(at + (_CHECK_NS if kind == GAPS else _PIECE_NS), end_ns)
+            self._piece(kind, until_ns)
+            if not self._is_wanted():
+                return False
+            at = monotonic_ns()
+        return True
+
+    def _piece(self, kind: str, until_ns: int) -> None:
+        core, buffer = self._core, self._buffer
+        if kind == GAPS:
+            start_ns = monotonic_ns()
+            core.spin(buffer.gaps, buffer.totals, until_ns, self._threshold_ns, self._schedstat)
+            buffer.add(SPINS, start_ns, monotonic_ns() - start_ns)
+            return
+        kind = STARTED.get(kind, kind)
+        samples, count, grain = buffer.samples[kind], buffer.counts[kind], self._grain
+        if kind in self._memories:
+            self._chase(kind, samples, count, until_ns)
+        elif kind == THROUGHPUT:
+            core.dense(samples, count, until_ns, core.DENSE_ROUNDS * grain)
+        elif kind == LATENCY:
+            core.chain(samples, count, until_ns, core.CHAIN_LENGTH * grain)
+        else:
+            python_loops.interpret(samples, count, until_ns, python_loops.INTERPRETED_ROUNDS * grain)
+            if buffer.header[MULTIPLY_NS] > 0:
+                buffer.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
+
+    def _chase(self, kind: str, samples: Words, count: Words, until_ns: int) -> None:
+        core, memory, place = self._core, self._memories[kind], self._places[kind]
+        steps = core.CHASE_STEPS if kind == CACHE else core.FAR_STEPS
+        self._places[kind] = core.chase(samples, count, until_ns, memory, steps * self._grain, place)
+
+    def _fetch(self, kind: str, until_ns: int) -> None:
+        samples, count = (memoryview(bytearray(8 * words)).cast("q") for words in (python_loops.WORK_WORDS, 1))
+        while monotonic_ns() < until_ns:
+            count[0] = 0
+            self._chase(kind, samples, count, until_ns)
+
+    def _warm_up(self, until_ns: int) -> None:
+        words = memoryview(bytearray(8 * python_loops.WORK_WORDS)).cast("q")
+        while monotonic_ns() < until_ns:
+            python_loops.interpret(words, memoryview(bytearray(8)).cast("q"), until_ns, python_loops.INTERPRETED_ROUNDS)
+
+    def _run_commands(self, end_ns: int) -> bool:
+        """Run the user's command again and again, at least three times; return whether all runs succeeded."""
+        count = self._buffer.counts[COMMAND]
+        before = count[0]
+        while monotonic_ns() < end_ns or count[0] - before < 3:
+            start_ns = monotonic_ns()
+            status = self._run_command(max(end_ns - start_ns, 0) / 1e9 + _COMMAND_GRACE_S)
+            if status != 0:
+                self._buffer.header[ERROR], self._buffer.header[STATE] = status, FAILED
+                return False
+            self._buffer.add(COMMAND, start_ns, monotonic_ns() - start_ns)
+            if not self._is_wanted():
+                return False
+        return True
+
+    def _run_command(self, limit_s: float) -> int:
+        """Return the exit status; 256 + errno if the command cannot be started.
+
+        If it takes too long, kill it and this process.
+        """
+        nothing = os.open(os.devnull, os.O_RDWR)
+        actions = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
+        try:
+            pid = os.posix_spawnp(self._command[0], self._command, os.environ, file_actions=actions)
+        except OSError as error:
+            return 256 + (error.errno or 0)
+        finally:
+            os.close(nothing)
+        if not _has_ended(pid, self._host_pid, max(limit_s, 0.1)):
+            self._buffer.header[ERROR], self._buffer.header[STATE] = _NO_EXIT_STATUS, FAILED
+            os.killpg(0, signal.SIGKILL)  # the command, all that it has started, and this process
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return status if status >= 0 else 128 - status
+
+
+def _has_ended(pid: int, host_pid: int, within_s: float) -> bool:
+    """Wait for the process; return whether it ended in time, or False at once if the host is gone.
+
+    No timer wakes us up.
+    """
+    with ExitStack() as stack:
+        watched = {}
+        for each in (pid, host_pid):
+            try:
+                watched[each] = os.pidfd_open(each)
+            except ProcessLookupError:
+                return False
+            stack.callback(os.close, watched[each])
+        ends = select.poll()
+        for descriptor in watched.values():
+            ends.register(descriptor, select.POLLIN)
+        return watched[pid] in dict(ends.poll(within_s * 1000))
+
+
+def _rest_until(begin_ns: int) -> bool:
+    """Sleep until shortly before the time, spin until it; return whether that was long enough to be a rest."""
+    left_ns = begin_ns - monotonic_ns()
+    if left_ns > _EARLY_NS:
+        time.sleep((left_ns - _EARLY_NS) / 1e9)
+    while monotonic_ns() < begin_ns:
+        pass
+    return left_ns > _WARM_NS
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def _locked_and_resident_kb() -> tuple[int, int]:
+    """Return this process's locked and resident memory in kB; -1 if the kernel does not report it."""
+    kb_by_name = {"VmLck": -1, "VmRSS": -1}
+    try:
+        with open("/proc/self/status") as status:
+            for line in status:
+                name, _, rest = line.partition(":")
+                if name in kb_by_name:
+                    kb_by_name[name] = int(rest.split()[0])
+    except (OSError, ValueError, IndexError):
+        pass
+    return kb_by_name["VmLck"], kb_by_name["VmRSS"]
+
 
 NAME = "noisewatch-spin"  # what others, `noisewatch preflight` among them, call whom they see: 15 bytes
 

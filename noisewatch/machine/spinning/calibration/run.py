@@ -37,7 +37,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
     grain_for,
     round_ends_of,
 )
-from noisewatch.machine.spinning.calibration.worker import CHAIN_LENGTH
+from noisewatch.machine.spinning.calibration.host import CHAIN_LENGTH
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.records import dataclass
 

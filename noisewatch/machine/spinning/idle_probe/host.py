@@ -1,18 +1,174 @@
-"""The process that forks the idle probe's spinners. It ends when its parent is gone, as each spinner does.
+"""The spinners of the idle probe, one process a CPU, and the host process that forks them.
 
-`run.py` starts it with a bare interpreter: what is imported here is in the memory of every spinner.
+A spinner spins until its lease runs out, a time that the sampler extends again and again; after that it sleeps, and
+only the sampler wakes it. `door` is the end of a pipe that only the sampler can write to: a byte asks for another look
+at the lease, and its end means that the sampler is gone.
+
+The host ends when its parent is gone, as each spinner does. `run.py` starts it with a bare interpreter: what is
+imported here is in the memory of every spinner.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import sys
+from itertools import count
+from time import monotonic_ns
+from types import ModuleType
 
 from noisewatch.machine.spinning.hosting import begun, say
-from noisewatch.machine.spinning.idle_probe.buffer import BUFFER_WORDS, ProbeBuffer
-from noisewatch.machine.spinning.idle_probe.worker import ProbeSpinner
+from noisewatch.machine.spinning.idle_probe.buffer import (
+    BUFFER_WORDS,
+    ERROR,
+    LEASE_NS,
+    MOVED,
+    REFUSED,
+    RESTING,
+    SPIN_NS,
+    SPINNING,
+    STATE,
+    TID,
+    WARM_NS,
+    YIELDED,
+    ProbeBuffer,
+    slice_start_ns,
+)
+from noisewatch.machine.spinning.loops.python_loops import (
+    COUNT,
+    GAP_WORDS,
+    LOST_COUNT,
+    LOST_MAX,
+    LOST_NS,
+    SPIN_WORDS,
+    SPUN_NS,
+)
+
+THRESHOLD_NS = 1_000  # as in the calibration
+_MOST_GAPS = 512  # of a slice that are kept one by one until they are added up
+# Kernel threads have a CPU for some 10 to 200 µs at a time; a task that has it for longer than this is at work there.
+LONGEST_WAIT_NS = 1_000_000
+
+
+class ProbeSpinner:
+    """A spinner that measures on one CPU."""
+
+    def __init__(self, core: ModuleType, buffer: ProbeBuffer, cpu: int, door: int) -> None:
+        self._core = core
+        self._buffer = buffer
+        self._cpu = cpu
+        self._door = door
+        self._gaps = memoryview(bytearray(8 * GAP_WORDS * _MOST_GAPS)).cast("q")
+        self._totals = memoryview(bytearray(8 * SPIN_WORDS)).cast("q")
+        self._schedstat = -1
+        self._waited_ns = 0
+
+    def run(self) -> None:
+        """Spin whenever the lease allows, until the sampler is gone."""
+        header = self._buffer.header
+        header[TID] = os.getpid()  # first of all: an unknown process is reported as a disturbance
+        if not self._prepare():
+            return
+        header[STATE] = RESTING
+        while self._is_asked(None) is not None:
+            if header[LEASE_NS] > monotonic_ns() and self._pin():
+                header[STATE] = SPINNING
+                header[STATE] = self._spin(monotonic_ns())
+
+    def _prepare(self) -> bool:
+        """Prepare to run with SCHED_IDLE; return False if that is refused.
+
+        With SCHED_IDLE the spinner preempts no task, and any task that wakes up preempts it. So it does not delay a
+        benchmark, and having to wait shows that there is one. Interrupts and the hypervisor take as much from it as
+        from others, and kernel threads at least as much.
+        """
+        header = self._buffer.header
+        try:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        except OSError as error:
+            header[ERROR], header[STATE] = error.errno or 0, REFUSED
+            return False
+        self._core.lock_memory(self._buffer.words)
+        try:
+            self._schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._schedstat = -1
+        return True
+
+    def _pin(self) -> bool:
+        header = self._buffer.header
+        try:
+            os.sched_setaffinity(0, {self._cpu})
+        except OSError as error:
+            header[ERROR], header[STATE] = error.errno or 0, REFUSED
+            return False
+        return True
+
+    def _spin(self, begin_ns: int) -> int:
+        """Spin slice after slice; return the state in which it ends."""
+        self._waited_ns = self._waited()
+        for number in count():
+            if not self._sleep_until(begin_ns + slice_start_ns(number, self._cpu)):
+                break
+            if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
+                return MOVED
+            if self._is_wanted_by_others():
+                return YIELDED
+            self._measure()
+            if self._is_wanted_by_others():
+                return YIELDED
+        return RESTING
+
+    def _sleep_until(self, start_ns: int) -> bool:
+        """Sleep until `start_ns`; return whether the lease still runs then and the sampler is not gone."""
+        while (left_ns := start_ns - monotonic_ns()) > 0:
+            if self._is_asked(left_ns / 1e9) is None:
+                return False
+        return monotonic_ns() < self._buffer.header[LEASE_NS]
+
+    def _is_asked(self, within_s: float | None) -> bool | None:
+        """Return whether the sampler asks for another look within `within_s`; None if it is gone."""
+        if not select.select([self._door], [], [], within_s)[0]:
+            return False
+        return True if os.read(self._door, 64) else None
+
+    def _is_wanted_by_others(self) -> bool:
+        """Return whether this process has had to wait for the CPU since the last call.
+
+        A slice during which another task has the CPU is not spun. Nothing is missed by that: the slices in which a
+        disturbance begins contain all of it.
+        """
+        before_ns, self._waited_ns = self._waited_ns, self._waited()
+        return self._waited_ns - before_ns > LONGEST_WAIT_NS
+
+    def _waited(self) -> int:
+        """Return the time spent runnable so far; 0 if the kernel does not report it.
+
+        With 0 the spinner never yields by itself: only the sampler watches.
+        """
+        if self._schedstat < 0:
+            return 0
+        return int(os.pread(self._schedstat, 96, 0).split()[1])
+
+    def _measure(self) -> None:
+        """Spin one slice, and write it to the buffer."""
+        core, gaps, totals = self._core, self._gaps, self._totals
+        core.spin(gaps, totals, monotonic_ns() + WARM_NS, THRESHOLD_NS)
+        for at in range(SPIN_WORDS):
+            totals[at] = 0
+        start_ns = monotonic_ns()
+        core.spin(gaps, totals, start_ns + SPIN_NS, THRESHOLD_NS)
+        lengths = gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS].tolist()
+        self._buffer.add(
+            start_ns,
+            totals[SPUN_NS],
+            sum(lengths) + totals[LOST_NS],
+            totals[COUNT] + totals[LOST_COUNT],
+            max([*lengths, totals[LOST_MAX]]),
+        )
+
 
 NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call whom they see: 15 bytes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.memory.policy import HAS_MEMORY
+from noisewatch.kernel.memory.nodes import HAS_MEMORY
 from tests.judgement.example import Example
 from tests.judgement.examples.memory_nodes import TWO_NODES
 

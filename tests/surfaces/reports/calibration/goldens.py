@@ -8,7 +8,7 @@ writes them anew after a change. Look at each difference (git diff) before it is
 from __future__ import annotations
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.kernel.busy_load import BusyLoad
+from noisewatch.kernel.calibration import BusyLoad
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad, LiveGaps
 from noisewatch.surfaces.reports.calibration.report import contrast_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.settling import CpuSpeeds
+from noisewatch.kernel.calibration import CpuSpeeds
 from noisewatch.model.calibration.settling import settling_of
 from noisewatch.surfaces.reports.calibration.settling import describe_settling, settling_line
 

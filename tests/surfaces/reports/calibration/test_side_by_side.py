@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.comparison import Difference, compare, part_of
-from noisewatch.kernel.busy_load import BusyLoad
+from noisewatch.kernel.calibration import BusyLoad
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines, contrast_of
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows

@@ -8,8 +8,7 @@ from functools import cache
 
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.kinds import Kind
-from noisewatch.machine.command.ending import EndedCommand
-from noisewatch.machine.command.usage import ResourceUsage
+from noisewatch.machine.command.ending import EndedCommand, ResourceUsage
 from noisewatch.model.run.placement import NOWHERE_ELSE
 from noisewatch.model.run.placement_tally import placement_of
 from noisewatch.model.run.repetition import Repetition

@@ -10,9 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
-from noisewatch.kernel.intrusive_reads import INTRUSIVE, may_interrupt
-from noisewatch.kernel.reader import NOT_ASKED
+from noisewatch.kernel.frequency.heat import FOLDER as SENSORS
+from noisewatch.kernel.reader import INTRUSIVE, NOT_ASKED, may_interrupt
 from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import Tracer
