@@ -243,7 +243,7 @@ def test_what_breaks_a_rule_is_found(
         ("prometheus_client", {f"surfaces/reports/{each}/prometheus.py" for each in ("fleet", "verdict")}),
         ("msgspec", {"operations/fleet/verdict_file.py"}),
         ("psutil", {"kernel/tasks/sessions.py"}),
-        ("cronsim", {"judgement/checks/tasks/scheduled.py"}),
+        ("cronsim", {"judgement/checks/tasks/jobs.py"}),
         ("markdown_it", {"surfaces/reports/topics/report.py"}),
     ],
 )

@@ -1,4 +1,7 @@
-"""The input of all checks: a snapshot, the sampled interval that led to it, if any, and the target CPUs."""
+"""The input of all checks: a snapshot, the sampled interval that led to it, if any, the target CPUs, and the rules.
+
+`rules_for` chooses the profile by what the machine is, if the user named none.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
-from noisewatch.judgement.rules import DEFAULT, Rules
+from noisewatch.judgement.rules import CONFIDENCE_IN, DEFAULT, SHARED, Rules
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.own_process import UNKNOWN_PROCESS
 from noisewatch.kinds import Work
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
     from noisewatch.judgement.check import Limit
     from noisewatch.judgement.noise.budget import Budget, NoiseFloor
-    from noisewatch.judgement.noise.work_floors import WorkFloors
+    from noisewatch.judgement.noise.floor import WorkFloors
     from noisewatch.judgement.remembered import Remembered
     from noisewatch.kernel.calibration import CalibrationSamples
     from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration, CpuFigures
     from noisewatch.model.history.entries import Past
     from noisewatch.model.interval.interval import Interval
+
 
 NO_TARGET = "there is no target CPU"
 NOT_READ_AFTER = "the counters after the calibration were not read"
@@ -128,8 +132,7 @@ def calibrated_with(
     calibration; gaps are attributed to culprits by it.
     """
     # imported here, as most snapshots are judged without a calibration
-    from noisewatch.judgement.noise.floor import floors_of, replays_by_cpu, worst_floors
-    from noisewatch.judgement.noise.work_floors import floors_by_work
+    from noisewatch.judgement.noise.floor import floors_by_work, floors_of, replays_by_cpu, worst_floors
     from noisewatch.kernel.calibration import CpuSamples
     from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
     from noisewatch.model.calibration.figures import calibration_of
@@ -335,3 +338,17 @@ def kind_of_guest(snapshot: Snapshot) -> str | None:
     clocks = snapshot.frequency.cpus
     are_seen = all(cpu in clocks and clocks[cpu].governor is not None for cpu in snapshot.target.cpus)
     return None if platform.virtual == NONE and are_seen else "a container"
+
+
+def rules_for(rules: Rules, snapshot: Snapshot) -> Rules:
+    """Return the rules with the profile that the machine needs, and the confidence that the profile needs.
+
+    A container on bare metal where the machine's settings are visible is judged by them; one that hides them is a
+    guest.
+    """
+    kind = kind_of_guest(snapshot) if not rules.is_profile_given else None
+    if kind is not None:
+        rules = replace(rules, profile=SHARED, profile_reason=kind)
+    if rules.budget.confidence is None and rules.profile in CONFIDENCE_IN:
+        rules = replace(rules, budget=replace(rules.budget, confidence=CONFIDENCE_IN[rules.profile]))
+    return rules

@@ -1,20 +1,45 @@
-"""Text on a cause that all reports and screens share: what is wrong, what to do, and which findings that settles."""
+"""Text on causes that all reports and screens share: what is wrong, what it costs, what to do, and what that settles.
+
+Costs are in the unit of the budget. The first and the last line of a report are text on the causes too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import isfinite
+from typing import NamedTuple
 
-from noisewatch.cpus import CpuSet, cpu_list_argument
+from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.causes import Cause, Way
-from noisewatch.judgement.finding_words import culprit_line, sentence, unnamed_culprits
+from noisewatch.judgement.causes import Cause, Way, causes_of, culprits_of, explain, who
+from noisewatch.judgement.checks.calibration.noise import BECAUSE
+from noisewatch.judgement.finding_words import culprit_line, said_in_full, sentence, unnamed_culprits
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.terms import FIXES, FOR_GOOD, HELPS, NOW, OPEN, SEE, STEP, TRY, UNDO
-from noisewatch.judgement.verdict import Finding
+from noisewatch.judgement.noise.by_work import chance_line, chance_within_budget, options_to_try
+from noisewatch.judgement.terms import (
+    FIXES,
+    FOR_GOOD,
+    HELPS,
+    NOW,
+    OPEN,
+    SEE,
+    STEP,
+    TRY,
+    UNDO,
+    Gravity,
+    Ground,
+    Outcome,
+    Status,
+)
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.kinds import THREADS, Kind
+from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.program import as_root
 from noisewatch.text import printable
+from noisewatch.units import describe_count, describe_rate, describe_value, share_text
 
 _LONGEST_LINE = 200  # columns of commands on one line
 _LONGEST_TITLE = 150
@@ -55,7 +80,7 @@ _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
 }
 
 
-def culprits_of(cause: Cause, title: str) -> str | None:
+def culprits_text(cause: Cause, title: str) -> str | None:
     """Return the culprits, the costliest first, or None if the title names all of them."""
     culprits = unnamed_culprits(cause.findings[0], title)
     named = [culprit_line(each) for each in culprits[:_MOST_CULPRITS]]
@@ -156,3 +181,234 @@ def is_one_line(cause: Cause) -> bool:
         and len(cause.findings) == 1
         and not cause.findings[0].answer.culprits
     )
+
+
+FLOOR = "noise-floor-above-budget"
+_HEADLINES = {
+    Outcome.STABLE: "ready to benchmark",
+    Outcome.UNSTABLE: "do not benchmark now",
+    Outcome.UNKNOWN: "not known whether you can benchmark now",
+}
+_DISKS = ("sd", "vd", "xvd", "nvme", "mmcblk")
+_LEAST_COST = 5e-5  # shares that would be shown as 0.00%
+_MOST_COSTS = 3
+_LONGEST_SUMMARY = 79
+
+
+class Title(NamedTuple):
+    """The title of a cause and its limits: `cp [6240] takes 36% of CPU 1`, `budget 1%, limit 0.5%`."""
+
+    text: str
+    limits: str | None = None
+
+
+class Warnings(NamedTuple):
+    """The heading `8 warnings, the costliest`, and these with their cost; some names if no cost is known."""
+
+    heading: str
+    costliest: tuple[str, ...]
+
+
+def headline(verdict: Verdict) -> str:
+    """Return `CPU 1: do not benchmark now`, which follows the verdict's word."""
+    return f"{name_cpus(verdict.case.target)}: {_HEADLINES[verdict.verdict]}"
+
+
+def deciding(causes: Iterable[Cause]) -> list[Cause]:
+    """Return the causes that block, then those that are open."""
+    return [cause for cause in causes if cause.gravity in (Gravity.FAILED, Gravity.UNANSWERED)]
+
+
+def effect_title(cause: Cause, case: Case) -> Title | None:
+    """Return the title of a cause that has a culprit with a cost, or is a chance, else None."""
+    finding = cause.findings[0]
+    if is_of_floor(cause) and (chance := chance_of(case)) is not None:
+        return Title(chance, f"needs {case.budget.least_chance:.0%}")
+    lead = _lead(finding, case) if cause.way is None else None
+    if lead is None:
+        return None
+    if explain(culprits_of(finding, case), finding):
+        return Title(f"{name_of(lead, case)} {_taken(lead, finding)}", _limits(finding, case))
+    said = printable(said_in_full(finding.answer))
+    return Title(f"{said}: {name_of(lead, case)} {_share(lead.share or 0.0)}", _limits(finding, case))
+
+
+def short_title(cause: Cause, case: Case) -> Title:
+    """Return the title of a cause by its effect: the culprit first, if it explains what was measured."""
+    by_effect = effect_title(cause, case)
+    if by_effect is not None:
+        return by_effect
+    finding = cause.findings[0]
+    if cause.way is not None:
+        return Title(title_of(cause, case))
+    rest = [said_in_full(other.answer) for other in cause.findings[1:2] if not other.answer.culprits]
+    return Title(printable("; ".join([said_in_full(finding.answer), *rest])), _limits(finding, case))
+
+
+def is_of_floor(cause: Cause) -> bool:
+    """Return whether the cause is the noise floor: its chance is what there is to say."""
+    return cause.findings[0].check.id == FLOOR
+
+
+def chance_of(case: Case) -> str | None:
+    """Return the sentence on the chance of staying within the budget, or None if that is unknown."""
+    calibrated = case.calibrated
+    if calibrated is None or chance_within_budget(calibrated).value is None:
+        return None
+    return chance_line(calibrated)
+
+
+def others_of(cause: Cause, case: Case) -> list[str]:
+    """Return the culprits of a cause that its title does not name, the costliest first."""
+    if is_of_floor(cause):
+        reason = cause.findings[0].answer.said.partition(BECAUSE)[2].partition(";")[0]
+        return [printable(reason)] if reason else []
+    named: dict[object, Disturbance] = {}
+    for culprit in culprits_of(cause.findings[0], case):
+        named.setdefault(who(culprit), culprit)
+    return [
+        f"{name_of(culprit, case)} {_share(culprit.share)}"
+        for culprit in list(named.values())[1:]
+        if culprit.share is not None and culprit.share > _LEAST_COST
+    ]
+
+
+def tries_of(cause: Cause, case: Case) -> tuple[str, ...]:
+    """Return the options that may settle an open or failed noise floor."""
+    return options_to_try(case.calibrated) if is_of_floor(cause) and case.calibrated is not None else ()
+
+
+def name_of(culprit: Disturbance, case: Case) -> str:
+    """Return `cp [6240]`, `disk vda`, `timer tick`, `hypervisor`: a culprit in a few words."""
+    if culprit.kind == Kind.TICK:
+        return "timer tick"
+    if culprit.kind == Kind.OUTSIDE:
+        return "hypervisor"
+    if culprit.kind == Kind.IRQ:
+        return printable(_device(culprit, case))
+    if culprit.pid is not None and culprit.kind in (*THREADS, Kind.SIBLING):
+        return printable(f"{culprit.name} [{culprit.pid}]")
+    name = culprit.name if culprit.kind in THREADS else culprit.kind.with_name(culprit.name)
+    return printable(name)
+
+
+def _device(culprit: Disturbance, case: Case) -> str:
+    """Return the name of an interrupt's device, else of its driver, and its number."""
+    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
+    irq = irqs.get(culprit.irq) if culprit.irq is not None else None
+    device = irq.device if irq is not None and irq.device not in (None, "none") else None
+    if device is not None:
+        name = device.rpartition(" (")[2].rstrip(")") if device.endswith(")") else device
+        return f"disk {name}" if name.startswith(_DISKS) else name
+    return culprit.name.partition(" ")[2] or culprit.name
+
+
+def _remark(culprit: Disturbance, case: Case) -> str:
+    """Return ` (IRQ 36, 70/s, kernel-managed)` of an interrupt."""
+    if culprit.kind != Kind.IRQ or culprit.irq is None:
+        return ""
+    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
+    known = irqs.get(culprit.irq)
+    words = [f"IRQ {culprit.irq}", describe_rate(culprit.rate_per_s)]
+    words += ["kernel-managed"] if known is not None and known.is_managed else []
+    return f" ({', '.join(words)})"
+
+
+def _lead(finding: Finding, case: Case) -> Disturbance | None:
+    """Return the costliest culprit, if its cost is known and is what the finding is about."""
+    if finding.answer.unit != "share" and finding.check.ground != Ground.EFFECT:
+        return None
+    culprits = [culprit for culprit in culprits_of(finding, case) if (culprit.share or 0.0) > _LEAST_COST]
+    return max(culprits, key=lambda culprit: culprit.share or 0.0, default=None)
+
+
+def _taken(lead: Disturbance, finding: Finding) -> str:
+    about = "~" if lead.is_inferred else ""
+    if lead.kind != Kind.IRQ:
+        return f"takes {about}{_share(lead.share or 0.0, finding.answer.limit)} of CPU {lead.cpu}"
+    answer = finding.answer
+    share = answer.measured if answer.unit == "share" and isinstance(answer.measured, float) else lead.share or 0.0
+    number = f"IRQ {lead.irq}, " if lead.irq is not None else ""
+    return f"takes ~{_share(share, answer.limit)} of CPU {lead.cpu} ({number}{describe_rate(lead.rate_per_s)})"
+
+
+def _limits(finding: Finding, case: Case) -> str | None:
+    """Return `budget 1%, limit 0.5%` of what takes time, else `limit 300 s`, or None without a limit."""
+    answer = finding.answer
+    if answer.limit is None or answer.status != Status.FAIL or not isfinite(answer.limit):
+        return None
+    limit = share_text(answer.limit) if answer.unit == "share" else describe_value(answer.limit, answer.unit or "")
+    is_effect = answer.unit == "share" and finding.check.ground == Ground.EFFECT
+    return (f"budget {share_text(case.budget.max_cv)}, " if is_effect else "") + f"{answer.limit_role} {limit}"
+
+
+def warnings_of(causes: Iterable[Cause], case: Case) -> Warnings | None:
+    """Return the number of causes that only warn, and the costliest; None if there is none."""
+    warned = [cause for cause in causes if cause.gravity == Gravity.WARNED]
+    if not warned:
+        return None
+    costs: dict[object, tuple[float, str]] = {}
+    for cause in warned:
+        for finding in cause.findings:
+            key, cost, words = _costliest(finding, case)
+            costs[key] = max(costs.get(key, (0.0, "")), (cost, words))
+    costly = sorted((item for item in costs.values() if item[0] > 0), key=lambda item: -item[0])
+    named = [words for _, words in costly or costs.values()][:_MOST_COSTS]
+    heading = describe_count(len(warned), "warning") + (", the costliest" if costly and len(warned) > 1 else "")
+    return Warnings(heading, tuple(named))
+
+
+def _costliest(finding: Finding, case: Case) -> tuple[object, float, str]:
+    """Return the culprit of a warning, or the check where no culprit explains it, its cost, and both in words."""
+    lead, answer, check_id = _lead(finding, case), finding.answer, finding.check.id
+    if lead is not None and explain([lead], finding):
+        cost = lead.share or 0.0
+        return who(lead), cost, f"{name_of(lead, case)} {_share(cost)}{_remark(lead, case)}"
+    is_of_cpus = answer.unit == "share" and finding.check.ground == Ground.EFFECT and answer.cpus
+    if is_of_cpus and isinstance(answer.measured, int | float) and answer.measured > _LEAST_COST:
+        return check_id, float(answer.measured), f"{check_id} {_share(answer.measured)}"
+    return check_id, 0.0, check_id
+
+
+def _share(share: float, limit: float | None = None) -> str:
+    """Return the share with two digits, or with more of them if it would look equal to the limit."""
+    text = share_text(float(f"{share:.2g}"))
+    return text if limit is None or text != share_text(limit) else f"{share:.3%}"
+
+
+def summary_of_verdict(verdict: Verdict, exit_status: int, causes: Sequence[Cause] | None = None) -> str:
+    """Return the verdict in one line: `UNSTABLE: cp [6240] takes 36% of CPU 1, and 1 more (exit 1)`."""
+    case = verdict.case
+    decisive = deciding(causes_of(verdict) if causes is None else causes)
+    more = f", and {len(decisive) - 1} more" if len(decisive) > 1 else ""
+    about = _outcome_text(decisive[0], case) if decisive else _why_stable(verdict)
+    word, end = verdict.verdict.upper(), f"{more} (exit {exit_status})"
+    return f"{word}: {shortened(about, _LONGEST_SUMMARY - len(word) - 2 - len(end))}{end}"
+
+
+def _outcome_text(cause: Cause, case: Case) -> str:
+    """Return the title of the first cause, or for open questions the ids of their checks."""
+    if cause.way is None or (is_of_floor(cause) and chance_of(case) is not None):
+        return short_title(cause, case).text
+    return f"no answer to {', '.join(finding.check.id for finding in cause.findings)}"
+
+
+def _why_stable(verdict: Verdict) -> str:
+    floor = next((finding for finding in verdict.findings if finding.check.id == FLOOR), None)
+    if verdict.verdict == Outcome.STABLE and floor is not None and floor.status == Status.PASS:
+        chance = chance_of(verdict.case)
+        if chance is not None:
+            return chance
+    if verdict.verdict == Outcome.UNKNOWN:
+        return "no check was asked"
+    return "no check blocks" + ("; no noise floor was measured" if verdict.case.calibrated is None else "")
+
+
+def shortened(text: str, room: int) -> str:
+    """Return the text without its trailing parenthesis, or cut after a word, with `…`, if it does not fit."""
+    if len(text) > room and text.endswith(")"):
+        text = text.rpartition(" (")[0]
+    if len(text) <= room:
+        return text
+    lines = textwrap.wrap(text, max(room - 2, 1), break_on_hyphens=False) or [""]
+    return f"{lines[0].rstrip(',;:')} …"

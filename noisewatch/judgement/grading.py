@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import NO_TARGET
-from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of

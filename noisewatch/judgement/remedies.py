@@ -14,8 +14,7 @@ from noisewatch.judgement.checks.cpus.scheduler import confine_work, rcu_callbac
 from noisewatch.judgement.checks.interrupts.devices import steer
 from noisewatch.judgement.checks.trace.observers import PROFILERS
 from noisewatch.judgement.fixes.actions import move
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned
 from noisewatch.judgement.programs import other_noisewatches, running
 from noisewatch.kernel.snapshot.knobs import Knob

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure, Malformed, Unreadable, UsageError
-from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.case import Calibrated, calibrated_with, rules_for
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.calibration import (
     BusyLoad,

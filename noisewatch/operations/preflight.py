@@ -11,10 +11,9 @@ from pathlib import Path
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotMeasure, UsageError
-from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.checks.system.clock_rate import WRONG
+from noisewatch.judgement.case import Case, calibrated_with, rules_for
+from noisewatch.judgement.checks.system.clock import WRONG
 from noisewatch.judgement.checks.system.machine_wanted import not_the_machine_wanted
-from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import Verdict, judge

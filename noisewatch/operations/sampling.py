@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.cpus import CpuSet
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import Case, rules_for
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from noisewatch.judgement.comparison.compared import SideComparison
+from noisewatch.judgement.comparison import SideComparison
 from noisewatch.judgement.noise.drift import USUAL_DRIFT
 from noisewatch.model.calibration.figures import spread_of
 from noisewatch.operations.compare.sides import compare_files

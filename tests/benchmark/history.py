@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noisewatch.judgement.checks.calibration.history import evenly
 from noisewatch.judgement.history.development import Development, development_of
-from noisewatch.judgement.history.usual import evenly
 from noisewatch.kinds import Work
 from noisewatch.machine.history_file import machine_key
 from noisewatch.model.history.entries import Entry

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.judgement.blame import is_settled
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.causes import Cause, Way, causes_of
+from noisewatch.judgement.causes import Cause, Way, causes_of, is_settled
 from noisewatch.judgement.checks.interrupts.devices import steer
 from noisewatch.judgement.fixes.actions import Move, Write
-from noisewatch.judgement.fixes.merging import merged, steps_of
+from noisewatch.judgement.fixes.fix import merged, steps_of
 from noisewatch.judgement.rules import DEFAULT, LATENCY, SHARED, Rules
 from noisewatch.judgement.terms import Gravity, Severity
 from noisewatch.judgement.verdict import Verdict, judge

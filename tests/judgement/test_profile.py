@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
+from noisewatch.judgement.case import rules_for
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Limit
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.rules import PROFILES, Rules
 from noisewatch.judgement.terms import Ground, Severity
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot

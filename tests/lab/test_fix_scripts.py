@@ -16,8 +16,7 @@ from noisewatch.judgement.fixes.actions import (
     run_command,
     write_cpus,
 )
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import at_boot
+from noisewatch.judgement.fixes.fix import Fix, at_boot
 from tests import CHECKOUT
 from tests.lab.expected import finding
 from tests.lab.lab import Lab

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.fixes.actions import run_command, write
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import (

@@ -9,7 +9,7 @@ import argparse
 import os
 
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
-from noisewatch.judgement.noise.work_floors import floors_by_work
+from noisewatch.judgement.noise.floor import floors_by_work
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.machine.spinning.calibration.buffer import plan_slots
 from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate

@@ -1,7 +1,8 @@
-"""Compare two calibrations: of two sets of CPUs, or of the same CPUs idle and under load."""
+"""Compare two calibrations: of two sets of CPUs, of the same CPUs idle and under load, or before and after a series."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 
@@ -9,7 +10,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.floor import worst_floors
-from noisewatch.model.calibration.figures import Calibration
+from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.records import dataclass
 
 _DIFFERS = 1.5  # times as much noise: two calibrations of one machine differ by less, unless something has changed
@@ -90,3 +91,44 @@ def _are_apart(first: Calibrated, second: Calibrated) -> bool | None:
     if one is None or other is None:
         return None
     return one.cv_high < other.cv_low or other.cv_high < one.cv_low
+
+
+MOST_CHANGE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedChange:
+    """How much longer the same work took on a CPU after the series, as a share; negative if it was faster."""
+
+    cpu: int
+    share: float
+
+    @property
+    def is_too_much(self) -> bool:
+        return abs(self.share) > MOST_CHANGE
+
+
+def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]:
+    """Return the change of each CPU that was measured to the end both times, the largest first.
+
+    It is measured by the chain of dependent steps, which only the clock and interruptions slow; the median excludes
+    interruptions.
+    """
+    before = {figures.cpu: figures for figures in opening.complete}
+    pairs = ((before[figures.cpu], figures) for figures in closing.complete if figures.cpu in before)
+    return sorted(_changes(pairs), key=lambda change: -abs(change.share))
+
+
+def why_change_unknown(opening: Calibrated, closing: Calibrated, cpus: CpuSet) -> str | None:
+    """Return why the speed change of one of the CPUs is unknown, or None if all are known."""
+    missing = sorted(cpus - {change.cpu for change in speed_changes(opening, closing)})
+    if not missing:
+        return None
+    troubles = opening.troubles | closing.troubles
+    return f"CPU {missing[0]}: {troubles.get(missing[0], 'its work was not measured')}"
+
+
+def _changes(pairs: Iterator[tuple[CpuFigures, CpuFigures]]) -> Iterator[SpeedChange]:
+    for first, last in pairs:
+        if first.latency_work is not None and last.latency_work is not None and first.latency_work.piece_ns > 0:
+            yield SpeedChange(first.cpu, last.latency_work.piece_ns / first.latency_work.piece_ns - 1)

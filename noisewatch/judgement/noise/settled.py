@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.noise.by_work import KINDS
-from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
-from noisewatch.judgement.noise.work_floors import floors_by_work
+from noisewatch.judgement.noise.floor import floors_by_cpu, floors_by_work, worst_floors
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.budget import Budget, NoiseFloor

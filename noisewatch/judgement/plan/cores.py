@@ -1,14 +1,16 @@
-"""The cores of a machine, with what a choice between them needs."""
+"""The cores of a machine and the best selection of them: a total order, and the selections that can come first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.grouping import grouped
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.checks.cpus.target_choice import highest_clocks
+from noisewatch.judgement.checks.cpus.target import ALIKE, highest_clocks
 from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.memory.nodes import MemoryNodes
 from noisewatch.records import dataclass
 
 BOOT_CPU = 0
@@ -94,3 +96,146 @@ def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: Cpu
 def alike(cores: Iterable[Core]) -> list[list[Core]]:
     """Return the cores grouped by kind, capacity, last-level cache and node."""
     return grouped(cores, lambda core: (core.node, core.cache, core.kind, core.design, core.strength[0]))
+
+
+_FAR = 1 << 16  # an unknown distance
+Cores = tuple[Core, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The criteria that decide between cores. `near` is None if it does not matter, or is unknown."""
+
+    near: CpuSet | None = None
+    isolated: CpuSet = frozenset()
+    fixed_irqs_by_cpu: Mapping[int, int] = field(default_factory=dict)  # that only the kernel moves
+    nodes: MemoryNodes = field(default_factory=lambda: MemoryNodes(None, {}))
+    busy: CpuSet = frozenset()  # that do the housekeeping
+
+
+def choose(cores: Sequence[Core], count: int, wishes: Wishes) -> Cores:
+    """Return the best `count` of the cores, of which there are enough."""
+    pools = [pool for pool in _pools(cores, wishes) if len(pool) >= count]
+    return best_of((_picked(pool, count, wishes) for pool in pools), wishes)
+
+
+def best_of(selections: Iterable[Cores], wishes: Wishes) -> Cores:
+    """Return the first of the selections in the order; there is at least one."""
+    return min(selections, key=lambda cores: _rank(cores, wishes))
+
+
+def _rank(cores: Cores, wishes: Wishes) -> tuple[object, ...]:
+    """Return the sort key of a selection: permanent faults come before mere preferences."""
+    nodes, caches = {core.node for core in cores}, {core.cache for core in cores}
+    neighbours = sum(len(cache) for cache in caches if cache is not None) - sum(len(core.cpus) for core in cores)
+    return (
+        sum(not _is_near(core, wishes) for core in cores),
+        sum(_lacks_memory(core, wishes) for core in cores),
+        len({(core.kind, core.design) for core in cores}),
+        -min(core.speed_of_kind for core in cores),
+        len(nodes),
+        len(caches),
+        _spread(nodes, wishes.nodes),
+        _differ(cores),
+        -sum(core.cpus <= wishes.isolated for core in cores),
+        tuple(-part for part in min(core.strength for core in cores)),
+        sum(_fixed_irqs(core, wishes) for core in cores),
+        any(cache & wishes.busy for cache in caches if cache is not None),
+        neighbours,
+        tuple(sorted(core.first for core in cores)),
+    )
+
+
+def _is_near(core: Core, wishes: Wishes) -> bool:
+    return wishes.near is None or core.cpus <= wishes.near
+
+
+def _lacks_memory(core: Core, wishes: Wishes) -> bool:
+    has_memory = wishes.nodes.with_memory
+    return has_memory is not None and core.node is not None and core.node not in has_memory
+
+
+def _fixed_irqs(core: Core, wishes: Wishes) -> int:
+    return sum(wishes.fixed_irqs_by_cpu.get(cpu, 0) for cpu in core.cpus)
+
+
+def _spread(nodes: set[int | None], known: MemoryNodes) -> int:
+    """Return the longest distance between two of the nodes."""
+    told = sorted(node for node in nodes if node is not None)
+    ways = (known.distance(one, other) for one in told for other in told if one != other)
+    return max((_FAR if way is None else way for way in ways), default=0)
+
+
+def _differ(cores: Cores) -> bool:
+    """Return whether some cores are stronger than others, by more than counts as alike."""
+    parts = zip(*(core.strength for core in cores), strict=True)
+    return any(1 - min(part) / max(part) > ALIKE.value for part in parts if max(part))
+
+
+def _pools(cores: Sequence[Core], wishes: Wishes) -> Iterator[Sequence[Core]]:
+    """Yield all cores, and the groups that share properties which nothing can change."""
+    near = [core for core in cores if _is_near(core, wishes)]
+    with_memory = [[core for core in pool if not _lacks_memory(core, wishes)] for pool in (near, cores)]
+    for pool in (cores, near, *with_memory):
+        yield pool
+        for kind in grouped(pool, lambda core: (core.kind, core.design)):
+            yield kind
+            yield from _equally_strong(kind)
+
+
+def _equally_strong(cores: Sequence[Core]) -> Iterator[Sequence[Core]]:
+    """Yield for each strength the cores that count as equally strong, with it as the maximum."""
+    for strength in {core.strength for core in cores}:
+        least = [part * (1 - ALIKE.value) for part in strength]
+        yield [
+            core
+            for core in cores
+            if all(low <= part <= high for low, part, high in zip(least, core.strength, strength, strict=True))
+        ]
+
+
+def _picked(cores: Sequence[Core], count: int, wishes: Wishes) -> Cores:
+    """Return `count` cores of the pool, from one node that has enough of them, else from neighbouring nodes."""
+    nodes = grouped(cores, lambda core: core.node)
+    enough = [node for node in nodes if len(node) >= count]
+    if enough:
+        return best_of((_picked_in_node(node, count, wishes) for node in enough), wishes)
+    return best_of((_picked_from(start, nodes, count, wishes) for start in nodes), wishes)
+
+
+def _picked_from(start: list[Core], nodes: list[list[Core]], count: int, wishes: Wishes) -> Cores:
+    """Return all cores of the node `start`, and the missing ones from the nearest other nodes."""
+
+    def way_to(node: list[Core]) -> tuple[int, int]:
+        here, there = start[0].node, node[0].node
+        known = wishes.nodes.distance(here, there) if here is not None and there is not None else None
+        return (-1 if node is start else _FAR if known is None else known), -len(node)
+
+    taken: list[Core] = []
+    for node in sorted(nodes, key=way_to):
+        missing = count - len(taken)
+        taken += _picked_in_node(node, min(missing, len(node)), wishes) if missing else ()
+    return tuple(taken)
+
+
+def _picked_in_node(cores: list[Core], count: int, wishes: Wishes) -> Cores:
+    """Return `count` cores from one last-level cache if one has enough, else from several.
+
+    Then whole caches are taken, the largest first, until one cache has the rest.
+    """
+    caches = sorted(grouped(cores, lambda core: core.cache), key=lambda cache: -len(cache))
+    taken: list[Core] = []
+    while True:
+        missing = count - len(taken)
+        enough = [cache for cache in caches if len(cache) >= missing]
+        if enough:
+            return best_of(((*taken, *_picked_in_cache(cache, missing, wishes)) for cache in enough), wishes)
+        taken += caches.pop(0)
+
+
+def _picked_in_cache(cores: list[Core], count: int, wishes: Wishes) -> Cores:
+    def order(core: Core) -> tuple[object, ...]:
+        strength = tuple(-part for part in core.strength)
+        return not core.cpus <= wishes.isolated, strength, _fixed_irqs(core, wishes), core.first
+
+    return tuple(sorted(cores, key=order)[:count])

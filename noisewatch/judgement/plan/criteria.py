@@ -9,12 +9,16 @@ from enum import StrEnum
 from noisewatch.cpus import format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.check import Answer, not_applicable, unknown
 from noisewatch.judgement.checks.cpus.neighbours import CANNOT_SEE
-from noisewatch.judgement.checks.cpus.target import target_cpu_unusable
-from noisewatch.judgement.checks.cpus.target_choice import ALIKE, highest_clocks, target_cores_differ, why_no_kind
+from noisewatch.judgement.checks.cpus.target import (
+    ALIKE,
+    highest_clocks,
+    target_cores_differ,
+    target_cpu_unusable,
+    why_no_kind,
+)
 from noisewatch.judgement.plan.cores import BOOT_CPU, cores_of
-from noisewatch.judgement.plan.fixed_irqs import READS as IRQ_FILES
-from noisewatch.judgement.plan.fixed_irqs import judge_fixed_irqs
-from noisewatch.judgement.plan.proposal import Proposal
+from noisewatch.judgement.plan.proposal import READS as IRQ_FILES
+from noisewatch.judgement.plan.proposal import Proposal, judge_fixed_irqs
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.cpus.online import CPUS

@@ -1,13 +1,21 @@
-"""Why a repetition counts as disturbed, and which noise in it was its own."""
+"""Why a repetition counts as disturbed, which noise in it was its own, and text on reasons and verdicts."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from noisewatch.kinds import Kind
+from noisewatch.cpus import name_cpus
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.records import dataclass
+from noisewatch.text import printable
+from noisewatch.units import describe_ns, describe_share, share_text, short_duration
+
+if TYPE_CHECKING:
+    from noisewatch.model.run.repetition import Repetition
 
 
 class ReasonKind(StrEnum):
@@ -105,3 +113,148 @@ class RepetitionVerdict:
     own: tuple[RunReason, ...] = ()
     unknowns: tuple[str, ...] = ()
     unwatched: tuple[Unwatched, ...] = ()
+
+
+_MARKS = {
+    RunStanding.UNDISTURBED: ("•", "."),
+    RunStanding.CUT_SHORT: ("/", "/"),
+    RunStanding.FAILED: ("×", "x"),
+    RunStanding.UNKNOWN: ("?", "?"),
+    RunStanding.DISTURBED: ("!", "!"),
+}
+_MOST_NAMED = 3
+_SUMMED = frozenset({ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL})
+_DEEDS = {
+    ReasonKind.DEBUGGED: " stopped it, as a debugger does",
+    ReasonKind.NODE_CHANGED: " moved to another memory node",
+    ReasonKind.CORES_CHANGED: " moved to another kind of core",
+    ReasonKind.STACKED: " had to share, with another target CPU free,",
+}
+
+
+def mark_of(standing: RunStanding, in_unicode: bool = True) -> str:
+    """Return the mark of a standing, one character."""
+    return _MARKS[standing][not in_unicode]
+
+
+def named(noise: Kind | None, name: str) -> str:
+    """Return the name with its kind, `softirq RCU`; the name alone if it is that of a process or contains the kind."""
+    says_itself = noise is None or noise == Kind.THREAD or re.search(rf"\b(interrupts|{noise})\b", name)
+    return name if noise is None or says_itself else noise.with_name(name)
+
+
+def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
+    """Return `stress-ng (pid 812) on CPU 3: 12 ms (1.2%), between 0.2 s and 1.1 s`.
+
+    The times are left out if they cover the whole length.
+    """
+    who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
+    who = named(reason.noise, who) + _DEEDS.get(reason.kind, "")
+    where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
+    return f"{who}{where}{_cost(reason)}{_when(reason, length_ns)}"
+
+
+def _place(reason: RunReason) -> str:
+    return f"sibling CPU {reason.cpu}" if reason.kind == ReasonKind.SIBLING else f"CPU {reason.cpu}"
+
+
+def _cost(reason: RunReason) -> str:
+    if reason.ns is None:
+        return ""
+    share = f" ({describe_share(reason.share)})" if reason.share is not None else ""
+    return f": {'~' if reason.is_estimate else ''}{describe_ns(reason.ns)}{share}"
+
+
+def _when(reason: RunReason, length_ns: int | None) -> str:
+    if reason.begin_ns is None or reason.end_ns is None:
+        return ""
+    if length_ns is not None and reason.begin_ns <= 0 and reason.end_ns >= length_ns:
+        return ""
+    return f", between {short_duration(max(reason.begin_ns, 0))} and {short_duration(reason.end_ns)}"
+
+
+def describe_reasons(verdict: RepetitionVerdict, most: int = _MOST_NAMED) -> str:
+    """Return the first of the verdict's reasons, or why it is unknown."""
+    if verdict.outcome == RunOutcome.UNKNOWN:
+        return "; ".join(verdict.unknowns)
+    told = [describe_reason(reason) for reason in verdict.reasons[:most]]
+    rest = len(verdict.reasons) - len(told)
+    return "; ".join(told) + (f"; and {rest} more" if rest else "")
+
+
+def unmeasured_words(repetition: Repetition) -> str | None:
+    """Return why the repetition's time is left out of statistics, or None if it counts."""
+    if repetition.is_cut_short:
+        return "cut short, so not counted"
+    return f"{failure_words(repetition.status)}, so not counted" if repetition.status else None
+
+
+def failure_words(status: int) -> str:
+    """Return `failed (status 3)` or `failed (signal 9)`; the status is negative for a signal."""
+    return f"failed ({f'signal {-status}' if status < 0 else f'status {status}'})"
+
+
+def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int = _MOST_NAMED) -> str:
+    """Return why a repetition does not count, and what disturbed it."""
+    told = (unmeasured_words(repetition), summarize_reasons(verdict, repetition.length_ns, most))
+    return "; ".join(each for each in told if each)
+
+
+def left_words(repetition: Repetition) -> str | None:
+    """Return `run 3 left running: sleep (pid 812)`, or None if it left no known process."""
+    left = repetition.name_by_left_pid.items()
+    if not left:
+        return None
+    told = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in left]
+    rest = f" and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
+    return f"run {repetition.number} left running: {', '.join(told[:_MOST_NAMED])}{rest}"
+
+
+def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = _MOST_NAMED) -> str:
+    """Return the verdict's reasons in one line, with a sum of the time taken, or why it is unknown.
+
+    `41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`. Reasons that cannot be
+    summed, as they have no time or are of a sibling, have a sentence of their own.
+    """
+    if verdict.outcome == RunOutcome.UNKNOWN:
+        return "; ".join(verdict.unknowns)
+    summed = [each for each in verdict.reasons if each.kind in _SUMMED and each.ns is not None]
+    if len(summed) < 2:
+        summed = []
+    alone = [each for each in verdict.reasons if each not in summed]
+    told = [describe_reason(each, length_ns) for each in alone[:most]]
+    told += [f"{len(alone) - most} more"] if len(alone) > most else []
+    return "; ".join([*([_sum_words(summed, length_ns, most)] if summed else []), *told])
+
+
+def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
+    """Return the summed culprits, each once, the costliest first."""
+    ns_by_who: dict[str, int] = defaultdict(int)
+    name_by_pid: dict[int, str] = {}
+    for each in sorted(reasons, key=lambda each: -(each.ns or 0)):
+        who = named(each.noise, printable(each.name))
+        if each.pid is not None and each.noise in THREADS:
+            who = name_by_pid.setdefault(each.pid, f"{who} (pid {each.pid})")
+        ns_by_who[who] += each.ns or 0
+    total_ns, cpus = _taken_ns(reasons, length_ns), {each.cpu for each in reasons if each.cpu is not None}
+    share = f" ({share_text(total_ns / length_ns)})" if len(cpus) == 1 and length_ns else ""
+    about = "~" if any(each.is_estimate for each in reasons) else ""
+    where = f" on {name_cpus(cpus)}" if cpus else ""
+    ordered = sorted(ns_by_who.items(), key=lambda each: -each[1])
+    told = ", ".join(f"{who} {describe_ns(ns)}" for who, ns in ordered[:most])
+    rest = f" and {len(ordered) - most} more" if len(ordered) > most else ""
+    return f"{about}{describe_ns(total_ns)}{share} of noise{where}, by {told}{rest}"
+
+
+def _taken_ns(reasons: Sequence[RunReason], length_ns: int) -> int:
+    """Return the time of all reasons, at most the length per CPU: ticks and estimates may add up to more."""
+    ns_by_cpu: dict[int | None, int] = defaultdict(int)
+    for each in reasons:
+        ns_by_cpu[each.cpu] += each.ns or 0
+    return sum(ns if cpu is None else min(ns, length_ns) for cpu, ns in ns_by_cpu.items())
+
+
+def conclude_repetition(verdict: RepetitionVerdict, length_ns: int) -> str:
+    """Return `undisturbed, 1.23 s` or `disturbed, 1.23 s: …`."""
+    reasons = summarize_reasons(verdict, length_ns)
+    return f"{verdict.outcome}, {describe_ns(length_ns)}" + (f": {reasons}" if reasons else "")

@@ -8,14 +8,24 @@ from dataclasses import replace
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.clock_speed import clock_reasons, why_clock_unwatched
-from noisewatch.judgement.run.foreign_time import UNSEEN, ForeignTime, find_foreign_time, late_ns, waited_for_none_ns
+from noisewatch.judgement.run.foreign_time import (
+    UNSEEN,
+    WAKE_NS,
+    ForeignTime,
+    find_foreign_time,
+    find_traced_siblings,
+    foreign_threads,
+    late_ns,
+    reasons_of,
+    share_out,
+    waited_for_none_ns,
+    within_books,
+)
 from noisewatch.judgement.run.hard_events import hard_reasons, unused_ns, why_end_unknown, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
 from noisewatch.judgement.run.own_work import OwnWork
-from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
+from noisewatch.judgement.run.placement import placement_reasons, why_placement_unknown
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, loud
-from noisewatch.judgement.run.threads_seen import foreign_threads, reasons_of, share_out, within_books
-from noisewatch.judgement.run.traced_time import WAKE_NS, find_traced_siblings
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.system.disks import DISKSTATS
 from noisewatch.kinds import Kind

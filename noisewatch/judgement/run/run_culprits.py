@@ -1,13 +1,20 @@
-"""The culprits of a series, ranked by the time that they took from its repetitions."""
+"""The culprits of a series, ranked by the time that they took from its repetitions, and remedies with commands."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.fixes.actions import Move, MoveProcesses
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.remedies import TO_HOUSEKEEPING, Remedy, common_remedy, keep_away
+from noisewatch.judgement.run.foreign_time import LEFT_RUNNING
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunReason
+from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.kinds import THREADS, Kind
+from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
@@ -88,4 +95,120 @@ def _culprit(key: _Key, found: Sequence[tuple[int, RunReason]]) -> RunCulprit:
         ns=sum(times_ns) if times_ns else None,
         is_estimate=any(reason.is_estimate for _, reason in found),
         numbers=tuple(dict.fromkeys(number for number, _ in found)),
+    )
+
+
+_MOST_MOVED = 4  # processes of one name; the commands are to be read before they are run
+_LEFT_RUNNING = "The command has left it running: let the command wait for what it starts, or end it."
+_WORKER = "kworker/"  # the kernel ends and starts them as it needs
+_OF_EVENTS: Mapping[ReasonKind, str] = {
+    ReasonKind.THROTTLED: "Cool the processor, or lower its clock to one that it holds.",
+    ReasonKind.SWAPPED: "Free memory before the series, or switch swap off.",
+    ReasonKind.OFFLINE: "Keep the target CPUs online for the whole series.",
+    ReasonKind.CLOCK_LOWERED: "Set the clock to one that it holds under this load (governor, turbo, power limits).",
+    ReasonKind.CLOCK_STEPPED: "Stop what sets the clock: a daemon that slews it (chrony) disturbs nothing.",
+    ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
+    ReasonKind.PAUSED: "Ask whoever runs the virtual machine what pauses it: snapshots, backups, live migration.",
+    ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",
+    ReasonKind.FROZEN: "Let nobody freeze its control group (cgroup.freeze, docker pause) meanwhile.",
+    ReasonKind.DEBUGGED: "Let nobody attach a debugger, or a tracer of system calls, while it is measured.",
+    ReasonKind.NODE_CHANGED: "Keep it on one memory node (--cpus, or numactl).",
+    ReasonKind.CORES_CHANGED: "Keep it on one kind of core (--cpus).",
+}
+
+
+def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy | None:
+    """Return what helps against a culprit, or None.
+
+    `then` are the tasks at the end of a repetition that it disturbed. The case is of the end of the series. A process
+    is moved only if it is the one observed then: another process may have its number by now.
+    """
+    if culprit.kind in _OF_EVENTS:
+        return Remedy(_OF_EVENTS[culprit.kind])
+    noise = Kind.QUOTA if culprit.kind == ReasonKind.QUOTA else culprit.noise
+    if noise is None:
+        return None
+    if culprit.name.endswith(LEFT_RUNNING):
+        return Remedy(_LEFT_RUNNING)
+    if noise in THREADS and culprit.pids and case.snapshot.own_pids.issuperset(culprit.pids):
+        return _of_ourselves(case)
+    looks = {pid: _still_there(pid, then, case.snapshot.tasks) for pid in culprit.pids}
+    living = {pid: threads for pid, threads in looks.items() if threads}
+    if living and (noise in THREADS or noise == Kind.IPI):
+        return _of_processes(culprit, noise, living, case)
+    if noise not in THREADS or culprit.name.startswith(_WORKER):
+        cpus = sorted(culprit.cpus or case.target)
+        return common_remedy([_on_cpu(culprit, noise, cpu) for cpu in cpus], case) if cpus else None
+    return _for_the_next_time(culprit, case, any(threads is None for threads in looks.values()))
+
+
+def _still_there(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task] | None:
+    """Return the threads of the process, the main one first; empty if it has ended, None if unknown."""
+    if now is None:
+        return None
+    first = now.by_tid.get(pid)
+    if first is None:
+        return None if pid in now.pids - now.read_pids else []
+    seen = then.by_tid.get(pid) if then is not None else None
+    if seen is None:
+        return None
+    if first.started_ticks != seen.started_ticks:
+        return []
+    return [first, *(task for task in now.by_tid.values() if task.pid == pid and task.tid != pid)]
+
+
+def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Task]], case: Case) -> Remedy:
+    """Return the remedy that moves all processes that can be moved, in one command."""
+    fixes = {pid: keep_away(case, pid) for pid, threads in living.items() if not all(task.is_bound for task in threads)}
+    moves = {pid: move for pid, fix in fixes.items() for move in _moves_in(fix)}
+    first = next(iter(moves or living))
+    remedy = common_remedy([_of_task(culprit, noise, task) for task in living[first]], case)
+    if len(moves) < 2 or remedy.fix is None:
+        return remedy
+    said = TO_HOUSEKEEPING.format("them") if noise == Kind.THREAD else remedy.said
+    left, fixed = len(moves) - _MOST_MOVED, len(living) - len(moves)
+    said += f" {left} more of them still run{'s' * (left == 1)}." if left > 0 else ""
+    said += f" {fixed} of them cannot be moved." if fixed else ""
+    return Remedy(said, Fix((MoveProcesses(tuple(moves.values())[:_MOST_MOVED]),), remedy.fix.lasting))
+
+
+def _moves_in(fix: Fix | None) -> list[Move]:
+    return [] if fix is None else [action for action in fix.actions if isinstance(action, Move)]
+
+
+def _of_ourselves(case: Case) -> Remedy:
+    if not case.housekeeping:
+        return Remedy("It is noisewatch itself, which needs a CPU: choose fewer target CPUs.")
+    return Remedy(f"It is noisewatch itself, which keeps to {name_cpus(case.housekeeping)} once the series has begun.")
+
+
+def _for_the_next_time(culprit: RunCulprit, case: Case, may_run: bool) -> Remedy:
+    they_have = "They have" if len(culprit.pids) > 1 else "It has"
+    said = f"{they_have} ended."
+    if may_run:
+        said = f"Whether {they_have.lower()} ended is unknown."
+    if culprit.noise != Kind.THREAD:
+        return Remedy(said)
+    if not case.housekeeping:
+        return Remedy(f"{said} No CPU is left for other work: choose fewer target CPUs.")
+    them = "them" if len(culprit.pids) > 1 else "it"
+    return Remedy(f"{said} Next time start {them} elsewhere: taskset -c {cpu_list_argument(case.housekeeping)} COMMAND")
+
+
+def _on_cpu(culprit: RunCulprit, noise: Kind, cpu: int) -> Disturbance:
+    return Disturbance(
+        noise,
+        culprit.name,
+        cpu,
+        culprit.ns,
+        share=None,
+        rate_per_s=None,
+        irq=culprit.irq,
+        is_inferred=culprit.is_estimate,
+    )
+
+
+def _of_task(culprit: RunCulprit, noise: Kind, task: Task) -> Disturbance:
+    return Disturbance(
+        noise, culprit.name, task.cpu, culprit.ns, share=None, rate_per_s=None, pid=task.pid, tid=task.tid
     )

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.comparison.side import Condition, MeasuredFigure
+from noisewatch.judgement.comparison import Condition, MeasuredFigure
 from noisewatch.judgement.noise.drift import ENDS, USUAL_DRIFT, WEIGHT
 from noisewatch.model.estimate import Estimate
 from noisewatch.model.history.figures import TRAITS, Figure

@@ -8,9 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.errors import UsageError
-from noisewatch.judgement.comparison.compared import SideComparison
-from noisewatch.judgement.comparison.comparing import compare_sides
-from noisewatch.judgement.comparison.side import ComparedSide, FindingState, MeasuredFigure, SideKind
+from noisewatch.judgement.comparison import (
+    ComparedSide,
+    FindingState,
+    MeasuredFigure,
+    SideComparison,
+    SideKind,
+    compare_sides,
+)
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.machine.recording.replay import is_recording

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from noisewatch.errors import UsageError
-from noisewatch.judgement.fleet.reports import Report, lasting_difference
-from noisewatch.judgement.fleet.standing import Fleet, Reports, fleet_of
+from noisewatch.judgement.fleet import Fleet, Report, Reports, fleet_of, lasting_difference
 from noisewatch.operations.fleet.verdict_file import broken_report, report_in
 from noisewatch.records import dataclass
 

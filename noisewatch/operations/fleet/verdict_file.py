@@ -17,7 +17,7 @@ from typing import Annotated
 import msgspec
 
 from noisewatch.errors import Unreadable, damaged_words
-from noisewatch.judgement.fleet.reports import BOARD, FLOOR_NS, Floor, Reason, Report, SlowestCpu
+from noisewatch.judgement.fleet import BOARD, FLOOR_NS, Floor, Reason, Report, SlowestCpu
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
 from noisewatch.text import clean

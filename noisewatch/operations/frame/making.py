@@ -14,10 +14,9 @@ from typing import Any
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.cause_words import steps_against, title_of
+from noisewatch.judgement.cause_words import effect_title, steps_against, title_of
 from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.checks.interrupts.routing import irq_balancer
-from noisewatch.judgement.effect_words import effect_title
 from noisewatch.judgement.finding_words import left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import named_by

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.noise.steadiness import SpeedChange, speed_changes, why_change_unknown
+from noisewatch.judgement.noise.comparison import SpeedChange, speed_changes, why_change_unknown
 from noisewatch.judgement.remedies import Remedy
-from noisewatch.judgement.run.placement_advice import PlacementAdvice, placement_advice
+from noisewatch.judgement.run.placement import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
-from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits
-from noisewatch.judgement.run.run_remedies import remedy_of_run
+from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, remedy_of_run
 from noisewatch.model.run.mean_difference import MeanDifference, difference_of, paired
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.series import Bounds, SelectedByCause, VarianceParts, parts_of, select_by_cause

@@ -10,9 +10,9 @@ from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.clock_speed import calibrated_khz
+from noisewatch.judgement.run.foreign_time import why_not_believed, why_not_settled
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
-from noisewatch.judgement.run.traced_time import why_not_believed, why_not_settled
 from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.machine.command.ending import EndedCommand, ResourceUsage

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import Malformed, Unreadable
-from noisewatch.judgement.run.reason_words import describe_reasons
+from noisewatch.judgement.run.reasons import describe_reasons
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.machine_lock import read_owner
 from noisewatch.kernel.tasks.run_status import LONGEST_SAID, MOST_REPETITIONS, OUTCOMES, SCHEMA, RunStage

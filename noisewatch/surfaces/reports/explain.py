@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from noisewatch.judgement.check import Check, Limit
-from noisewatch.judgement.limit_words import describe_bound, describe_limit
+from noisewatch.judgement.check import Check, Limit, describe_bound, describe_limit
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Ground
 from noisewatch.surfaces.reports.parts.tables import align

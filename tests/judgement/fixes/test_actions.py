@@ -26,8 +26,16 @@ from noisewatch.judgement.fixes.actions import (
     write,
     write_cpus,
 )
-from noisewatch.judgement.fixes.fix import Fix, merged_arguments, set_for_good
-from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, at_boot, boot_without
+from noisewatch.judgement.fixes.fix import (
+    AtBoot,
+    BootOptions,
+    ByHand,
+    Fix,
+    at_boot,
+    boot_without,
+    merged_arguments,
+    set_for_good,
+)
 from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers, run
 from tests.judgement.fixes.fake_root import sh, tree_of
 from tests.written import write_tree

@@ -6,8 +6,19 @@ from typing import Any
 
 import pytest
 
-from noisewatch.judgement.fleet.reports import Floor, Reason, Report, SlowestCpu, changes_between, lasting_difference
-from noisewatch.judgement.fleet.standing import Fleet, Reports, Standing, fleet_of, named_reasons
+from noisewatch.judgement.fleet import (
+    Fleet,
+    Floor,
+    Reason,
+    Report,
+    Reports,
+    SlowestCpu,
+    Standing,
+    changes_between,
+    fleet_of,
+    lasting_difference,
+    named_reasons,
+)
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.history.figures import Figure
 

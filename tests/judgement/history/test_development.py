@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from noisewatch.judgement.history.development import Development, development_of
-from noisewatch.judgement.history.words import change_words
+from noisewatch.judgement.history.development import Development, change_words, development_of
 from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry, Past, boots_interleave
 from noisewatch.model.history.facts import FactClass, Facts

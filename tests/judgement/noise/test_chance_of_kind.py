@@ -9,8 +9,7 @@ import pytest
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.noise.by_work import KINDS, chance_within_budget
-from noisewatch.judgement.noise.chance_words import chance_line
+from noisewatch.judgement.noise.by_work import KINDS, chance_line, chance_within_budget
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import LATENCY, MEMORY
 from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of

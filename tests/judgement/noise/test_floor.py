@@ -8,8 +8,7 @@ import pytest
 
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT
-from noisewatch.judgement.noise.floor import floors_by_cpu, shortest_interval, worst_floors
-from noisewatch.judgement.noise.work_floors import floors_by_work
+from noisewatch.judgement.noise.floor import floors_by_cpu, floors_by_work, shortest_interval, worst_floors
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import OF_WORK, plan_slots

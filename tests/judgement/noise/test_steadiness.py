@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.noise.steadiness import speed_changes, why_change_unknown
+from noisewatch.judgement.noise.comparison import speed_changes, why_change_unknown
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.machine.spinning.calibration.buffer import LATENCY
 from tests.written.calibration import WORK_NS, written_calibration

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.cpus import CpuSet
-from noisewatch.judgement.run.placement_advice import placement_advice
+from noisewatch.judgement.run.placement import placement_advice
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.tasks.command_threads import ThreadLook
 from noisewatch.model.run.placement import MemoryElsewhere, Placement

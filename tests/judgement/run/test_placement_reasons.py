@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.cpus import CpuSet
-from noisewatch.judgement.run.placement_reasons import placement_reasons, why_placement_unknown
-from noisewatch.judgement.run.reason_words import describe_reason
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
+from noisewatch.judgement.run.placement import placement_reasons, why_placement_unknown
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, describe_reason
 from noisewatch.judgement.run.repetition_verdict import with_placement
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.judgement.run.reason_words import conclude_repetition, describe_reason, named
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.judgement.run.reasons import (
+    ReasonKind,
+    RepetitionVerdict,
+    RunOutcome,
+    RunReason,
+    conclude_repetition,
+    describe_reason,
+    named,
+)
 from noisewatch.kinds import Kind
 from tests.written.repetitions import MS
 

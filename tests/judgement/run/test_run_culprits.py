@@ -10,8 +10,7 @@ import pytest
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.finding_words import commands_of
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
-from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits
-from noisewatch.judgement.run.run_remedies import remedy_of_run
+from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, remedy_of_run
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.kinds import Kind

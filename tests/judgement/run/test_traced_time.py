@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from noisewatch.judgement.run.foreign_time import why_not_settled
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
-from noisewatch.judgement.run.traced_time import why_not_settled
 from noisewatch.kernel.trace.runs import Parent
 from noisewatch.model.run.repetition import Repetition
 from tests.written.quiet_machine import process

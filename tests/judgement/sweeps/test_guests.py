@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from noisewatch.judgement.case import Calibrated, Case, calibrated_with
+from noisewatch.judgement.case import Calibrated, Case, calibrated_with, rules_for
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.profile import rules_for
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Outcome, Severity
 from noisewatch.judgement.verdict import Verdict, judge

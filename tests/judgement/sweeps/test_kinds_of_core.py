@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.checks.cpus.target_choice import target_cores_differ
+from noisewatch.judgement.checks.cpus.target import target_cores_differ
 from noisewatch.judgement.plan.criteria import Criterion
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot

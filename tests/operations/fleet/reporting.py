@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from noisewatch.judgement.fleet.standing import Fleet, FleetHost
+from noisewatch.judgement.fleet import Fleet, FleetHost
 from noisewatch.operations.fleet.gathering import FleetOptions, gather
 from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import Unreadable
-from noisewatch.judgement.fleet.standing import Standing
+from noisewatch.judgement.fleet import Standing
 from noisewatch.judgement.terms import Outcome
 from noisewatch.operations.fleet.verdict_file import parsed_report
 from tests.operations.fleet.reporting import gathered, only, verdict, write

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from noisewatch.errors import UsageError
-from noisewatch.judgement.fleet.reports import SlowestCpu
-from noisewatch.judgement.fleet.standing import Standing
+from noisewatch.judgement.fleet import SlowestCpu, Standing
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.history.figures import Figure
 from noisewatch.operations.fleet.gathering import FleetOptions, expected_hosts, gather

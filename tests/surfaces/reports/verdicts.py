@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from noisewatch.judgement.fixes.actions import Run
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict, compose
 from noisewatch.kinds import Kind

@@ -1,28 +1,37 @@
-"""Area `history`: whether the machine is unchanged, as fast and as calm as in earlier calibrations."""
+"""Area `history`: whether the machine is unchanged, as fast and as calm as in earlier calibrations.
+
+The new calibration and the current facts are compared with what is usual in the earlier entries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from noisewatch.judgement.case import Case
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.grading import MICROBENCHMARK, not_calibrated, why_incomplete
-from noisewatch.judgement.history.development import Development, FigureMove, nature_of
-from noisewatch.judgement.history.usual import development_until, evenly, usual_facts
-from noisewatch.judgement.history.words import (
+from noisewatch.judgement.history.development import (
+    Development,
+    FigureMove,
     alternation_words,
     apart_words,
     attribution_words,
     change_words,
+    development_of,
     difference_words,
     move_words,
+    nature_of,
 )
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.model.history.entries import Past
-from noisewatch.model.history.facts import Facts, differences, facts_of, unknown_on_one_side
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.model.history.entries import Entry, Past
+from noisewatch.model.history.facts import OF_TARGET, FactClass, Facts, differences, facts_of, unknown_on_one_side
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
 from noisewatch.model.history.shifts import LEAST_BEFORE
+from noisewatch.model.history.thinning import Thinning
 
 _AREA = "history"
 _NO_HISTORY = "no history is kept (--history remembers calibrations)"
@@ -236,3 +245,47 @@ def _evidence(moves: Sequence[FigureMove]) -> dict[str, object]:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what if number == 1 else what.replace('entry', 'entries')}"
+
+
+_NOW_S = 0.0  # when the entry of this moment was made is never told: a move began with an earlier one
+
+
+def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
+    """Return the development with the new calibration as the newest entry, or None if it makes no entry."""
+    from noisewatch.judgement.history.measured import entry_of  # imports all of the noise prediction
+
+    entry = entry_of(calibrated, snapshot, _NOW_S, None)
+    return development_of((*past.like(entry), entry)) if entry is not None else None
+
+
+def evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return entries of all target CPUs, thinned like those of one series, so that equal times have equal weight."""
+    thinning: Thinning[int] = Thinning()
+    for number in reversed(range(len(entries))):
+        thinning.add(None, entries[number].at_s, entries[number].facts, number)
+    return tuple(entries[number] for number in sorted(thinning.kept))
+
+
+def usual_facts(entries: Sequence[Entry], cpus: CpuSet) -> Facts:
+    """Return the most frequent value of each fact, the older of equally frequent ones.
+
+    Only entries that have the fact count. Entries of other CPUs describe the same machine: they are left out only for
+    facts of the target CPUs.
+    """
+    alike = [entry for entry in entries if entry.cpus == cpus]
+    usual = {of_class: _usual(each.facts.get(of_class, {}) for each in entries) for of_class in FactClass}
+    of_target = {of_class: _usual(each.facts.get(of_class, {}) for each in alike) for of_class in FactClass}
+    return {
+        of_class: {
+            name: fact if name not in OF_TARGET else of_target[of_class].get(name) for name, fact in named.items()
+        }
+        for of_class, named in usual.items()
+    }
+
+
+def _usual(named: Iterable[Mapping[str, str | None]]) -> dict[str, str | None]:
+    counts: dict[str, Counter[str]] = {}
+    for facts in named:
+        for name, value in facts.items():
+            counts.setdefault(name, Counter()).update([] if value is None else [value])
+    return {name: count.most_common(1)[0][0] if count else None for name, count in counts.items()}

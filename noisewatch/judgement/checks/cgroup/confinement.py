@@ -9,8 +9,7 @@ from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Move, Pin, write_all
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.programs import why_unseen
 from noisewatch.judgement.rules import PARALLEL
 from noisewatch.judgement.terms import Ground, Severity, Status

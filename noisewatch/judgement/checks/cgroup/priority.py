@@ -5,8 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import Action, run_command, write
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNCLAMPED, CpuWeight, CpuWeights

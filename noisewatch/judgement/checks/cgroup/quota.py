@@ -9,8 +9,7 @@ from typing import Any
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS

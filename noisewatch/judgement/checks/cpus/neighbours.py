@@ -8,17 +8,15 @@ from functools import partial
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown, warns_and_fails
 from noisewatch.judgement.counted import why_untimed
+from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.fixes.actions import write_cpus
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.grading import grade_cpus
-from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.judgement.while_calibrating import graver_while_calibrating
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind

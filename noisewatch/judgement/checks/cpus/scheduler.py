@@ -1,20 +1,24 @@
-"""Area `scheduler`: which of the kernel's own work is kept off the target CPUs."""
+"""Area `scheduler`: what keeps kernel work off the target CPUs, and what else decides where and how fast tasks run."""
 
 from __future__ import annotations
 
-from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_mask, name_cpus
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
-from noisewatch.judgement.fixes.actions import move, write
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.fixes.actions import Run, move, write, write_cpus
+from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
+from noisewatch.judgement.grading import unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency
+from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.build_options import PACKED
+from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import COMMAND_LINE
-from noisewatch.kernel.tasks.affinities import WORKQUEUES, Workqueues
+from noisewatch.kernel.tasks.affinities import INIT_NAME, INIT_STATUS, WORKQUEUES, ServiceGroup, Workqueues
 from noisewatch.kernel.tasks.task import Task
+from noisewatch.text import clean
 
 _OPTIONS_DOC = "https://docs.kernel.org/admin-guide/kernel-parameters.html"
 _THREADS_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
@@ -178,3 +182,185 @@ def confine_work(case: Case, queues: Workqueues) -> Fix | None:
     before = queues.requested or queues.allowed or frozenset()
     mask = write(f"{WORKQUEUES}/cpumask", format_cpu_mask(case.housekeeping), format_cpu_mask(before))
     return Fix((mask,), (BootOptions(f"workqueue.unbound_cpus={cpu_list_argument(case.housekeeping)}"),))
+
+
+_INIT_SCOPE = "init.scope"
+_RELOAD = ("systemctl", "daemon-reload")
+_OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes these
+
+
+@check(
+    id="services-on-target",
+    area="scheduler",
+    question="Are services and sessions started on other CPUs than the target?",
+    severity=Severity.INFORMATION,
+    reads=(INIT_STATUS, "/sys/fs/cgroup/{system,user,machine}.slice/cpuset.cpus.effective"),
+    why=(
+        "Everything that systemd starts inherits its affinity and the CPUs of its slice. A timer or a login during "
+        "the benchmark starts tasks that tasks-on-target could not see before."
+    ),
+    remedy="Set AllowedCPUs for the slices, or CPUAffinity for systemd itself, to the housekeeping CPUs.",
+    sources=(
+        "https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html",
+        "https://www.freedesktop.org/software/systemd/man/latest/systemd-system.conf.html",
+    ),
+)
+def services_on_target(case: Case) -> Answer:
+    services = case.snapshot.settings.kernel.services
+    if case.snapshot.platform.container not in (None, NONE):
+        return not_applicable("the services of the machine are outside this container")
+    if case.snapshot.platform.container is None:
+        return unknown("whether this is a container is unknown")
+    if services.init_name is None:
+        return unknown(case.why_unknown(INIT_NAME))
+    if services.init_name != "systemd" and not any(each.name in _OF_SYSTEMD for each in services.groups or ()):
+        return not_applicable(f"{clean(services.init_name)} starts the services, not systemd")
+    if services.groups is None:
+        return unknown(case.why_unknown("/sys/fs/cgroup", "/proc/self/mounts"))
+    if services.init_allowed is None:
+        return unknown(case.why_unknown(INIT_STATUS))
+    allowed = {each: _allowed_to(each, services.init_allowed) for each in services.groups}
+    evidence = {
+        "systemd": sorted(services.init_allowed),
+        "groups": {each.name: None if cpus is None else sorted(cpus) for each, cpus in allowed.items()},
+    }
+    coming = {each: cpus & case.target for each, cpus in allowed.items() if cpus is not None and cpus & case.target}
+    shared = frozenset().union(*coming.values())
+    if not services.groups:
+        shared = services.init_allowed & case.target
+    if shared:
+        names = ", ".join(each.name for each in coming) or "what systemd starts"
+        said = f"{names} may use {name_cpus(shared)}"
+        return Answer(Status.FAIL, said, cpus=shared, evidence=evidence, fix=_confine(case, list(coming)))
+    silent = next((each for each, cpus in allowed.items() if cpus is None), None)
+    if silent is not None:
+        return unknown(case.why_unknown(f"{silent.folder}/cpuset.cpus.effective"))
+    return Answer(Status.PASS, "systemd starts everything on other CPUs", evidence=evidence)
+
+
+def _allowed_to(group: ServiceGroup, inherited: CpuSet) -> CpuSet | None:
+    """Return the CPUs on which processes started in the group run by default, or None if unknown."""
+    if not group.has_limit:
+        return inherited
+    return None if group.allowed is None else inherited & group.allowed
+
+
+def _confine(case: Case, groups: list[ServiceGroup]) -> Fix | None:
+    listed = format_cpu_list(case.housekeeping)
+    if not listed:
+        return None
+    own = case.snapshot.cgroup.folder or ""  # to confine the group that we are in would confine the benchmark
+    slices = [each for each in groups if each.name != _INIT_SCOPE and not f"{own}/".startswith(f"{each.folder}/")]
+    if not slices:
+        words = f"CPUAffinity={listed.replace(',', ' ')} in /etc/systemd/system.conf, and reboot"
+        return Fix(lasting=(ByHand(words, needs_reboot=True),))
+    is_known = all(each.wanted is not None for each in slices if each.has_limit)
+    undo = [_allow(each, format_cpu_list(each.wanted or ()), "--runtime") for each in slices]
+    forget = [command for each in slices for command in _allow_again(each)]
+    return Fix(
+        (Run(tuple(_allow(each, listed, "--runtime") for each in slices), tuple(undo) if is_known else ()),),
+        (Run(tuple(_allow(each, listed) for each in slices), tuple(forget) if is_known else ()),),
+    )
+
+
+def _allow_again(group: ServiceGroup) -> list[tuple[str, ...]]:
+    """Return the commands that restore the group's CPU limit for good.
+
+    For a group without a limit, they remove the file that set-property writes.
+    """
+    if group.has_limit:
+        return [_allow(group, format_cpu_list(group.wanted or ()))]
+    return [("rm", "-f", f"/etc/systemd/system.control/{group.name}.d/50-AllowedCPUs.conf"), _RELOAD]
+
+
+def _allow(group: ServiceGroup, listed: str, *how_long: str) -> tuple[str, ...]:
+    return ("systemctl", "set-property", *how_long, "--", group.name, f"AllowedCPUs={listed}")
+
+
+@check(
+    id="custom-scheduler-loaded",
+    area="scheduler",
+    question="Is the kernel's own scheduler in use?",
+    severity=Severity.WARNING,
+    reads=(Knob.SCHED_EXT_STATE, Knob.SCHED_EXT_OPS),
+    why=(
+        "A scheduler loaded as a BPF program (sched_ext) places and preempts tasks by its own rules, which may change "
+        "with its version or options."
+    ),
+    remedy="Stop the service or program that loaded it.",
+    sources=("https://docs.kernel.org/scheduler/sched-ext.html",),
+)
+def custom_scheduler_loaded(case: Case) -> Answer:
+    knobs = case.snapshot.settings.knobs
+    state = knobs.word(Knob.SCHED_EXT_STATE)
+    if state not in ("disabled", "enabled", "enabling", "disabling"):
+        return unread(case, Knob.SCHED_EXT_STATE)
+    if state == "disabled":
+        return Answer(Status.PASS, "no other scheduler is loaded", evidence={"state": state})
+    name = clean(knobs.word(Knob.SCHED_EXT_OPS) or "one without a name")
+    fix = Fix((write("/proc/sysrq-trigger", "S", None),), (ByHand("disable the service that loads it"),))
+    return Answer(Status.FAIL, f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
+
+
+@check(
+    id="clock-waits-for-tick",
+    area="scheduler",
+    question="Does the clock of tickless CPUs follow the load without a tick?",
+    severity=Severity.INFORMATION,
+    reads=(f"{CPUS}/nohz_full", f"{CPUS}/cpuN/cpufreq/scaling_driver", f"{CPUS}/cpuN/cpufreq/scaling_governor"),
+    why=(
+        "Where the hardware does not choose the clock itself, intel_pstate changes it when the scheduler updates the "
+        "CPU. Without a tick this is rare: a low clock chosen while idle may stay for the whole run."
+    ),
+    remedy="Set the governor to performance, or rely on the clock that a calibration measured.",
+    sources=(
+        "https://docs.kernel.org/admin-guide/pm/intel_pstate.html",
+        "https://bugzilla.redhat.com/show_bug.cgi?id=1378529",
+    ),
+    answered_by="effective-frequency-moves",
+    is_hidden_from_guests=True,
+)
+def clock_waits_for_tick(case: Case) -> Answer:
+    tickless = case.snapshot.isolation.nohz_full
+    if tickless is None:
+        return unknown(case.why_unknown(f"{CPUS}/nohz_full"))
+    concerned = sorted(tickless & case.target)
+    if not concerned:
+        return not_applicable("no target CPU is tickless")
+    if case.snapshot.frequency.driver == NO_DRIVER:
+        return not_applicable("this kernel has no cpufreq driver")
+    clocks = {cpu: case.snapshot.frequency.cpus.get(cpu, CpuFrequency(cpu)) for cpu in concerned}
+    evidence = {"governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()}}
+    waiting = {cpu: str(clock.governor) for cpu, clock in clocks.items() if _follows_the_tick(clock)}
+    if waiting:
+        said = f"{name_cpus(waiting)}: intel_pstate without hardware-chosen clocks, governor powersave"
+        return Answer(Status.FAIL, said, cpus=frozenset(waiting), evidence=evidence, fix=_hold(waiting))
+    silent = [cpu for cpu, clock in clocks.items() if _is_silent(clock)]
+    if silent:
+        folder = f"{CPUS}/cpu{silent[0]}/cpufreq"
+        names = ("scaling_driver", "scaling_governor", "energy_performance_preference")
+        return unknown(case.why_unknown(*(f"{folder}/{name}" for name in names), folder))
+    return Answer(Status.PASS, "the clock does not depend on the tick", evidence=evidence)
+
+
+def _follows_the_tick(clock: CpuFrequency) -> bool:
+    """Return whether the driver adapts the clock to the load at each tick.
+
+    intel_pstate exports an energy preference only if the hardware chooses the clock.
+    """
+    is_open = clock.min_khz is None or clock.min_khz != clock.max_khz
+    return _chooses(clock) and clock.energy_preference == NO_PREFERENCE and is_open
+
+
+def _chooses(clock: CpuFrequency) -> bool:
+    return clock.driver == "intel_pstate" and clock.governor == "powersave"
+
+
+def _is_silent(clock: CpuFrequency) -> bool:
+    is_undecided = _chooses(clock) and clock.energy_preference is None
+    return clock.governor is None or clock.driver is None or is_undecided
+
+
+def _hold(governor_by_cpu: dict[int, str]) -> Fix:
+    held = dict.fromkeys(governor_by_cpu, "performance")
+    return set_for_good(write_cpus(held, "cpufreq/scaling_governor", governor_by_cpu), about="tickless")

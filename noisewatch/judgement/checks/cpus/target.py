@@ -1,17 +1,29 @@
-"""Area `target`: whether the target CPUs are usable, and leave a CPU to all other work."""
+"""Area `target`: whether the target CPUs are usable, alike and near each other, and leave a CPU to all other work."""
 
 from __future__ import annotations
 
-from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import MINIMUM, Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.rules import PARALLEL
+from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
+from noisewatch.judgement.rules import PARALLEL, STRICT
+from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.cpu_time import PATH as STAT
+from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import PinTrial
+from noisewatch.kernel.cpus.topology import EFFICIENCY, HYBRID, NODES, PERFORMANCE
+from noisewatch.kernel.cpus.topology import NAME as RANKING
+from noisewatch.kernel.frequency.cpufreq import NO_DRIVER
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.system.release import release_number
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
@@ -174,3 +186,349 @@ def boot_cpu_is_target(case: Case) -> Answer:
     if not case.running - case.target:
         return not_applicable("every online CPU is a target: none is left to choose instead")
     return Answer(Status.FAIL, "CPU 0 is a target CPU", cpus=frozenset({0}))
+
+
+_EXPORTS_BASE_SINCE = (4, 20)
+
+
+ALIKE = Limit(
+    key="passes",
+    name="difference in core capacity that passes",
+    value=0.02,
+    unit="share",
+    reason="typical between equal cores",
+)
+_WORK_ALIKE = Limit(
+    key="measured-passes",
+    name="difference in measured speed that passes",
+    value=0.05,
+    unit="share",
+    reason="typical between equal busy cores",
+)
+_WORK_DIFFERS = Limit(
+    key="fails",
+    name="difference in speed that fails",
+    value=0.2,
+    unit="share",
+    reason="different kinds of core differ by a quarter or more",
+)
+
+
+@check(
+    id="target-cores-differ",
+    area="target",
+    question="Are the target CPUs cores of one kind, and of the fastest?",
+    severity=Severity.WARNING,
+    ground=Ground.INVALIDATES,
+    reads=(
+        f"{CPUS}/cpuN/cpu_capacity",
+        f"{CPUS}/cpuN/regs/identification/midr_el1 (ARM), or /proc/cpuinfo (CPU implementer, CPU part)",
+        "/sys/devices/{cpu_core,cpu_atom,cpu_lowpower}/cpus",
+        f"/proc/cpuinfo (vendor_id, cpu family, model) with {CPUS}/cpuN/cache/indexN/{{level,type,size}}, on x86",
+        f"{CPUS}/cpuN/cpufreq/{{cpuinfo_max_freq,scaling_max_freq}}, and base_frequency without turbo",
+        f"{CPUS}/cpuN/acpi_cppc/highest_perf, but for AMD",
+        f"{CPUS}/cpuN/{RANKING}",
+        f"{MICROBENCHMARK}, where no file gives the kind",
+    ),
+    limits=(ALIKE, _WORK_ALIKE, _WORK_DIFFERS),
+    why=(
+        "With several kinds of cores, the time depends mainly on which core the benchmark gets. Even among equal "
+        "cores, favoured ones clock a few per cent higher, and Intel's SST-BF gives some a higher base frequency."
+    ),
+    remedy="Choose CPUs of one kind with --cpus; cap the maximum frequency of favoured cores.",
+    sources=("https://docs.kernel.org/admin-guide/pm/amd-pstate.html", _CPU_LIST_DOC),
+    severity_in={PARALLEL: Severity.BLOCKING},
+)
+def target_cores_differ(case: Case) -> Answer:
+    if not case.target:
+        return unknown(NO_TARGET)
+    alone = Answer(Status.PASS, "there is one target CPU")
+    answer = alone if len(case.target) == 1 else _among_targets(case)
+    return (_next_to_others(case) or answer) if answer.status == Status.PASS else answer
+
+
+def _among_targets(case: Case) -> Answer:
+    """Return the answer on how the target CPUs differ from each other."""
+    places = {cpu: place for cpu in sorted(case.target) if (place := case.snapshot.topology.get(cpu)) is not None}
+    kinds = {cpu: place.kind for cpu, place in places.items() if place.kind is not None}
+    designs = {cpu: place.design for cpu, place in places.items() if place.design is not None}
+    strengths = _strengths(case)
+    evidence: dict[str, Any] = {
+        "kind_by_cpu": {str(cpu): place.kind for cpu, place in places.items()},
+        "design_by_cpu": {str(cpu): name for cpu, name in designs.items()},
+    }
+    for what, known in (("kinds", kinds), ("designs", designs)):
+        if len(set(known.values())) > 1:
+            said = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(known).items())
+            return Answer(Status.FAIL, f"cores of several {what}: {said}", cpus=case.target, evidence=evidence)
+    for what, strength_by_cpu in strengths.items():
+        least, most = min(strength_by_cpu.values()), max(strength_by_cpu.values())
+        evidence[f"{what.replace(' ', '_')}_by_cpu"] = {str(cpu): each for cpu, each in strength_by_cpu.items()}
+        difference = 1 - least / most
+        if difference > case.bound(ALIKE):
+            weaker = frozenset(cpu for cpu, each in strength_by_cpu.items() if each < most)
+            is_grave = what != "rank" and difference > case.bound(_WORK_DIFFERS)
+            return Answer(
+                Status.FAIL if is_grave else Status.WARN,
+                f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others",
+                measured=difference,
+                limit=case.bound(_WORK_DIFFERS if is_grave else ALIKE),
+                unit="share",
+                cpus=weaker,
+                evidence=evidence,
+            )
+    if len(designs) < len(case.target) or not strengths:
+        return _measured(case)
+    unread = _read_of_some(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
+    if unread is not None:
+        return unknown(unread)
+    return Answer(Status.PASS, f"{name_cpus(case.target)}: one kind of core", cpus=case.target, evidence=evidence)
+
+
+def _next_to_others(case: Case) -> Answer | None:
+    """Return the answer if all target CPUs are, or may be, slower than others of the machine, else None."""
+    topology = case.snapshot.topology
+    kinds = {cpu: place.kind if (place := topology.get(cpu)) is not None else None for cpu in case.online | case.target}
+    own = {kinds[cpu] for cpu in case.target}
+    evidence = {"kind_by_cpu": {str(cpu): kinds[cpu] for cpu in sorted(case.target)}}
+    if own == {EFFICIENCY}:
+        faster = frozenset(cpu for cpu, kind in kinds.items() if kind == PERFORMANCE)
+        said = f"efficiency cores; {name_cpus(faster)} are performance cores" if faster else "efficiency cores"
+        return Answer(Status.WARN, said, cpus=case.target, evidence=evidence)
+    bases = {} if case.snapshot.frequency.turbo == "on" else _bases(case)
+    best = max(bases.values(), default=0)
+    mine = max((bases.get(cpu, 0) for cpu in case.target), default=0)
+    if mine and 1 - mine / best > case.bound(ALIKE):
+        faster = frozenset(cpu for cpu, khz in bases.items() if khz == best)
+        said = (
+            f"the base frequency of {name_cpus(case.target)} is {1 - mine / best:.0%} lower than of {name_cpus(faster)}"
+        )
+        return Answer(Status.WARN, said, cpus=case.target, evidence=evidence)
+    if None in own and not _hides_kinds(case):
+        return unknown(why_no_kind(case, case.target))
+    why_no_base = _why_no_base(case, kinds.keys())
+    return unknown(why_no_base) if why_no_base is not None else None
+
+
+def _hides_kinds(case: Case) -> bool:
+    """Return whether all CPUs have one design, as far as reported, and there are no clocks to compare.
+
+    This is so in most guests, whose host decides on which core they run.
+    """
+    frequency, topology = case.snapshot.frequency, case.snapshot.topology
+    designs = {topology[cpu].design if cpu in topology else None for cpu in case.online | case.target}
+    if len(designs) > 1 or highest_clocks(case) or any(place.capacity for place in topology.values()):
+        return False
+    is_guest = case.snapshot.platform.virtual not in (None, NONE)
+    is_unread = None in designs and (not is_guest or CPUINFO in case.snapshot.reason_by_path)
+    return not is_unread and (is_guest or frequency.driver == NO_DRIVER)
+
+
+def why_no_kind(case: Case, cpus: Iterable[int]) -> str:
+    """Return why the kind of core of these CPUs is unknown."""
+    topology, clocks = case.snapshot.topology, highest_clocks(case)
+    hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
+    if hidden is not None:
+        return f"{case.why_unknown(hidden)}, so that there may be several kinds of core"
+    silent = [cpu for cpu in cpus if cpu not in clocks and not ((place := topology.get(cpu)) and place.capacity)]
+    if silent:
+        return f"neither capacity nor highest frequency is exported for {name_cpus(silent)}"
+    unknown_designs = [cpu for cpu in sorted(case.online) if cpu not in topology or topology[cpu].design is None]
+    if unknown_designs:
+        paths = [CPUINFO] if CPUINFO in case.snapshot.reason_by_path else []
+        why = case.why_unknown(*paths, f"{CPUS}/cpu{unknown_designs[0]}/cache", CPUINFO)
+        return f"the design of {name_cpus(unknown_designs)} is not known ({why}), so that cores may differ"
+    if len({place.design for place in topology.values()}) > 1:
+        return "this machine has cores of several designs, and does not report which of them are faster"
+    return "not all CPUs of this machine export their capacity or highest frequency, so that others may be faster"
+
+
+def _read_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
+    """Return the property that is exported for some target CPUs only, as text, or None if there is none."""
+    for what, by_cpu in known.items():
+        silent = case.target - by_cpu.keys()
+        if by_cpu and silent:
+            return f"the {what} of {name_cpus(silent)} is not exported, that of other target CPUs is"
+    return None
+
+
+def _why_no_base(case: Case, cpus: Collection[int]) -> str | None:
+    """Return why the base frequency of one of the CPUs is unknown, or None. It matters without turbo."""
+    lacking = sorted(cpu for cpu in _without_base(case) if cpu in cpus)
+    return case.why_unknown(f"{CPUS}/cpu{lacking[0]}/cpufreq/base_frequency") if lacking else None
+
+
+def _without_base(case: Case) -> CpuSet:
+    """Return the CPUs whose base frequency is unknown and may differ from that of others.
+
+    intel_pstate exports it for all CPUs with HWP, from Linux 4.20 on (hwp_cpufreq_attrs); it differs with SST-BF.
+    """
+    frequency = case.snapshot.frequency
+    if frequency.turbo == "on":
+        return frozenset()
+    release = release_number(case.snapshot.platform.kernel)
+    is_old = release is not None and release < _EXPORTS_BASE_SINCE
+    bases = _bases(case)
+    return frozenset(
+        cpu
+        for cpu, clock in frequency.cpus.items()
+        if cpu not in bases and (bases or (clock.has_hwp and not is_old)) and clock.hardware_max_khz
+    )
+
+
+def _bases(case: Case) -> dict[int, int]:
+    return {cpu: clock.base_khz for cpu, clock in case.snapshot.frequency.cpus.items() if clock.base_khz}
+
+
+def highest_clocks(case: Case) -> Mapping[int, int]:
+    """Return the highest clock (kHz) of each CPU: within its limits and, without turbo, up to its base frequency.
+
+    A CPU whose base frequency matters and is unknown is missing.
+    """
+    return case.kept("highest clocks", _highest_clocks)
+
+
+def _highest_clocks(case: Case) -> Mapping[int, int]:
+    frequency, lacking = case.snapshot.frequency, _without_base(case)
+    highest = {}
+    for cpu, clock in frequency.cpus.items():
+        limits = [khz for khz in (clock.hardware_max_khz, clock.max_khz) if khz]
+        if limits and cpu not in lacking:
+            bases = [clock.base_khz] if clock.base_khz and frequency.turbo != "on" else []
+            highest[cpu] = min(limits + bases)
+    return highest
+
+
+def _ranks(case: Case) -> dict[int, int]:
+    """Return the turbo rank of each target CPU; empty with turbo off, where ranks mean nothing."""
+    ranks = {cpu: rank for cpu, rank in case.snapshot.settings.core_ranking.items() if cpu in case.target}
+    return ranks if case.snapshot.frequency.turbo != "off" else {}
+
+
+def _by_kind(kinds: Mapping[int, str]) -> dict[str, CpuSet]:
+    return {kind: frozenset(cpu for cpu in kinds if kinds[cpu] == kind) for kind in sorted(set(kinds.values()))}
+
+
+def _strengths(case: Case) -> dict[str, dict[int, int]]:
+    """Return the properties that distinguish cores of one kind, as far as known of all target CPUs."""
+    capacities = {cpu: place.capacity for cpu in case.target if (place := case.snapshot.topology.get(cpu)) is not None}
+    strengths = {
+        "capacity": {cpu: capacity for cpu, capacity in capacities.items() if capacity},
+        "highest frequency": {cpu: khz for cpu, khz in highest_clocks(case).items() if cpu in case.target},
+        "rank": _ranks(case),
+    }
+    return {what: dict(sorted(own.items())) for what, own in strengths.items() if own and len(own) == len(case.target)}
+
+
+def _measured(case: Case) -> Answer:
+    """Return the answer by how long the same work took on each target CPU, where no file lists the kinds."""
+    if not case.target:
+        return unknown(NO_TARGET)
+    calibrated = case.calibrated
+    why_unknown = why_no_kind(case, case.target)
+    if calibrated is None:
+        return unknown(f"{why_unknown}, and there was no calibration")
+    if calibrated.doubt is not None or calibrated.troubles:
+        return unknown(f"{why_unknown}; {calibrated.doubt or why_incomplete(calibrated)}")
+    import statistics  # few runs are calibrated
+
+    samples = {
+        said.cpu: said.interpreted.length_ns for said in calibrated.calibration.samples.cpus if said.cpu in case.target
+    }
+    times = {cpu: statistics.median(lengths) for cpu, lengths in sorted(samples.items()) if lengths}
+    if len(times) < len(case.target) or not times or min(times.values()) <= 0:
+        return unknown(f"{why_unknown}, and not all of them were calibrated")
+    difference = 1 - min(times.values()) / max(times.values())
+    evidence = {"work_ns_by_cpu": {str(cpu): time for cpu, time in times.items()}}
+    slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))
+    limit = case.bound(_WORK_DIFFERS)
+    hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
+    if difference <= case.bound(_WORK_ALIKE) and hidden is not None:
+        return unknown(
+            f"{case.why_unknown(hidden)}; there are two kinds of core, though the same work took the same time"
+        )
+    if difference <= case.bound(_WORK_ALIKE):
+        said = f"the same work took the same time on all of them, within {difference:.1%}"
+        return Answer(Status.PASS, said, measured=difference, limit=limit, unit="share", evidence=evidence)
+    status = Status.FAIL if difference > limit else Status.WARN
+    said = f"the same work ran up to {difference:.0%} faster elsewhere than on {name_cpus(slowest)}"
+    return Answer(status, said, measured=difference, limit=limit, unit="share", cpus=slowest, evidence=evidence)
+
+
+@check(
+    id="target-cpus-far-apart",
+    area="target",
+    question="Do the target CPUs share one memory node and one last-level cache?",
+    severity=Severity.WARNING,
+    ground=Ground.RISK,
+    reads=(f"{NODES}/nodeN/cpulist", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
+    why=(
+        "Threads on two nodes, or under two last-level caches, exchange data several times more slowly, and memory is "
+        "local to only some of them: thread placement then decides the result."
+    ),
+    remedy="Choose CPUs of one shared_cpu_list with --cpus; bind memory with numactl --membind.",
+    sources=("https://docs.kernel.org/admin-guide/mm/numaperf.html", _CPU_LIST_DOC),
+    severity_in={STRICT: Severity.BLOCKING},
+)
+def target_cpus_far_apart(case: Case) -> Answer:
+    if len(case.target) == 1:
+        return Answer(Status.PASS, "there is one target CPU")
+    places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
+    nodes = {cpu: place.node if place is not None else None for cpu, place in places.items()}
+    caches = {cpu: place.last_level_cache if place is not None else None for cpu, place in places.items()}
+    known_nodes = {node for node in nodes.values() if node is not None}
+    known_caches = sorted({cache for cache in caches.values() if cache is not None}, key=sorted)
+    evidence = {
+        "node_by_cpu": {str(cpu): node for cpu, node in nodes.items()},
+        "last_level_caches": [format_cpu_list(cache) for cache in known_caches],
+    }
+    if len(known_nodes) > 1:
+        said = f"targets span {len(known_nodes)} NUMA nodes ({format_cpu_list(known_nodes)})"
+        return Answer(
+            Status.FAIL, said, measured=len(known_nodes), limit=1, unit="nodes", cpus=case.target, evidence=evidence
+        )
+    several = _said_of_caches(case, known_caches)
+    why_not = _why_places_unknown(case, nodes, caches)
+    if why_not is not None:
+        return Answer(Status.UNKNOWN, several or "unknown", reason=why_not, evidence=evidence)
+    if several is not None:
+        return Answer(
+            Status.WARN,
+            several,
+            measured=len(known_caches),
+            limit=1,
+            unit="caches",
+            cpus=case.target,
+            evidence=evidence,
+        )
+    return Answer(Status.PASS, f"{name_cpus(case.target)}: one node, one last-level cache", evidence=evidence)
+
+
+def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:
+    """Return text on the last-level caches if the targets span several disjoint ones, else None."""
+    if len(caches) < 2 or sum(map(len, caches)) > len(frozenset().union(*caches)):
+        return None
+    return f"targets span {len(caches)} last-level caches: {name_cpu_sets(cache & case.target for cache in caches)}"
+
+
+def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Mapping[int, CpuSet | None]) -> str | None:
+    """Return why some target CPUs may lie elsewhere than reported, or None.
+
+    A cache may span nodes (sub-NUMA clusters), so that a shared cache does not prove one node.
+    """
+    has_nodes = Knob.ZONE_RECLAIM not in case.snapshot.settings.knobs.absent  # which a kernel without NUMA lacks
+    without_node = [cpu for cpu, node in nodes.items() if node is None and has_nodes]
+    without_cache = uncached(case)
+    if without_cache or not caches:
+        return why_no_cache(case, without_cache)
+    if without_node:
+        return case.why_unknown(NODES, f"{CPUS}/cpu{without_node[0]}")
+    foreign = [cpu for cpu, cache in caches.items() if cache is not None and cpu not in cache]
+    different = {cache for cache in caches.values() if cache is not None}  # few, however many CPUs there are
+    overlapping = {
+        cache for cache in different if any(other != cache and not cache.isdisjoint(other) for other in different)
+    }
+    doubtful = foreign or [cpu for cpu, cache in caches.items() if cache in overlapping]
+    if doubtful:
+        return f"{CPUS}/cpu{doubtful[0]}/cache: contradicts what other CPUs say about their last-level caches"
+    return None

@@ -8,8 +8,7 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write_all
-from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.fixes.lasting import boot_without
+from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
 from noisewatch.judgement.terms import Severity, Status

@@ -10,10 +10,9 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
 from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks_of, why_no_clock
-from noisewatch.judgement.checks.frequency.power import BETTER_SUPPLY, supply_voltages
+from noisewatch.judgement.checks.frequency.heat import BETTER_SUPPLY, supply_voltages
 from noisewatch.judgement.fixes.actions import Setting, Write
-from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import MICROBENCHMARK, hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.judgement.terms import Severity, Status

@@ -10,14 +10,12 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.checks.interrupts.routing import kept_from_balancer
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_untold
-from noisewatch.judgement.effect import effect, limits_of_taken, part_of
+from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
 from noisewatch.judgement.fixes.actions import write_all
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
 from noisewatch.kernel.interrupts.table import PATH, Interrupts, sums_with_parts
 from noisewatch.kinds import Kind

@@ -10,8 +10,7 @@ from noisewatch.errors import Malformed
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write
-from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
+from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.rules import LATENCY, STRICT

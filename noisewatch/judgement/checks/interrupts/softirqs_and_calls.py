@@ -10,10 +10,10 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
+from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.judgement.while_calibrating import graver_while_calibrating
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts

@@ -10,12 +10,11 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.effect import WHEN, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import not_calibrated, why_incomplete
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibrating
 from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS

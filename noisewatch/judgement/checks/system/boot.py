@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import LOOKED_BACK, MINIMUM, Answer, Limit, check, not_applicable, unknown
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.snapshot import Settings
 from noisewatch.kernel.system.boot_configuration import Options

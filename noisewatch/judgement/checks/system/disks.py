@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.limit_words import warns_and_fails
 from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of

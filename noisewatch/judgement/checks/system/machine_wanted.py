@@ -1,4 +1,4 @@
-"""Area `hardware`: whether the machine matches the requested description, fact by fact."""
+"""Area `hardware`: whether the machine matches the requested description, fact by fact, and why a fact is unknown."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.judgement.unread_facts import why_unread
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.memory.counters import MEMINFO
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
 from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.kernel.system.release import COMMAND_LINE, RELEASE
-from noisewatch.model.history.facts import Facts, facts_of
+from noisewatch.model.history.fact_names import paths_of
+from noisewatch.model.history.facts import FactClass, Facts, facts_of
 from noisewatch.model.wanted.machine import WantedFact, in_quotes, shown
 from noisewatch.records import dataclass
 
@@ -116,3 +116,10 @@ def _evidence(held: Sequence[_Held]) -> list[Mapping[str, Any]]:
         }
         for each in held
     ]
+
+
+def why_unread(case: Case, of_class: FactClass, name: str) -> str:
+    """Return why the fact's file could not be read; if each CPU has its own file, the first reason of any."""
+    cpus = sorted(case.snapshot.online.online or case.snapshot.topology) or [0]
+    paths = paths_of(of_class, name) or ()
+    return case.why_unknown(*(path.replace("{cpu}", str(cpu)) for path in paths for cpu in cpus))

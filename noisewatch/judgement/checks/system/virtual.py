@@ -6,8 +6,7 @@ import re
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, unknown
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob

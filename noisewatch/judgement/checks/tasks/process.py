@@ -5,8 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, unknown
-from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.target import OWN_AFFINITY

@@ -1,20 +1,30 @@
-"""Area `kernel`: what observes the machine while the benchmark runs, and what the kernel inspects on the way."""
+"""Area `kernel`: what observes the machine during the benchmark: profilers, agents, filters, tracers, statistics."""
 
 from __future__ import annotations
 
-from noisewatch.cpus import CpuSet
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
+from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
+from noisewatch.judgement.grading import setting_of, unread
 from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.table import counts_overflows
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.machine_lock import Owner
 from noisewatch.kernel.tasks.own_process import STATUS
 from noisewatch.kernel.tasks.task import Task
+from noisewatch.kernel.trace.active import FOLDER as TRACING
+from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, Maker, TraceInstance
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.text import clean
 
 _MOST_NAMED = 3
 
@@ -179,3 +189,141 @@ def system_calls_filtered(case: Case) -> Answer:
             evidence={"seccomp_mode": mode},
         )
     return Answer(Status.PASS, "no seccomp filter is set", measured=mode, evidence={"seccomp_mode": mode})
+
+
+# Events of hardware errors: rasdaemon enables them as long as a server is up.
+_RARE_EVENTS = (
+    *("ras:", "mce:", "cxl:", "devlink:devlink_health_report", "block:block_rq_error"),
+    *("net:net_dev_xmit_timeout", "thermal:thermal_zone_trip"),
+)
+
+
+@check(
+    id="kernel-traced",
+    area="kernel",
+    question="Are kernel tracers and trace events off?",
+    severity=Severity.WARNING,
+    reads=(
+        f"{TRACING}/current_tracer",
+        f"{TRACING}/set_event",
+        f"{TRACING}/{PROFILE}",
+        f"{TRACING}/instances/*",
+        Knob.STACK_TRACER,
+    ),
+    why=(
+        "Each traced function and each event costs 0.1 to 1 µs wherever it occurs, also on the target CPUs, and even "
+        "if nobody reads the trace."
+    ),
+    remedy="Stop the tracing program, or switch off what it left on.",
+    sources=("https://docs.kernel.org/trace/ftrace.html", "https://docs.kernel.org/trace/events.html"),
+)
+def kernel_traced(case: Case) -> Answer:
+    instances, knobs = case.snapshot.settings.kernel.tracing.instances, case.snapshot.settings.knobs
+    stack_tracer = 0 if Knob.STACK_TRACER in knobs.absent else knobs.integer(Knob.STACK_TRACER)
+    evidence: dict[str, Any] = {
+        clean(each.folder): {"tracer": each.tracer, "events": None if each.events is None else len(each.events)}
+        for each in instances or ()
+    }
+    evidence["stack_tracer"] = stack_tracer
+    active = [each for each in instances or () if _tracer_of(each) or _events_of(each) or each.is_profiling]
+    foreign = [instance for instance in active if instance.maker is None]
+    makers = [maker for instance in active if (maker := instance.maker) and not _is_this_noisewatch(maker, case)]
+    if foreign or stack_tracer or makers:
+        said = [f"{clean(each.folder)}: {_what_is_traced(each)}" for each in foreign]
+        said += ["the stack depth at each function"] if stack_tracer else []
+        fix = _stop_tracing(case, foreign, bool(stack_tracer)) if said else None
+        return Answer(Status.FAIL, "; ".join([*said, *_other_noisewatches(makers)]), evidence=evidence, fix=fix)
+    if instances is None:
+        return unknown(case.why_unknown(TRACING))
+    if not instances:
+        return not_applicable("this kernel has no tracing")
+    silent = next((each for each in instances if None in (each.tracer, each.events, each.is_profiling)), None)
+    if silent is not None:
+        paths = [f"{silent.folder}/{name}" for name in ("current_tracer", "set_event", PROFILE)]
+        return unknown(case.why_unknown(*paths, silent.folder))
+    if stack_tracer is None:
+        return unread(case, Knob.STACK_TRACER)
+    return Answer(Status.PASS, "nothing is traced", evidence=evidence)
+
+
+def _is_this_noisewatch(maker: Maker, case: Case) -> bool:
+    return maker.is_alive is True and maker.owner.pid in case.snapshot.own_pids
+
+
+def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
+    """Yield text on each other noisewatch, with the CPUs that all its instances trace: one of them covers all CPUs."""
+    makers_by_owner: dict[Owner, list[Maker]] = {}
+    for maker in makers:
+        makers_by_owner.setdefault(maker.owner, []).append(maker)
+    for owner, own in makers_by_owner.items():
+        cpus = frozenset.intersection(*(maker.cpus or frozenset() for maker in own))
+        traces = f"traces {name_cpus(cpus)}" if cpus else "traces"
+        is_alive = own[0].is_alive
+        if is_alive is False:
+            yield f"a killed noisewatch (pid {owner.pid}) still {traces}: the next one started as root stops it"
+            continue
+        where = "" if is_alive else " in a PID namespace of its own"
+        yield f"another noisewatch (pid {owner.pid}{where}) {traces}: end it, or wait"
+
+
+def _tracer_of(instance: TraceInstance) -> str | None:
+    return instance.tracer if instance.tracer != NO_TRACER else None
+
+
+def _events_of(instance: TraceInstance) -> list[str]:
+    return [event for event in instance.events or () if not event.startswith(_RARE_EVENTS)]
+
+
+def _what_is_traced(instance: TraceInstance) -> str:
+    tracer, events = _tracer_of(instance), _events_of(instance)
+    more = f" and {len(events) - _MOST_NAMED} more" if len(events) > _MOST_NAMED else ""
+    traced = [f"tracer {tracer}"] if tracer else []
+    traced += ["the profile of all functions"] if instance.is_profiling else []
+    return ", ".join(traced + events[:_MOST_NAMED]) + more
+
+
+def _stop_tracing(case: Case, instances: list[TraceInstance], has_stack_tracer: bool) -> Fix:
+    settings: list[Setting] = []
+    for each in instances:
+        tracer = _tracer_of(each)
+        settings += [Setting(f"{each.folder}/current_tracer", NO_TRACER, tracer)] if tracer is not None else []
+        settings += [Setting(f"{each.folder}/{PROFILE}", "0", "1")] if each.is_profiling else []
+    settings += [setting_of(case, Knob.STACK_TRACER, 0)] if has_stack_tracer else []
+    events = {each.folder: _events_of(each) for each in instances}
+    stopped = (StopEvents(f"{folder}/set_event", tuple(own)) for folder, own in events.items() if own)
+    return Fix((Write(tuple(settings)), *stopped), (ByHand("stop the program that switches it on"),))
+
+
+_STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)
+
+
+@check(
+    id="kernel-statistics-collected",
+    area="kernel",
+    question="Are the kernel's optional statistics off?",
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
+    reads=_STATISTICS,
+    why=(
+        "Statistics of the scheduler, of delays and of BPF programs read the clock at each context switch or program "
+        "run: the same code is slower than on a machine without them."
+    ),
+    remedy="Switch off the statistics that nobody reads.",
+    sources=("https://docs.kernel.org/admin-guide/sysctl/kernel.html",),
+)
+def kernel_statistics_collected(case: Case) -> Answer:
+    knobs = case.snapshot.settings.knobs
+    values = {knob: knobs.integer(knob) for knob in _STATISTICS if knob not in knobs.absent}
+    if not values:
+        return not_applicable("this kernel has none of them")
+    evidence = {knob.value: value for knob, value in values.items()}
+    collected = [knob for knob, value in values.items() if value]
+    if collected:
+        said = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
+        return Answer(Status.FAIL, said, evidence=evidence, fix=_all_off(case, collected))
+    silent = [knob for knob, value in values.items() if value is None]
+    return unread(case, silent[0]) if silent else Answer(Status.PASS, "all are off", evidence=evidence)
+
+
+def _all_off(case: Case, knobs: list[Knob]) -> Fix:
+    return set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in knobs)))

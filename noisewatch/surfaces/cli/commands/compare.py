@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from noisewatch.judgement.comparison.compared import SideComparison
+from noisewatch.judgement.comparison import SideComparison
 from noisewatch.operations.compare.documents import Document
 from noisewatch.operations.compare.sides import compare_files
 from noisewatch.surfaces.output import opened_output, takes_unicode, width

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import UsageError
-from noisewatch.judgement.effect_words import summary_of_verdict
+from noisewatch.judgement.cause_words import summary_of_verdict
 from noisewatch.judgement.terms import Outcome
 from noisewatch.judgement.verdict import EXIT_STATUS, Verdict
 from noisewatch.operations.lock import Lock, locked

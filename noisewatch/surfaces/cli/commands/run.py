@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from noisewatch.errors import CannotStart, NoisewatchError, NothingUndisturbed, UsageError
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
-from noisewatch.judgement.run.reason_words import conclude_repetition, left_words
-from noisewatch.judgement.run.reasons import RunOutcome, Unwatched
+from noisewatch.judgement.run.reasons import RunOutcome, Unwatched, conclude_repetition, left_words
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import end_as

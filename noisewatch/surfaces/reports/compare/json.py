@@ -8,8 +8,14 @@ from importlib.resources import files
 from typing import Any
 
 from noisewatch import __version__
-from noisewatch.judgement.comparison.compared import ComparedFigure, FindingDifference, KnownAlone, SideComparison
-from noisewatch.judgement.comparison.side import ComparedSide, FindingState
+from noisewatch.judgement.comparison import (
+    ComparedFigure,
+    ComparedSide,
+    FindingDifference,
+    FindingState,
+    KnownAlone,
+    SideComparison,
+)
 from noisewatch.surfaces.reports.compare.text import answer_of
 from noisewatch.surfaces.reports.machine.json import SCHEMA, listed
 

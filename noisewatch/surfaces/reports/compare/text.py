@@ -9,10 +9,16 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.comparison.compared import ComparedFigure, FindingDifference, KnownAlone, SideComparison
-from noisewatch.judgement.comparison.compared import ComparisonOutcome as Outcome
-from noisewatch.judgement.comparison.side import ComparedSide, FindingState
-from noisewatch.judgement.history.words import words_of_change
+from noisewatch.judgement.comparison import (
+    ComparedFigure,
+    ComparedSide,
+    FindingDifference,
+    FindingState,
+    KnownAlone,
+    SideComparison,
+)
+from noisewatch.judgement.comparison import ComparisonOutcome as Outcome
+from noisewatch.judgement.history.development import words_of_change
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature

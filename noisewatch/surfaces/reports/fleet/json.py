@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from noisewatch.judgement.fleet.reports import FLOOR_NS, Report
-from noisewatch.judgement.fleet.standing import Fleet, FleetHost
+from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 

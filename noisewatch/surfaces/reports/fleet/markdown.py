@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noisewatch.judgement.fleet.standing import Fleet
+from noisewatch.judgement.fleet import Fleet
 from noisewatch.surfaces.reports.fleet.text import (
     HEADING,
     RULE,

@@ -11,8 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from noisewatch.judgement.fleet.reports import Report
-from noisewatch.judgement.fleet.standing import Fleet, Standing
+from noisewatch.judgement.fleet import Fleet, Report, Standing
 from noisewatch.judgement.terms import Outcome
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 from noisewatch.text import printable

@@ -9,9 +9,8 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from noisewatch.judgement.fleet.reports import FLOOR_NS, Report
-from noisewatch.judgement.fleet.standing import Fleet, FleetHost, named_reasons
-from noisewatch.judgement.history.words import value_words
+from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named_reasons
+from noisewatch.judgement.history.development import value_words
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.records import dataclass

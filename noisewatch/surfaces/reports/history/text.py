@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from noisewatch.cpus import format_cpu_list, name_cpus
-from noisewatch.judgement.history.development import Development, FigureMove
-from noisewatch.judgement.history.words import (
+from noisewatch.judgement.history.development import (
     FACTS_UNKNOWN,
     NOTHING_CHANGED,
+    Development,
+    FigureMove,
     alternation_words,
     apart_words,
     change_words,

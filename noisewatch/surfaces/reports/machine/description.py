@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.unread_facts import why_unread
+from noisewatch.judgement.checks.system.machine_wanted import why_unread
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import NONE

@@ -8,8 +8,7 @@ from typing import Any
 
 from noisewatch import __version__
 from noisewatch.judgement.plan.criteria import Judged
-from noisewatch.judgement.plan.plan import Plan
-from noisewatch.judgement.plan.steps import Step
+from noisewatch.judgement.plan.plan import Plan, Step
 from noisewatch.surfaces.reports.machine.json import describe_machine
 from noisewatch.surfaces.reports.parts.culprits import describe_fix
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.plan.plan import Plan
-from noisewatch.judgement.plan.steps import Step
+from noisewatch.judgement.plan.plan import Plan, Step
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 from noisewatch.surfaces.reports.plan.words import about, boot_notes, left_out, not_known, one_line
 from noisewatch.surfaces.reports.verdict.fix_script import (

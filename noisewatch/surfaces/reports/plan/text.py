@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from noisewatch.judgement.cause_words import parted
-from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.fixes.fix import BootOptions
 from noisewatch.judgement.plan.criteria import Judged
 from noisewatch.judgement.plan.plan import Plan
 from noisewatch.judgement.terms import Gravity, Status

@@ -8,8 +8,7 @@ from itertools import islice
 from noisewatch.cpus import fitting_cpu_list, name_cpus
 from noisewatch.judgement.finding_words import commands_of
 from noisewatch.judgement.remedies import Remedy
-from noisewatch.judgement.run.reason_words import named
-from noisewatch.judgement.run.reasons import ReasonKind
+from noisewatch.judgement.run.reasons import ReasonKind, named
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.conclusion import remedy_in
 from noisewatch.operations.run.series import RunSeries

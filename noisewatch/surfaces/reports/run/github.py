@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.run.reason_words import conclude_repetition, unmeasured_words
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reasons import RunOutcome, conclude_repetition, unmeasured_words
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude, gate_of_run
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries

@@ -13,8 +13,7 @@ from xml.etree.ElementTree import Element, SubElement
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.finding_words import describe_host
-from noisewatch.judgement.run.reason_words import describe_reason, describe_reasons
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reasons import RunOutcome, describe_reason, describe_reasons
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition

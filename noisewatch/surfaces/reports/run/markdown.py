@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.finding_words import describe_host
-from noisewatch.judgement.run.reason_words import describe_run
+from noisewatch.judgement.run.reasons import describe_run
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries

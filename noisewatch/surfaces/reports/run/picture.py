@@ -14,8 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from noisewatch.judgement.run.reason_words import mark_of
-from noisewatch.judgement.run.reasons import RunStanding
+from noisewatch.judgement.run.reasons import RunStanding, mark_of
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.records import dataclass

@@ -6,8 +6,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from noisewatch.judgement.run.reason_words import describe_reasons, mark_of
-from noisewatch.judgement.run.reasons import RunOutcome, RunStanding
+from noisewatch.judgement.run.reasons import RunOutcome, RunStanding, describe_reasons, mark_of
 from noisewatch.surfaces.reports.run.picture import STYLES
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, in_ascii, length
 from noisewatch.text import printable

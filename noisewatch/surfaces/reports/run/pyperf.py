@@ -12,7 +12,7 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import NothingUndisturbed
-from noisewatch.judgement.run.reason_words import describe_run
+from noisewatch.judgement.run.reasons import describe_run
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, NOT_WATCHED, REASONS, VERDICT, VERSION

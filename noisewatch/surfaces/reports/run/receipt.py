@@ -24,8 +24,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
-from noisewatch.judgement.run.placement_advice import PlacementAdvice
-from noisewatch.judgement.run.placement_reasons import weighty_threads, why_placement_unknown
+from noisewatch.judgement.run.placement import PlacementAdvice, weighty_threads, why_placement_unknown
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.calibration.figures import CpuFigures

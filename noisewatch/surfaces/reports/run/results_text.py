@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.judgement.run.reason_words import describe_reasons
-from noisewatch.judgement.run.reasons import RunOutcome
+from noisewatch.judgement.run.reasons import RunOutcome, describe_reasons
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.run.sentences import undisturbed_words

@@ -11,10 +11,13 @@ from typing import TypeVar
 from noisewatch.cpus import fitting_cpu_list, format_cpu_list, name_cpus
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
-from noisewatch.judgement.run.placement_advice import PlacementAdvice, PlacementFault
-from noisewatch.judgement.run.placement_reasons import weighty_threads, why_placement_unknown
-from noisewatch.judgement.run.reason_words import left_words
-from noisewatch.judgement.run.reasons import Unwatched
+from noisewatch.judgement.run.placement import (
+    PlacementAdvice,
+    PlacementFault,
+    weighty_threads,
+    why_placement_unknown,
+)
+from noisewatch.judgement.run.reasons import Unwatched, left_words
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement

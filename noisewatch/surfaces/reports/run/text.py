@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.run.reason_words import describe_run
+from noisewatch.judgement.run.reasons import describe_run
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_row, plain_row

@@ -21,7 +21,7 @@ from noisewatch.judgement.finding_words import (
     measured_seconds,
     sentence,
 )
-from noisewatch.judgement.noise.chance_words import chance_line
+from noisewatch.judgement.noise.by_work import chance_line
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp

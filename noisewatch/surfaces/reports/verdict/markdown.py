@@ -24,8 +24,7 @@ from noisewatch.judgement.finding_words import (
 )
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.noise.budget import NoiseFloor
-from noisewatch.judgement.noise.by_work import floors_by_work_of
-from noisewatch.judgement.noise.chance_words import chance_line
+from noisewatch.judgement.noise.by_work import chance_line, floors_by_work_of
 from noisewatch.judgement.terms import FOR_GOOD, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines

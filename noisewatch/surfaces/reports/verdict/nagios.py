@@ -22,8 +22,7 @@ from noisewatch.judgement.finding_words import (
     measured,
     sentence,
 )
-from noisewatch.judgement.noise.by_work import chance_within_budget
-from noisewatch.judgement.noise.chance_words import chance_line
+from noisewatch.judgement.noise.by_work import chance_line, chance_within_budget
 from noisewatch.judgement.terms import Gravity, Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions

@@ -13,20 +13,24 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.cause_words import checks_of, culprits_of, is_one_line, steps_against, title_of
-from noisewatch.judgement.causes import Cause, causes_of, in_order
-from noisewatch.judgement.effect_words import (
+from noisewatch.judgement.cause_words import (
     chance_of,
+    checks_of,
+    culprits_text,
     deciding,
     headline,
     is_of_floor,
+    is_one_line,
     others_of,
     short_title,
     shortened,
+    steps_against,
     summary_of_verdict,
+    title_of,
     tries_of,
     warnings_of,
 )
+from noisewatch.judgement.causes import Cause, causes_of, in_order
 from noisewatch.judgement.finding_words import (
     commands_of,
     counts,
@@ -396,7 +400,7 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: R
         yield from wrapped(item, occasion.width, margin + 2, margin + 4)
     if is_one_line(cause) and not tries_of(cause, verdict.case):
         return
-    culprits = culprits_of(cause, title)
+    culprits = culprits_text(cause, title)
     if culprits is not None:
         yield from wrapped(f"{'who':<{STEP}}{culprits}", occasion.width, margin, margin + STEP)
     tries = tries_of(cause, verdict.case)

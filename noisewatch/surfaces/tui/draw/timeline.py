@@ -11,8 +11,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TypeVar
 
-from noisewatch.judgement.run.reason_words import mark_of
-from noisewatch.judgement.run.reasons import RunStanding
+from noisewatch.judgement.run.reasons import RunStanding, mark_of
 from noisewatch.operations.frame.frame import RepetitionLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs, columns_of, level_pieces

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import cpu_list_argument
-from noisewatch.judgement.limit_words import describe_limit
+from noisewatch.judgement.check import describe_limit
 from noisewatch.judgement.terms import FIXES, HELPS, NOW, OPEN, SEE, STEP, TRY, Area, Gravity, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area

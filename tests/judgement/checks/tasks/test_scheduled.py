@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.judgement.checks.tasks.scheduled import seconds_until
+from noisewatch.judgement.checks.tasks.jobs import seconds_until
 from noisewatch.kernel.tasks.jobs import WallClock
 
 SATURDAY = WallClock(int(datetime(2026, 11, 21, 14, 12, 30, tzinfo=UTC).timestamp()) * 1_000_000, 3600)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from noisewatch.judgement.run.placement_advice import placement_advice
-from noisewatch.judgement.run.placement_reasons import placement_reasons
-from noisewatch.judgement.run.reason_words import describe_reason
+from noisewatch.judgement.run.placement import placement_advice, placement_reasons
+from noisewatch.judgement.run.reasons import describe_reason
 from noisewatch.model.run.placement import MemoryElsewhere, SpreadThreads
 from noisewatch.surfaces.reports.run.sentences import advice_parts, placement_lines
 from tests.judgement.run.test_placement_reasons import SECOND_NS, placed

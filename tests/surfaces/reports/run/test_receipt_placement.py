@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from noisewatch.judgement.run.placement_advice import PlacementAdvice, PlacementFault
+from noisewatch.judgement.run.placement import PlacementAdvice, PlacementFault
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads
 from noisewatch.surfaces.reports.run.receipt import MOST_THREADS, describe_advice, describe_placement
 from tests.judgement.run.test_placement_reasons import placed

@@ -1,25 +1,256 @@
-"""Compare two sides: facts, findings and figures that both have are compared, the others are named."""
+"""Compare two sides, which are what two files contain about machines: their facts, findings and figures.
+
+What both sides have is compared, the rest is named. Blocking are: a blocking check that fails, or is unknown, on one
+side only; and a figure that differs by more than chance and by at least the change that counts. Unknown is never equal:
+what only one side has decides nothing, and is reported.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
 from typing import NamedTuple
 
-from noisewatch.judgement.comparison.compared import ComparedFigure, FindingDifference, KnownAlone, SideComparison
-from noisewatch.judgement.comparison.side import (
-    ComparedSide,
-    Condition,
-    Effect,
-    FindingState,
-    MeasuredFigure,
-    SideKind,
-)
+from noisewatch.cpus import CpuSet
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.model.distributions import SIGNIFICANCE
-from noisewatch.model.estimate import ratio_of
-from noisewatch.model.history.facts import differences, known_alone
-from noisewatch.model.history.figures import OF_THE_SLOWEST, TRAITS, Figure, Nature
+from noisewatch.model.estimate import Estimate, Ratio, ratio_of
+from noisewatch.model.history.facts import FactClass, FactDifference, Facts, differences, known_alone
+from noisewatch.model.history.figures import OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
+from noisewatch.records import dataclass
+
+
+class SideKind(StrEnum):
+    """The kind of a file, by its contents."""
+
+    VERDICT = "verdict"
+    CALIBRATION = "calibration"
+    RECORDING = "recording"
+    RUN = "run"
+
+
+class Effect(StrEnum):
+    """The effect of a finding on the decision whether a benchmark may start."""
+
+    BLOCKS = "blocks"
+    OPEN = "open"  # nobody knows whether it would
+    UNASKED = "not asked"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingState:
+    """The answer of a check, as far as it is compared. `said` and `reason` are for people."""
+
+    status: Status
+    severity: Severity
+    said: str
+    reason: str | None
+    answered_by: str | None  # the check that measured what is unknown
+
+    @property
+    def effect(self) -> Effect:
+        """The effect on whether a benchmark may start: only blocking checks have one, and not if they warn."""
+        if self.severity != Severity.BLOCKING:
+            return Effect.NONE
+        if self.status == Status.UNKNOWN:
+            return Effect.NONE if self.answered_by is not None else Effect.OPEN
+        effects = {Status.FAIL: Effect.BLOCKS, Status.IGNORED: Effect.UNASKED}
+        return effects.get(self.status, Effect.NONE)
+
+
+class Condition(StrEnum):
+    """The condition of a calibration: on which CPUs, or in parallel with what. The value follows the figure's name."""
+
+    ALONE = ""  # on the target CPUs
+    UNDER_LOAD = " under load"
+    AGAINST = " (--against)"  # on the CPUs that the target's were compared with
+
+    def names_of(self, figures: Iterable[Figure]) -> frozenset[str]:
+        """Return the names of these figures under the condition."""
+        return frozenset(f"{figure}{self}" for figure in figures)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFigure:
+    """A figure and its traits; `test` names the source of its chance. An `estimate` of None is unknown.
+
+    `by_cpu` is empty for a figure that is known of all CPUs together only.
+    """
+
+    estimate: Estimate | None
+    traits: FigureTraits
+    test: str
+    by_cpu: Mapping[int, Estimate] = field(default_factory=dict)
+    condition: Condition = Condition.ALONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedSide:
+    """The facts, findings and figures of one file.
+
+    `findings` and `figures` are None, and `facts` are empty, where the file holds none at all. `measured_by` must be
+    equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the figures of that
+    condition, `load` says what ran in parallel with those under load.
+    """
+
+    name: str
+    kind: SideKind
+    target: CpuSet | None
+    facts: Facts
+    findings: Mapping[str, FindingState] | None = None
+    figures: Mapping[str, MeasuredFigure] | None = None
+    profile: str | None = None
+    measured_by: str | None = None
+    noise_of: str | None = None
+    against: CpuSet | None = None
+    load: str | None = None
+    commands: Mapping[str, str] | None = None  # of a run: by `a` and `b`
+    remarks: tuple[str, ...] = ()  # what is doubtful in the file
+
+
+_LARGE_SPEED, _LARGE_NOISE = 2.0, 100.0  # ratios
+_SUSPECT = 1.5  # a ratio; on one busy virtual machine blind speeds strayed up to 1.41 in 21 pairs of calibrations
+
+
+class ComparisonOutcome(StrEnum):
+    """The outcome of a comparison, by what blocks."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+
+
+EXIT_STATUS = {ComparisonOutcome.SAME: 0, ComparisonOutcome.DIFFERENT: 1, ComparisonOutcome.UNKNOWN: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class FindingDifference:
+    """A check with different answers; `blocks` if the difference changes whether a benchmark may start."""
+
+    check_id: str
+    before: FindingState
+    after: FindingState
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the difference changes if a benchmark may start.
+
+        A check not asked on one side is not a known difference.
+        """
+        effects = {self.before.effect, self.after.effect}
+        return len(effects) > 1 and Effect.UNASKED not in effects
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a check that may block was asked on one side only."""
+        effects = {self.before.effect, self.after.effect}
+        return len(effects) > 1 and Effect.UNASKED in effects
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFigure:
+    """A figure that both sides have: the mean of all CPUs, or the value of the one CPU on which it changed most."""
+
+    name: str
+    before: Estimate
+    after: Estimate
+    traits: FigureTraits
+    test: str
+    ratio: Ratio
+    condition: Condition = Condition.ALONE
+    cpu: int | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the figure differs by more than chance explains, and by at least the change that counts."""
+        return self.ratio.is_shown and abs(math.log(self.ratio.value)) >= self.traits.least_change
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether the figure varies so much that not even a large change would have shown."""
+        return self.least_shown > (_LARGE_NOISE if self.traits.nature == Nature.NOISE else _LARGE_SPEED)
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether a speed is too noisy to prove its change, though it changed by more than noise usually does."""
+        is_open_speed = not self.differs and self.traits.nature != Nature.NOISE
+        return is_open_speed and abs(math.log(self.ratio.value)) >= math.log(_SUSPECT)
+
+    @property
+    def least_shown(self) -> float:
+        """The smallest change that would have been detected, as a ratio above 1."""
+        low, high = self.ratio.interval
+        by_chance = math.sqrt(high / low) if math.isfinite(high) and low > 0 else math.inf
+        return max(by_chance, math.exp(self.traits.least_change))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAlone:
+    """The names of facts, checks and figures that only one side has."""
+
+    facts: tuple[str, ...]
+    checks: tuple[str, ...]  # of another version
+    figures: tuple[str, ...]
+    parts: tuple[str, ...]  # facts, checks or figures as a whole, or figures of a condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideComparison:
+    """All differences between two sides; `figures` are all that were compared. Blocking `findings` come first."""
+
+    before: ComparedSide
+    after: ComparedSide
+    facts: tuple[FactDifference, ...]
+    findings: tuple[FindingDifference, ...]
+    figures: tuple[ComparedFigure, ...]
+    only_before: KnownAlone
+    only_after: KnownAlone
+    unknown_on_both: tuple[str, ...]  # blocking checks, and figures
+    undecided: tuple[str, ...]  # what blocks, and is not known on both sides
+    decided: int  # blocking checks that both sides answer
+    significance: float  # of each figure's test
+    by_cpu: int  # figures that were compared CPU by CPU too
+    remarks: tuple[str, ...]
+
+    @property
+    def outcome(self) -> ComparisonOutcome:
+        """The outcome of the comparison: `SAME` only if something that blocks was compared and nothing is undecided."""
+        if self.blocking or self.different_figures:
+            return ComparisonOutcome.DIFFERENT
+        is_known = not self.undecided and bool(self.figures or self.decided)
+        return ComparisonOutcome.SAME if is_known else ComparisonOutcome.UNKNOWN
+
+    @property
+    def exit_status(self) -> int:
+        return EXIT_STATUS[self.outcome]
+
+    @property
+    def different_figures(self) -> tuple[ComparedFigure, ...]:
+        """The figures that differ: speeds before noise, and the largest change first."""
+        found = [figure for figure in self.figures if figure.differs]
+        return tuple(sorted(found, key=_rank))
+
+    @property
+    def blind_figures(self) -> tuple[ComparedFigure, ...]:
+        """The figures that are too noisy to prove a difference or its absence."""
+        return tuple(figure for figure in self.figures if figure.is_blind and not figure.differs)
+
+    @property
+    def blocking(self) -> tuple[FindingDifference, ...]:
+        return tuple(each for each in self.findings if each.blocks)
+
+    @property
+    def are_other_machines(self) -> bool:
+        """Whether the sides are different machines, as far as their files identify them."""
+        return any(each.of_class == FactClass.IDENTITY for each in self.facts)
+
+
+def _rank(figure: ComparedFigure) -> tuple[bool, float]:
+    return figure.traits.nature == Nature.NOISE, -abs(math.log(figure.ratio.value))
+
 
 _States = Mapping[str, FindingState]
 _Figures = Mapping[str, MeasuredFigure]
