@@ -25,9 +25,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import noisewatch
 from noisewatch.errors import CannotMeasure
 from noisewatch.machine import is_readable_within
+from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.patterns import regex
 
 MOUNTS = "/proc/self/mounts"
@@ -172,7 +172,6 @@ _READY_WITHIN_S = 10.0  # an interpreter without libraries takes 0.05 s
 _ENDS_WITHIN_S = 2.0
 _REMOVES_WITHIN_S = 10.0  # the dying process may hold its buffers open for a moment longer than the pipe
 _TRY_AGAIN_S = 0.02
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from noisewatch.machine.tracefs.watcher import main; main()"
 
 
 class Watcher:
@@ -184,10 +183,9 @@ class Watcher:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        root = str(Path(noisewatch.__file__).resolve().parent.parent)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _BOOT, root, str(self._tracefs), self._owner],
+                bare_interpreter("noisewatch.machine.tracefs.watcher", str(self._tracefs), self._owner),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -244,7 +242,7 @@ def main() -> None:
     os.write(1, _READY)
     if os.read(0, 1) == _FAREWELL:
         return
-    tracefs, owner = Path(sys.argv[2]), sys.argv[3]
+    tracefs, owner = Path(sys.argv[1]), sys.argv[2]
     give_up_s = time.monotonic() + _REMOVES_WITHIN_S
     while not remove_all_of(tracefs, owner) and time.monotonic() < give_up_s:
         time.sleep(_TRY_AGAIN_S)

@@ -6,14 +6,12 @@ import json
 import mmap
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
-import noisewatch
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.machine.spinning.idle_probe.buffer import (
     BUFFER_WORDS,
     ERROR,
@@ -27,9 +25,6 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.records import dataclass
 
-_BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.spinning.idle_probe.host import main; main()"
-)
 _LONGEST_SAID = 1 << 16
 
 
@@ -78,9 +73,8 @@ class Spinners:
             self._host.stdin.flush()
 
     def _started(self, memory: int, doors: list[int]) -> subprocess.Popen[bytes]:
-        root = str(Path(noisewatch.__file__).resolve().parent.parent)
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(memory), root],
+            bare_interpreter("noisewatch.machine.spinning.idle_probe.host", str(memory)),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._said,
