@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine import is_readable_within
+from noisewatch.machine import is_readable_within, system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.patterns import regex
 
@@ -193,9 +193,7 @@ class Watcher:
                 start_new_session=True,
             )
         except OSError as error:
-            raise CannotMeasure(
-                f"cannot start the trace's watcher: {(error.strerror or str(error)).lower()}"
-            ) from error
+            raise CannotMeasure(f"cannot start the trace's watcher: {system_reason(error)}") from error
         if not self._is_ready(self._process):
             self._end()
             raise CannotMeasure("the trace's watcher did not start")

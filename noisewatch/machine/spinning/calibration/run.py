@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine import system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,
@@ -149,7 +150,7 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
             host.stdin.flush()
         return host
     except OSError as error:
-        raise CannotMeasure(f"cannot start the calibration: {(error.strerror or str(error)).lower()}") from error
+        raise CannotMeasure(f"cannot start the calibration: {system_reason(error)}") from error
 
 
 def _begin(host: subprocess.Popen[bytes], buffers: dict[int, CalibrationBuffer]) -> int:

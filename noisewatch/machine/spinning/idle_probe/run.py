@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine import system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.machine.spinning.idle_probe.buffer import (
     BUFFER_WORDS,
@@ -48,7 +49,7 @@ class Spinners:
                 self._start(stack, core or str(load_core().NAME))
                 self._open = stack.pop_all()
         except OSError as error:
-            raise CannotMeasure((error.strerror or str(error)).lower()) from error
+            raise CannotMeasure(system_reason(error)) from error
 
     def _start(self, stack: ExitStack, core: str) -> None:
         memory = _closed_with(stack, os.memfd_create("noisewatch-idle-probe"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine import is_readable_within
+from noisewatch.machine import is_readable_within, system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 
 _WITHIN_S = 10.0  # until all are ready, and until all have ended
@@ -82,7 +82,7 @@ def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
             start_new_session=True,  # Ctrl-C is for us; the load ends when we do
         )
     except OSError as error:
-        raise CannotMeasure(f"cannot start the load: {(error.strerror or str(error)).lower()}") from error
+        raise CannotMeasure(f"cannot start the load: {system_reason(error)}") from error
     with host:
         try:
             yield BusyProcesses(host, cpus)
