@@ -16,6 +16,7 @@ from noisewatch.machine import system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,
+    CHAIN_LENGTH,
     DONE,
     ERROR,
     LOCKED_KB,
@@ -36,7 +37,6 @@ from noisewatch.machine.spinning.calibration.buffer import (
     grain_for,
     round_ends_of,
 )
-from noisewatch.machine.spinning.calibration.host import CHAIN_LENGTH
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.records import dataclass
 
