@@ -50,7 +50,7 @@ def find_tracefs(mounts: str) -> Path | None:
 def instance_path(tracefs: Path, purpose: str, pid: int | None = None) -> Path:
     """Return the path of a process's instance; by default this process's."""
     pid = os.getpid() if pid is None else pid
-    return tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_started_ticks(pid)}-{purpose}"
+    return tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_state_and_start(pid)[1]}-{purpose}"
 
 
 def remove_stale_where_mounted() -> None:
@@ -151,10 +151,6 @@ def _has_ended(pid: int, started_ticks: int) -> bool:
         return False  # of another user, whom /proc may hide
     state, ticks = _state_and_start(pid)
     return ticks != started_ticks or state in ("Z", "X")
-
-
-def _started_ticks(pid: int) -> int:
-    return _state_and_start(pid)[1]
 
 
 def _state_and_start(pid: int) -> tuple[str, int]:
