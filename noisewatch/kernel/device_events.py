@@ -51,9 +51,8 @@ class DeviceEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeviceListener:
-    """A listener for device events. `says` is the reporter: udev, or the kernel itself."""
+    """A listener for device events, of udev or of the kernel itself."""
 
-    says: str
     _monitor: Any
     _last_said: dict[str, str] = field(default_factory=dict)  # by device
 
@@ -82,7 +81,7 @@ def _text(device: Any) -> str:
     said = _SAID.get(device.action or "", str(device.action))
     state = next((str(device.properties[key]) for key in _STATES if key in device.properties), None)
     if device.subsystem == "power_supply" and device.action == "change" and state is not None:
-        said = f"is now {_power(state)}"
+        said = "is now " + {"0": "without power", "1": "with power"}.get(state, state.lower())
     return clean(f"{_named(device)} {said}")
 
 
@@ -97,10 +96,6 @@ def _named(device: Any) -> str:
     return f"{noun} {device.sys_name}" + (f" ({model})" if model else "")
 
 
-def _power(state: str) -> str:
-    return {"0": "without power", "1": "with power"}.get(state, state.lower())
-
-
 def listen() -> DeviceListener | str:
     """Start to listen, or return the reason why that is not possible."""
     try:
@@ -113,4 +108,4 @@ def listen() -> DeviceListener | str:
         monitor.start()
     except (ImportError, OSError) as error:  # pyudev needs libudev.so.1, and a socket that containers may not have
         return clean(str(error))
-    return DeviceListener(source, monitor)
+    return DeviceListener(monitor)

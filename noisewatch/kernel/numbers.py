@@ -14,7 +14,6 @@ _BLANKS = " \t"
 _LONGEST_WORD = 4096  # a page, the most that a file of sysfs says at once
 _MOST_DIGITS = 20  # of the kernel's largest type, 64 bits without a sign
 MOST_INT, MOST_UNSIGNED = 2**31 - 1, 2**32 - 1  # of the types that most settings have
-_MOST_KHZ = 20_000_000  # twice what a core ever reached, under liquid helium
 
 
 def is_count(word: str) -> bool:
@@ -62,9 +61,7 @@ def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
     return parse
 
 
-def parse_khz(text: str) -> int:
-    """Return the file's only frequency, in kHz. Raise Malformed."""
-    return integer_from(0, _MOST_KHZ)(text)
+parse_khz = integer_from(0, 20_000_000)  # twice what a core ever reached, under liquid helium
 
 
 def parse_count(text: str) -> int:

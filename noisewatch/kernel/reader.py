@@ -106,7 +106,7 @@ class IntrusiveRead:
 #   arch/x86/kernel/cpu/intel_epb.c      energy_perf_bias_show: rdmsrl_on_cpu
 #   drivers/powercap/intel_rapl_msr.c    rapl_msr_read_raw: rdmsrl_safe_on_cpu
 #   drivers/platform/x86/intel/uncore-frequency/uncore-frequency.c   uncore_read: rdmsrl_on_cpu
-#   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name tells its files (hwmon.py)
+#   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name tells its files (heat.py)
 #   drivers/thermal/intel/x86_pkg_temp_thermal.c                     sys_get_curr_temp: rdmsr_on_cpu
 #   arch/x86/kernel/msr.c                /dev/cpu/N/msr: rdmsr_safe_on_cpu
 COUNTED_SINCE = (5, 19)  # commit 7d84c1ebf9dd: from then on x86 counts clocks at the tick, and asks no CPU
@@ -365,16 +365,13 @@ class Reader:
             self.asked.add(path)
             self._content_by_path[path] = content
         if not isinstance(content, bytes):
-            content = self._once(self._content_by_path, path, self._read_content, expected)
+            content = self._once(self._content_by_path, path, lambda path: content_of(self.machine, path), expected)
         if self._making is not None:
             self._making.answer_by_path[path] = content
             if isinstance(content, Absent):  # it is doubted once these are hidden, also if it was known before
                 for folder in folders_that_tell(path):
                     self._listing(folder, expected=False)
         return content
-
-    def _read_content(self, path: str) -> _Bytes:
-        return content_of(self.machine, path)
 
     def _listing(self, path: str, expected: bool) -> list[str] | Unreadable:
         names = self._once(self._names_by_path, path, self.machine.list_names, expected)

@@ -90,15 +90,10 @@ class Store(NamedTuple):
     is_cut: bool = False
 
 
-def read_entries(path: Path) -> list[Entry]:
-    """Return all entries, oldest first; none if there is no file yet. Raise UsageError."""
-    return read_store(path).entries
-
-
 def read_store(path: Path, is_wanted: Callable[[bytes], bool] = lambda _: True) -> Store:
     """Return the entries whose lines `is_wanted` accepts, and the damaged lines. The newest line is asked first.
 
-    Raise UsageError.
+    If there is no file yet, there are none. Raise UsageError.
     """
     with failures_told(path):
         try:
@@ -114,7 +109,7 @@ def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> 
         path.parent.mkdir(parents=True, exist_ok=True)
         with opened_regular(path, _APPEND, _WHAT) as file:
             hold(str(path), file)
-            end = _end_of(file)
+            end = os.pread(file, _PIECE, max(os.fstat(file).st_size - _PIECE, 0))
             lines = end.split(b"\n")
             if end.strip() and not any(parsed_line(line) is not None for line in reversed(lines)):
                 raise UsageError(f"{path}: {_FOREIGN}")
@@ -139,10 +134,6 @@ def _append(file: int, text: bytes) -> None:
 
 def _line(entry: Entry) -> bytes:
     return json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-
-
-def _end_of(file: int) -> bytes:
-    return os.pread(file, _PIECE, max(os.fstat(file).st_size - _PIECE, 0))
 
 
 def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from threading import local
 from typing import Any, Generic, Protocol
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
-from noisewatch.machine import Json, T, is_readable_within
+from noisewatch.machine import Json, T, is_readable_within, system_reason
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
 from noisewatch.machine.threads import signals_left_to_us
 from noisewatch.records import dataclass
@@ -96,7 +96,7 @@ def unreadable(path: str, error: OSError) -> Unreadable:
 
 def reason_of(error: OSError) -> str:
     """Return the kernel's error as text."""
-    return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+    return _REASONS.get(error.errno or 0) or system_reason(error)
 
 
 class LiveMachine:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from noisewatch.errors import UsageError
+from noisewatch.machine import system_reason
 
 HOLD_WITHIN_S = 1.0  # all that is done meanwhile is to read and write a line; a stopped process may hold it for ever
 _TRY_AGAIN_S = 0.01
@@ -59,7 +60,7 @@ def _held(path: str) -> Iterator[int]:
         finally:
             os.close(file)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be locked: {(error.strerror or str(error)).lower()}") from error
+        raise UsageError(f"{path}: cannot be locked: {system_reason(error)}") from error
 
 
 def hold(path: str, file: int) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from noisewatch.errors import UsageError
+from noisewatch.machine import system_reason
 
 READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -19,7 +20,7 @@ def failures_told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+        raise UsageError(f"{path}: {system_reason(error)}") from error
 
 
 @contextmanager

@@ -43,15 +43,14 @@ def own_folder() -> str:
 
 def trusted_folders() -> tuple[str, ...]:
     """Return the folders of root, of this user, and below sudo of its caller."""
-    caller = os.environ.get("SUDO_UID", "")
-    of_caller = (f"/run/user/{caller}/{_NAME}",) if os.geteuid() == 0 and _is_number(caller) else ()
+    caller = _sudo_caller()
+    of_caller = () if caller is None else (f"/run/user/{caller}/{_NAME}",)
     return tuple(dict.fromkeys((_OF_ROOT, own_folder(), *of_caller)))
 
 
-def _trusted_uids() -> frozenset[int]:
+def _sudo_caller() -> str | None:
     caller = os.environ.get("SUDO_UID", "")
-    is_sudo = os.geteuid() == 0 and _is_number(caller)
-    return frozenset({0, os.geteuid(), *((int(caller),) if is_sudo else ())})
+    return caller if os.geteuid() == 0 and _is_number(caller) else None
 
 
 def _is_number(text: str) -> bool:
@@ -154,7 +153,7 @@ class StatusFiles:
 
     def __init__(self, folders: Sequence[str] | None = None) -> None:
         self._folders = trusted_folders() if folders is None else tuple(folders)
-        self._uids = _trusted_uids()
+        self._uids = frozenset({0, os.geteuid(), int(_sudo_caller() or 0)})
         self._opened: dict[tuple[str, str], _Opened] = {}
 
     def texts(self) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from noisewatch.errors import UsageError
-from noisewatch.machine.history_file import append_entry, read_entries, read_store, usual_path
+from noisewatch.machine.history_file import append_entry, read_store, usual_path
 
 
 def _entry(number: int, **others: Any) -> dict[str, Any]:
@@ -23,12 +23,12 @@ def _entry(number: int, **others: Any) -> dict[str, Any]:
 
 
 def _numbers(path: Path) -> list[int]:
-    return [entry["number"] for entry in read_entries(path)]
+    return [entry["number"] for entry in read_store(path).entries]
 
 
 def test_what_was_appended_is_read_back_in_its_order(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "history.jsonl"
-    assert read_entries(path) == []
+    assert read_store(path).entries == []
     for number in range(3):
         append_entry(path, _entry(number, name="a\nb"))
     assert _numbers(path) == [0, 1, 2]
@@ -103,7 +103,7 @@ def test_two_processes_may_append_at_once(tmp_path: Path) -> None:
 def test_what_somebody_else_wrote_is_neither_read_nor_touched(tmp_path: Path, foreign: bytes) -> None:
     path = tmp_path / "notes"
     path.write_bytes(foreign)
-    for touch in (read_entries, lambda path: append_entry(path, _entry(1))):
+    for touch in (read_store, lambda path: append_entry(path, _entry(1))):
         with pytest.raises(UsageError, match="not a history of noisewatch"):
             touch(path)
     assert path.read_bytes() == foreign
@@ -119,7 +119,7 @@ def test_an_empty_file_is_a_history_that_begins(tmp_path: Path, empty: bytes) ->
 
 def test_what_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a regular file"):
-        read_entries(tmp_path)
+        read_store(tmp_path)
     with pytest.raises(UsageError, match="is a directory"):
         append_entry(tmp_path, _entry(1))
     with pytest.raises(UsageError, match="not a directory"):
@@ -131,7 +131,7 @@ def test_a_pipe_or_a_device_is_told_and_nobody_waits_for_it(tmp_path: Path) -> N
     os.mkfifo(pipe)
     for path in (pipe, Path(os.devnull), Path("/dev/zero")):
         with pytest.raises(UsageError, match="not a regular file"):
-            read_entries(path)
+            read_store(path)
         with pytest.raises(UsageError, match="not a regular file"):
             append_entry(path, _entry(1))
 

@@ -4,7 +4,7 @@
     /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
     /proc/cmdline                                   isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3 irqaffinity=0-1
 
-https://docs.kernel.org/admin-guide/kernel-parameters.html; partitions.py and load_balance.py read cgroups.
+https://docs.kernel.org/admin-guide/kernel-parameters.html; partitions.py reads cgroups.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dataclasses import replace
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.partitions import Partitions, read_partitions, read_unbalanced
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.build_options import KernelConfig
 from noisewatch.kernel.system.release import COMMAND_LINE, read_command_line
 from noisewatch.records import dataclass
 
-CPUS = "/sys/devices/system/cpu"
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 

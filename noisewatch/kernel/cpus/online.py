@@ -63,10 +63,12 @@ def _read_online(reader: Reader, present: CpuSet | None, is_covered: bool) -> On
     listed = None if is_covered else reader.parsed(LIST, parse_nonempty_cpu_list)
     flags = None if listed is not None else _read_flags(reader)
     offline = reader.parsed(f"{CPUS}/offline", parse_cpu_list, expected=listed is not None)
+    if listed is not None and offline is None:
+        flags = _read_flags(reader)
+    unplugged = frozenset(cpu for cpu, is_online in (flags or {}).items() if not is_online)
     if listed is not None:
-        return Online(listed, _read_unplugged(reader) if offline is None else offline, LIST)
+        return Online(listed, offline if flags is None else unplugged, LIST)
     if flags is not None:
-        unplugged = frozenset(cpu for cpu, is_online in flags.items() if not is_online)
         return Online(frozenset(flags) - unplugged, unplugged or offline, f"{CPUS}/cpuN/online")
     if present is not None and offline is not None and present - offline:
         return Online(present - offline, offline, f"{CPUS}/{{present,offline}}")
@@ -89,12 +91,6 @@ def read_cpu_folders(reader: Reader) -> CpuSet:
     """Return the CPUs that have a folder in sysfs; the empty set if it cannot be listed."""
     names = reader.names_or_none(CPUS) or []
     return frozenset(int(match[1]) for name in names if (match := _CPU_FOLDER.fullmatch(name)))
-
-
-def _read_unplugged(reader: Reader) -> CpuSet | None:
-    """Return the offline CPUs by their flags, where there is no list; None if no CPU has a flag."""
-    flags = _read_flags(reader)
-    return None if flags is None else frozenset(cpu for cpu, is_online in flags.items() if not is_online)
 
 
 def _read_flags(reader: Reader) -> dict[int, bool] | None:

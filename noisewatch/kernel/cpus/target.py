@@ -18,7 +18,7 @@ from noisewatch.kernel.cpus.online import Online
 from noisewatch.kernel.cpus.topology import CpuPlace, fastest_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import parse_allowed
-from noisewatch.machine import Json
+from noisewatch.machine import Json, system_reason
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
@@ -153,7 +153,7 @@ def _try_pin(cpus: CpuSet) -> dict[str, object]:
     try:
         os.sched_setaffinity(tid, cpus)
     except OSError as error:
-        return {"reason": (error.strerror or str(error)).lower()}
+        return {"reason": system_reason(error)}
     granted = sorted(os.sched_getaffinity(tid))
     os.sched_setaffinity(tid, before)
     return {"granted": granted}

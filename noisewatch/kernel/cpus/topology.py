@@ -115,6 +115,14 @@ def read_highest_performance(
         return {}
     if reader.spared is not None:
         return {cpu: known[cpu] for cpu in cpus} if known.keys() >= set(cpus) else {}
+    return read_firmware_scale(reader, cpus, known)
+
+
+def read_firmware_scale(reader: Reader, cpus: Sequence[int], known: Mapping[int, int]) -> Mapping[int, int]:
+    """Return how fast each CPU can be on the firmware's scale, without CPUs that have no place there.
+
+    `known` values are not read again.
+    """
     paths = {cpu: f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf" for cpu in cpus}
     values = {cpu: known.get(cpu) or reader.parsed(path, parse_count, expected=False) for cpu, path in paths.items()}
     return {cpu: value for cpu, value in values.items() if value}

@@ -21,23 +21,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.frequency.heat import CPUS, ThermalThrottling, parse_millidegrees
-from noisewatch.kernel.frequency.heat import FOLDER as HWMON
+from noisewatch.kernel.frequency.heat import (
+    PACKAGE_LABEL,
+    ThermalThrottling,
+    asked_cpus,
+    chip_folders,
+    limited_path,
+    parse_millidegrees,
+)
 from noisewatch.kernel.frequency.idle import StateTime, read_state_times
 from noisewatch.kernel.frequency.limits import Uncore
 from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
-from noisewatch.kernel.frequency.powercap import parse_microwatts
+from noisewatch.kernel.frequency.powercap import PACKAGE_ZONE, ZONE, parse_microwatts
 from noisewatch.kernel.numbers import parse_count, parse_flag, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
-_ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
-_PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
-_CHIP = regex(r"hwmon\d{1,6}")
 _LABEL = regex(r"temp(\d{1,4})_label")
-_PACKAGE = regex(r"(?:Package|Physical) id (\d{1,5})")
 _CORE = regex(r"Core (\d{1,5})")
 _CONSTRAINTS = 3
 _MOST_CORES = 256
@@ -83,12 +86,6 @@ class PackageReadings:
     spared: frozenset[int]
 
 
-def asked_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the CPUs that wake to answer for a package: the first to come online, with its core; none if unknown."""
-    asked = min((cpu for cpu, place in topology.items() if place.package == package), default=None)
-    return frozenset() if package is None or asked is None else (topology[asked].siblings or frozenset()) | {asked}
-
-
 def read_packages(
     reader: Reader, now_ns: int, target: CpuSet, topology: Mapping[int, CpuPlace], uncore: Uncore
 ) -> PackageReadings:
@@ -116,10 +113,10 @@ def read_packages(
 
 def _zones(reader: Reader) -> dict[str, int]:
     """Return the package of each zone of a whole package; first the processor's own, then the firmware's."""
-    names = [name for name in reader.names_or_none(POWERCAP) or () if _ZONE.fullmatch(name)]
+    names = [name for name in reader.names_or_none(POWERCAP) or () if ZONE.fullmatch(name)]
     paths = [f"{POWERCAP}/{name}" for name in sorted(names, key=len)]
     labels = {path: reader.parsed(f"{path}/name", parse_word) for path in paths}
-    matches = {path: _PACKAGE_ZONE.fullmatch(label or "") for path, label in labels.items()}
+    matches = {path: PACKAGE_ZONE.fullmatch(label or "") for path, label in labels.items()}
     return {path: int(match[1]) for path, match in matches.items() if match is not None}
 
 
@@ -152,7 +149,7 @@ def _read_cores(
     cpus_by_core: dict[tuple[int | None, int | None], set[int]] = {}
     for cpu, place in topology.items():
         cpus_by_core.setdefault((place.package, place.core), set()).add(cpu)
-    for folder in (f"{HWMON}/{name}" for name in reader.names_or_none(HWMON) or () if _CHIP.fullmatch(name)):
+    for folder in chip_folders(reader) or ():
         if reader.parsed(f"{folder}/name", parse_word, expected=False) != "coretemp":
             continue
         package, number_by_core = _sensors_of(reader, folder)
@@ -177,7 +174,7 @@ def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]
     matches = map(_LABEL.fullmatch, reader.names_or_none(folder) or ())
     numbers = [int(match[1]) for match in matches if match is not None]
     labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
-    packages = [int(match[1]) for label in labels.values() if (match := _PACKAGE.fullmatch(label or "")) is not None]
+    packages = [int(match[1]) for label in labels.values() if (match := PACKAGE_LABEL.fullmatch(label or ""))]
     cores = {int(match[1]): number for number, label in labels.items() if (match := _CORE.fullmatch(label or ""))}
     return (packages[0] if packages else None), dict(sorted(cores.items()))
 
@@ -204,9 +201,9 @@ class ClockReadings:
     packages_before: PackageReadings | None  # the reading before that one
 
 
-def slowed_path(cpu: int, what: str, counter: str = "throttle_total_time_ms") -> str:
-    """Return the path of a counter of the CPU's core or package."""
-    return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_{counter}"
+def slowed_path(cpu: int, what: str) -> str:
+    """Return the path of the slowed time of the CPU's core or package."""
+    return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_total_time_ms"
 
 
 def read_clock_readings(
@@ -226,7 +223,11 @@ def read_clock_readings(
     CPUs first.
     """
     wanted = [*sorted(target & online), *sorted(online - target)]
-    packages = _still_valid(previous, now_ns) or read_packages(reader, now_ns, target, topology, uncore)
+    if previous is not None and 0 <= now_ns - previous.packages.read_at_ns < PACKAGES_LAST_NS:
+        packages, packages_before = previous.packages, previous.packages_before
+    else:
+        packages = read_packages(reader, now_ns, target, topology, uncore)
+        packages_before = previous.packages if previous is not None else None
     asked = {
         (cpu, what)
         for what, counts in zip(_WHATS, (throttling.count_by_core_cpu, throttling.count_by_package_cpu), strict=True)
@@ -239,23 +240,12 @@ def read_clock_readings(
         ),
         slowed_by_cpu={(cpu, what): _read_slowed(reader, cpu, what) for cpu, what in sorted(asked)},
         packages=packages,
-        packages_before=_before(packages, previous),
+        packages_before=packages_before,
     )
-
-
-def _still_valid(previous: ClockReadings | None, now_ns: int) -> PackageReadings | None:
-    is_fresh = previous is not None and 0 <= now_ns - previous.packages.read_at_ns < PACKAGES_LAST_NS
-    return previous.packages if previous is not None and is_fresh else None
-
-
-def _before(packages: PackageReadings, previous: ClockReadings | None) -> PackageReadings | None:
-    if previous is None:
-        return None
-    return previous.packages_before if packages is previous.packages else previous.packages
 
 
 def _read_slowed(reader: Reader, cpu: int, what: str) -> Slowed:
     return Slowed(
         slowed_ms=reader.parsed(slowed_path(cpu, what), parse_count),
-        power_limit_count=reader.parsed(slowed_path(cpu, what, "power_limit_count"), parse_count, expected=False),
+        power_limit_count=reader.parsed(limited_path(cpu, what), parse_count, expected=False),
     )

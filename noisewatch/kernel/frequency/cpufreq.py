@@ -19,13 +19,13 @@ from dataclasses import field, replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_words
 from noisewatch.errors import Malformed
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.numbers import integer_from, parse_flag, parse_identifier, parse_khz
 from noisewatch.kernel.reader import Reader, may_interrupt
 from noisewatch.kernel.system.release import release_number
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
-CPUS = "/sys/devices/system/cpu"
 POLICIES = f"{CPUS}/cpufreq"
 _POLICY = regex(r"policy[0-9]{1,5}")
 _BOOST = f"{CPUS}/cpufreq/boost"
@@ -46,7 +46,8 @@ def own_folder(cpu: int) -> str:
 def read_cpufreq_folders(reader: Reader, cpus: Collection[int]) -> Mapping[int, str]:
     """Return the folder of each CPU that has one."""
     own = {cpu for cpu in cpus if reader.names_or_none(own_folder(cpu), expected=False) is not None}
-    shared = _read_policies(reader) if len(own) < len(cpus) else {}
+    policies = _policy_folders(reader) if len(own) < len(cpus) else []
+    shared = {cpu: folder for folder in policies for cpu in _cpus_of(reader, folder)}
     return {cpu: own_folder(cpu) if cpu in own else shared[cpu] for cpu in cpus if cpu in own or cpu in shared}
 
 
@@ -55,10 +56,6 @@ def read_any_driver(reader: Reader) -> str | None:
     folders = [*_policy_folders(reader), own_folder(0)]
     drivers = (reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False) for folder in folders)
     return next((driver for driver in drivers if driver is not None), None)
-
-
-def _read_policies(reader: Reader) -> Mapping[int, str]:
-    return {cpu: folder for folder in _policy_folders(reader) for cpu in _cpus_of(reader, folder)}
 
 
 def _policy_folders(reader: Reader) -> list[str]:

@@ -28,6 +28,7 @@ from dataclasses import field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_word
 from noisewatch.kernel.reader import NOT_ASKED, Reader
@@ -46,7 +47,6 @@ _SLOWS_THE_PROCESSOR = regex(
 _COOLS_ELSEWHERE = regex(
     r"\S*[Ff]an\S*|LCD\S*|(iwlwifi|ath\d+k|mt\d+|rtw|BAT|devfreq-gpu|PCIe_Port_)\S*|TCC Offset", re.ASCII
 )
-CPUS = "/sys/devices/system/cpu"
 MOST_CORES = 64  # read in every snapshot; a file costs 2 to 10 us
 
 
@@ -182,14 +182,14 @@ def _first_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -
     return min(cpus_of_core(cpu, target, topology), default=cpu)
 
 
-FOLDER = "/sys/class/hwmon"
+HWMON = "/sys/class/hwmon"
 _CHIP = regex(r"hwmon\d{1,6}")
 _OF_PROCESSOR = regex(
     r"coretemp|k10temp|k8temp|zenpower|via_cputemp|cpu\d*_thermal|soc_thermal|(big|little)core\d*_thermal", re.ASCII
 )
 _FILE = regex(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor whose _input is gone is still there
-_PACKAGE = regex(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linux 4.14
-_OF_CORETEMP = regex(rf"{_PACKAGE.pattern}|Core \d{{1,5}}", re.ASCII)
+PACKAGE_LABEL = regex(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linux 4.14
+_OF_CORETEMP = regex(rf"{PACKAGE_LABEL.pattern}|Core \d{{1,5}}", re.ASCII)
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
 parse_millidegrees = integer_from(-60_000, 200_000)  # the range of working silicon; a broken sensor reports others
@@ -215,17 +215,23 @@ class Sensors:
     unread: str | None = None
 
 
+def chip_folders(reader: Reader) -> list[str] | None:
+    """Return the folders of hwmon's chips, or None if they cannot be listed."""
+    names = reader.names_or_none(HWMON)
+    return None if names is None else [f"{HWMON}/{name}" for name in names if _CHIP.fullmatch(name)]
+
+
 def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
     """Return the processor's sensors, without those of other packages; `read` is None if they cannot be listed.
 
     If a chip has a sensor for a whole package, or the die, only that one is read.
     """
-    chips = reader.names_or_none(FOLDER)
-    if chips is None:
-        return Sensors(None, FOLDER)
+    folders = chip_folders(reader)
+    if folders is None:
+        return Sensors(None, HWMON)
     sensors: list[Sensor] = []
     unread: list[str] = []
-    for folder in (f"{FOLDER}/{name}" for name in chips if _CHIP.fullmatch(name)):
+    for folder in folders:
         chip = reader.parsed(f"{folder}/name", _parse_chip, expected=False)
         if chip is None:
             unread.append(f"{folder}/name")
@@ -234,11 +240,11 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
             sensors += found
             unread += [] if is_whole else [folder]
     if not sensors:
-        reader.note(FOLDER, "no sensor of the processor")
+        reader.note(HWMON, "no sensor of the processor")
     missing = packages - {each.package for each in sensors}
     if not unread and missing != packages and missing:
-        reader.note(FOLDER, f"no sensor of package {min(missing)}")
-        unread.append(FOLDER)
+        reader.note(HWMON, f"no sensor of package {min(missing)}")
+        unread.append(HWMON)
     return Sensors(tuple(sensors) or None, unread[0] if unread else None)
 
 
@@ -251,17 +257,18 @@ def read_celsius(
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
 
 
-def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, CpuPlace]) -> bool:
-    """Return whether reading a sensor interrupts a target CPU.
+def asked_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """Return the CPUs that wake to answer for a package: the first to come online, with its core; none if unknown."""
+    asked = min((cpu for cpu, place in topology.items() if place.package == package), default=None)
+    return frozenset() if package is None or asked is None else (topology[asked].siblings or frozenset()) | {asked}
 
-    coretemp asks the CPU of the package that came online first; that wakes its whole core.
-    """
+
+def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, CpuPlace]) -> bool:
+    """Return whether reading a sensor interrupts a target CPU."""
     if sensor.chip != _INTERRUPTS:
         return False
-    asked = min((cpu for cpu, place in topology.items() if place.package == sensor.package), default=None)
-    if sensor.package is None or asked is None:
-        return True
-    return bool(((topology[asked].siblings or frozenset()) | {asked}) & target)
+    asked = asked_cpus(sensor.package, topology)
+    return not asked or bool(asked & target)
 
 
 def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> tuple[list[Sensor], bool]:
@@ -298,7 +305,7 @@ def _parse_coretemp_label(text: str) -> str:
 
 
 def _telling(labels: dict[int, str | None], packages: CpuSet) -> list[int]:
-    by_package = {number: match for number, label in labels.items() if (match := _PACKAGE.fullmatch(label or ""))}
+    by_package = {number: match for number, label in labels.items() if (match := PACKAGE_LABEL.fullmatch(label or ""))}
     if by_package:
         return [number for number, match in by_package.items() if not packages or int(match[1]) in packages]
     for wanted in ("Tdie", "Tctl"):  # AMD: the second is the first with an offset for the fans
@@ -312,7 +319,7 @@ def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sen
     if not may_ask:
         reader.note(f"{path}_input", NOT_ASKED)
     now = reader.parsed(f"{path}_input", parse_millidegrees) if may_ask else None
-    package = _PACKAGE.fullmatch(label or "")
+    package = PACKAGE_LABEL.fullmatch(label or "")
     critical = reader.parsed(f"{path}_crit", parse_millidegrees, expected=False) if may_ask else None
     return Sensor(
         path=f"{path}_input",

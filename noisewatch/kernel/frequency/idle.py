@@ -20,10 +20,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from noisewatch.cpus import CpuSet
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from, parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import read_command_line
@@ -31,7 +32,6 @@ from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 
-CPUS = "/sys/devices/system/cpu"
 LATENCY_REQUEST = "/dev/cpu_dma_latency"
 NO_LIMIT_US = 2_000_000_000  # the kernel's own way to say it
 _STATE = regex(r"state(\d{1,3})")
@@ -81,7 +81,8 @@ def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> I
     processes.
     """
     options = read_command_line(reader)
-    request_us = _request(reader.ask(LATENCY_REQUEST, _ask_request))
+    answer = reader.ask(LATENCY_REQUEST, _ask_request)
+    request_us = answer if type(answer) is int and answer >= 0 else None
     if previous is not None and previous.request_us == request_us:
         holders = previous.holders
     else:
@@ -108,11 +109,15 @@ def _read_states(reader: Reader, cpu: int) -> tuple[IdleState, ...] | None:
     names = reader.names_or_none(folder)
     if names is None:
         return () if reader.is_absent(folder) and reader.names_or_none(f"{CPUS}/cpu{cpu}") else None
-    numbers = sorted(int(match[1]) for match in map(_STATE.fullmatch, names) if match is not None)
+    numbers = _state_numbers(names)
     if not numbers:
         reader.note(folder, "no state in it")
         return None
     return tuple(_read_state(reader, f"{folder}/state{index}", index) for index in numbers)
+
+
+def _state_numbers(names: Iterable[str]) -> list[int]:
+    return sorted(int(match[1]) for match in map(_STATE.fullmatch, names) if match is not None)
 
 
 def _read_state(reader: Reader, folder: str, index: int) -> IdleState:
@@ -147,10 +152,6 @@ def _ask_request() -> int:
     finally:
         os.close(descriptor)
     return int.from_bytes(said, byteorder=sys.byteorder, signed=True)
-
-
-def _request(answer: object) -> int | None:
-    return answer if type(answer) is int and answer >= 0 else None
 
 
 def processes_holding(path: str) -> Iterator[int]:
@@ -197,7 +198,13 @@ def read_state_times(
 
 def _again(reader: Reader, cpu: int, known: tuple[StateTime, ...] | None) -> tuple[StateTime, ...] | None:
     states = known or _read_names(reader, cpu)
-    return None if states is None else tuple(_timed(reader, cpu, state) for state in states)
+    if states is None:
+        return None
+    folder = f"{CPUS}/cpu{cpu}/cpuidle"
+    return tuple(
+        StateTime(state.index, state.name, reader.parsed(f"{folder}/state{state.index}/time", parse_count))
+        for state in states
+    )
 
 
 def _read_names(reader: Reader, cpu: int) -> tuple[StateTime, ...] | None:
@@ -205,11 +212,5 @@ def _read_names(reader: Reader, cpu: int) -> tuple[StateTime, ...] | None:
     names = reader.names_or_none(folder)
     if names is None:
         return () if reader.is_absent(folder) else None
-    numbers = sorted(int(match[1]) for match in map(_STATE.fullmatch, names) if match is not None)
-    told = {number: reader.parsed(f"{folder}/state{number}/name", parse_word) for number in numbers}
-    return tuple(StateTime(number, None if name is None else clean(name), None) for number, name in told.items())
-
-
-def _timed(reader: Reader, cpu: int, state: StateTime) -> StateTime:
-    slept_us = reader.parsed(f"{CPUS}/cpu{cpu}/cpuidle/state{state.index}/time", parse_count)
-    return StateTime(state.index, state.name, slept_us)
+    texts = {number: reader.parsed(f"{folder}/state{number}/name", parse_word) for number in _state_numbers(names)}
+    return tuple(StateTime(number, None if name is None else clean(name), None) for number, name in texts.items())

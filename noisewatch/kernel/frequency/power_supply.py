@@ -24,7 +24,7 @@ import re
 from collections.abc import Set
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.kernel.frequency.heat import FOLDER as HWMON
+from noisewatch.kernel.frequency.heat import HWMON, chip_folders
 from noisewatch.kernel.numbers import parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
@@ -136,7 +136,6 @@ def _by_nobody(supplies: dict[str, str | None]) -> MainsPower:
 
 
 FIRMWARE = "/sys/devices/platform/soc/soc:firmware/get_throttled"
-_CHIP = regex(r"hwmon\d{1,6}")
 _VOLTAGE = "rpi_volt"
 _FLAGS = regex(r"(?:0x)?([0-9a-f]{1,8})", re.ASCII)
 _LOW, _WAS_LOW = 1 << 0, 1 << 16
@@ -160,9 +159,8 @@ class SupplyVoltage:
 
 def read_voltage_alarm(reader: Reader) -> VoltageAlarm:
     """Find the file that reports under-voltage."""
-    names = reader.names_or_none(HWMON)
-    folders = [f"{HWMON}/{name}" for name in names or () if _CHIP.fullmatch(name)]
-    chips = {folder: reader.parsed(f"{folder}/name", parse_word, expected=False) for folder in folders}
+    folders = chip_folders(reader)
+    chips = {folder: reader.parsed(f"{folder}/name", parse_word, expected=False) for folder in folders or ()}
     for folder, chip in chips.items():
         if chip == _VOLTAGE:
             return VoltageAlarm(f"{folder}/in0_lcrit_alarm")
@@ -170,7 +168,7 @@ def read_voltage_alarm(reader: Reader) -> VoltageAlarm:
     if flags is not None or FIRMWARE in reader.reason_by_path:
         return VoltageAlarm(FIRMWARE)
     unnamed = next((f"{folder}/name" for folder, chip in chips.items() if chip is None), None)
-    return VoltageAlarm(None, HWMON if names is None else unnamed)
+    return VoltageAlarm(None, HWMON if folders is None else unnamed)
 
 
 def read_supply_voltage(reader: Reader, alarm: VoltageAlarm) -> SupplyVoltage:

@@ -18,8 +18,8 @@ from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/powercap"
-_ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
-_PACKAGE = regex(r"package-(\d{1,5})(-die-\d{1,5})?")
+ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
+PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
 _OTHERS = ("psys", "core", "uncore", "dram")
 _MOST_CONSTRAINTS = 3
 parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
@@ -53,10 +53,10 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
     zones: list[PowerLimit] = []
     unread: list[str] = []
     is_without = False
-    for name in filter(_ZONE.fullmatch, names):
+    for name in filter(ZONE.fullmatch, names):
         folder = f"{FOLDER}/{name}"
         zone = reader.parsed(f"{folder}/name", _parse_zone)
-        match = _PACKAGE.fullmatch(zone or "")
+        match = PACKAGE_ZONE.fullmatch(zone or "")
         if zone is None:
             unread.append(f"{folder}/name")
         if match is None or (packages and int(match[1]) not in packages):
@@ -79,7 +79,7 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
 
 def _parse_zone(text: str) -> str:
     name = parse_word(text)
-    if name not in _OTHERS and not _PACKAGE.fullmatch(name):
+    if name not in _OTHERS and not PACKAGE_ZONE.fullmatch(name):
         raise Malformed("the name of a zone", name)
     return name
 

@@ -20,11 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
-from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import PinTrial, read_pin_trial
-from noisewatch.kernel.cpus.topology import read_core_ranking
+from noisewatch.kernel.cpus.topology import read_core_ranking, read_firmware_scale
 from noisewatch.kernel.memory.nodes import MemoryNodes, read_nodes
-from noisewatch.kernel.numbers import integer_from, parse_count
+from noisewatch.kernel.numbers import integer_from
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Machine
 from noisewatch.patterns import regex
@@ -124,13 +123,7 @@ def _read(reader: Reader, online: CpuSet, device: DevicePlace | None) -> Placeme
         nodes=read_nodes(reader),
         pin_trial=read_pin_trial(reader, online) if online else PinTrial(None, None),
         core_ranking=ranking,
-        highest_performance={} if ranking else _read_highest_performance(reader, online),
+        highest_performance={} if ranking else read_firmware_scale(reader, sorted(online), {}),
         device=device,
         reason_by_path=reader.reason_by_path,
     )
-
-
-def _read_highest_performance(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
-    paths = {cpu: f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf" for cpu in sorted(cpus)}
-    told = {cpu: reader.parsed(path, parse_count, expected=False) for cpu, path in paths.items()}
-    return {cpu: highest for cpu, highest in told.items() if highest}

@@ -451,7 +451,9 @@ def _read(
         machine_lock=read_machine_lock(reader),
         background=background,
         cgroup=cgroup,
-        worker_cgroups=_worker_cgroups(reader, tasks, target, previous),
+        worker_cgroups=read_worker_cgroups(
+            reader, tasks, None if previous is None else previous.tasks, target.cpus, machine.own_pids
+        ),
         jobs=_once(known_jobs, options.asks_jobs, lambda: read_jobs(reader)),
         clock=_clock(
             *(reader, options, previous, taken_at_ns, target.cpus, online.online or frozenset(topology)),
@@ -467,13 +469,6 @@ def _read(
     )
     reader.end()
     return snapshot
-
-
-def _worker_cgroups(
-    reader: Reader, tasks: Tasks | None, target: Target, previous: Snapshot | None
-) -> Mapping[int, tuple[CgroupLevel, ...]]:
-    before = previous.tasks if previous is not None else None
-    return read_worker_cgroups(reader, tasks, before, target.cpus, reader.machine.own_pids)
 
 
 def _last_cpu(reader: Reader, online: Online) -> int | None:

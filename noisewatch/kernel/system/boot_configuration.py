@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.release import parse_command_line, read_command_line
-from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, RELEVANT_OPTIONS
+from noisewatch.kernel.system.release import parse_command_line, read_command_line, relevant_options
+from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
@@ -50,7 +50,7 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
     text_by_path: dict[str, str] = {}
     more = _more_of_grub(reader)
     if more is None:
-        return BootConfiguration(_telling(active), None)
+        return BootConfiguration(relevant_options(active), None)
     for path in (GRUB, *more, KERNEL_INSTALL):
         try:
             text_by_path[path] = reader.text(path, expected=False)
@@ -58,14 +58,14 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
             continue
         except Unreadable as error:
             reader.note(path, error.reason)
-            return BootConfiguration(_telling(active), None)
+            return BootConfiguration(relevant_options(active), None)
     grub: Mapping[str, str] = {}
     for path, text in text_by_path.items():
         grub = parse_grub(text, grub) if path != KERNEL_INSTALL else grub
     configured = _joined([*grub.values(), text_by_path.get(KERNEL_INSTALL, "")])
     if configured is None:
         reader.note(GRUB if KERNEL_INSTALL not in text_by_path else KERNEL_INSTALL, "no command line of a kernel")
-    return BootConfiguration(_telling(active), _telling(configured), tuple(text_by_path))
+    return BootConfiguration(relevant_options(active), relevant_options(configured), tuple(text_by_path))
 
 
 def _joined(words: Sequence[str]) -> Options | None:
@@ -83,7 +83,3 @@ def _more_of_grub(reader: Reader) -> list[str] | None:
     except Unreadable as error:
         return [] if error.is_missing or isinstance(error, Absent) else None
     return [f"{GRUB_FOLDER}/{name}" for name in names if name.endswith(".cfg")][:_MOST_FILES]
-
-
-def _telling(options: Options | None) -> Options | None:
-    return None if options is None else {name: each for name, each in options.items() if name in RELEVANT_OPTIONS}

@@ -11,7 +11,7 @@ https://docs.kernel.org/admin-guide/abi-testing.html. Read once a run, and only 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
@@ -93,7 +93,10 @@ def _read_memory_modules(reader: Reader) -> str | None:
         return None
     modules = [_module(reader, folder) for folder in folders[:_MOST_MODULES]]
     known = [module for module in modules if module is not None]
-    return _counted(module for module in known if module) or "none" if len(known) == len(modules) else None
+    if len(known) < len(modules):
+        return None
+    counts = Counter(module for module in known if module)
+    return ", ".join(f"{count} × {module}" for module, count in sorted(counts.items())) or "none"
 
 
 def _module(reader: Reader, folder: str) -> str | None:
@@ -102,7 +105,3 @@ def _module(reader: Reader, folder: str) -> str | None:
     if size_mb is None:
         return None
     return f"{size_mb} MB {_named(reader, f'{folder}/dimm_mem_type') or ''}".rstrip() if size_mb else ""
-
-
-def _counted(words: Iterable[str]) -> str:
-    return ", ".join(f"{count} × {word}" for word, count in sorted(Counter(words).items()))

@@ -27,8 +27,8 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.build_options import KernelConfig, read_kernel_config
 from noisewatch.kernel.system.hypervisor import DMI, NAMED_GUESTS, NONE, UNIDENTIFIED, read_firmware, read_hypervisor
 from noisewatch.kernel.system.mounts import cover_of
-from noisewatch.kernel.system.release import read_build, read_command_line, read_release
-from noisewatch.machine.recording.privacy import HOST_NAME, MITIGATION_OPTIONS, RELEVANT_OPTIONS
+from noisewatch.kernel.system.release import read_build, read_command_line, read_release, relevant_options
+from noisewatch.machine.recording.privacy import HOST_NAME, MITIGATION_OPTIONS
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import clean
@@ -125,7 +125,7 @@ def read_platform(reader: Reader) -> Platform:
     cpuinfo = reader.text_or_none(CPUINFO)
     firmware = read_firmware(reader)
     hypervisor = read_hypervisor(reader, cpuinfo, firmware)
-    options = _read_options(reader)
+    options = relevant_options(read_command_line(reader))
     build = read_build(reader)
     host = reader.text_or_none(HOST_NAME, expected=False)
     return Platform(
@@ -144,11 +144,6 @@ def read_platform(reader: Reader) -> Platform:
         virtual_because=hypervisor.because,
         design_by_cpu={} if cover_of(reader, CPUINFO) is not None else designs_of(cpuinfo),  # lxcfs renumbers them
     )
-
-
-def _read_options(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
-    options = read_command_line(reader)
-    return None if options is None else {name: options[name] for name in options if name in RELEVANT_OPTIONS}
 
 
 def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:

@@ -62,11 +62,8 @@ def read_pressure(reader: Reader) -> Pressure:
     """Return the stalls of the whole machine."""
     if reader.names_or_none(FOLDER) is None:
         return Pressure(None, None, None)
-    return Pressure(*(_read_stall(reader, f"{FOLDER}/{resource}") for resource in RESOURCES))
-
-
-def _read_stall(reader: Reader, path: str) -> Stall | None:
-    return None if is_served_by_lxcfs(reader, path) else reader.parsed(path, parse_stall)
+    paths = [f"{FOLDER}/{resource}" for resource in RESOURCES]
+    return Pressure(*(None if is_served_by_lxcfs(reader, path) else reader.parsed(path, parse_stall) for path in paths))
 
 
 PATH = "/proc/loadavg"

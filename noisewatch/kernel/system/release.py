@@ -19,7 +19,7 @@ from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
-from noisewatch.machine.recording.privacy import is_command_line
+from noisewatch.machine.recording.privacy import RELEVANT_OPTIONS, is_command_line
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
@@ -84,6 +84,11 @@ def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
 def read_command_line(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
     """Return the options that the kernel was booted with, or None if they cannot be read."""
     return reader.parsed(COMMAND_LINE, parse_command_line)
+
+
+def relevant_options(options: Mapping[str, tuple[str, ...]] | None) -> Mapping[str, tuple[str, ...]] | None:
+    """Return the options that matter to noise; None is unknown."""
+    return None if options is None else {name: options[name] for name in options if name in RELEVANT_OPTIONS}
 
 
 PATH = "/proc/uptime"

@@ -11,7 +11,6 @@ from noisewatch.errors import Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import (
-    ThreadStat,
     read_allowed,
     read_migrations,
     read_program,
@@ -103,7 +102,8 @@ class ThreadReader:
         runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
         runs_on_target = runs and stat.cpu in self.target
         is_named = before is not None and known is not None and known.named == stat.name
-        allowed = self._allowed(folder) if runs_on_target or self._asks_affinity(stat) else None
+        is_asked = runs_on_target or (self.asks_all_affinities and not stat.is_bound)
+        allowed = self._allowed(folder) if is_asked else None
         ran_long = ran_ns - (before.ran_ns if before is not None else 0) >= _LONG_NS
         may_move = ran_long and not is_confined_by(allowed, stat.is_bound, stat.name)
         task = Task(
@@ -131,9 +131,6 @@ class ThreadReader:
         return Known(
             *(folder, schedstat, task, stat.thread_count, stat.has_ended, runs), stat.name if is_named else None
         )
-
-    def _asks_affinity(self, stat: ThreadStat) -> bool:
-        return self.asks_all_affinities and not stat.is_bound
 
     def _allowed(self, folder: str) -> CpuSet | None:
         return read_allowed(self._read, folder)

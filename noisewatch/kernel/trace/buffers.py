@@ -31,6 +31,7 @@ from noisewatch.kernel.trace.events import (
 )
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kinds import Tracer
+from noisewatch.machine import system_reason
 from noisewatch.machine.tracefs.instance import OSNOISE, Instance, how_to_follow
 from noisewatch.machine.tracefs.watcher import (
     MOUNTS,
@@ -135,7 +136,7 @@ def _tracefs() -> Path:
     try:
         tracefs = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
     except OSError as error:
-        raise CannotMeasure(f"{MOUNTS}: {(error.strerror or str(error)).lower()}") from error
+        raise CannotMeasure(f"{MOUNTS}: {system_reason(error)}") from error
     if tracefs is None:
         raise CannotMeasure(_NOT_MOUNTED)
     return tracefs

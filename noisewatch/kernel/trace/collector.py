@@ -37,14 +37,8 @@ class TraceCollector:
     def __enter__(self) -> Self:
         """Begin the trace. Raise CannotMeasure if this kernel, or our rights, do not allow it."""
         with self._stack:
-            buffers = self._stack.enter_context(TraceBuffers(self._cpus, self._online, self._tracer))
-            buffers.trace_births()
-            self._buffers, self._target, self._all = buffers, buffers.target, buffers.senders
-            self._events, self._events_of_senders, self.untold = (
-                buffers.events,
-                buffers.events_of_senders,
-                buffers.untold,
-            )
+            self._buffers = self._stack.enter_context(TraceBuffers(self._cpus, self._online, self._tracer))
+            self._buffers.trace_births()
             self._begin()
             self._stack = self._stack.pop_all()
         return self
@@ -57,10 +51,11 @@ class TraceCollector:
     def _begin(self) -> None:
         self._threads: dict[int, dict[str, Json]] = {}
         self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in self._cpus}
-        self._lost_before = {cpu: self._target.lost(cpu) for cpu in self._cpus}
-        self._sends = Sends(self._events_of_senders)
+        self._lost_before = {cpu: self._buffers.target.lost(cpu) for cpu in self._cpus}
+        self._sends = Sends(self._buffers.events_of_senders)
         self._begin_ns = time.monotonic_ns()
-        self._traces = {cpu: CpuTrace(cpu, self._events, self._sends, self._begin_ns) for cpu in sorted(self._cpus)}
+        events = self._buffers.events
+        self._traces = {cpu: CpuTrace(cpu, events, self._sends, self._begin_ns) for cpu in sorted(self._cpus)}
         self._buffers.start()
         self._is_on = True
 
@@ -75,8 +70,8 @@ class TraceCollector:
         Most pages are parsed later, as something is being measured meanwhile.
         """
         for cpu, pages in self._pending.items():
-            pages.extend(self._target.pages(cpu))
-        senders = [page for cpu in self._online for page in self._all.pages(cpu)]
+            pages.extend(self._buffers.target.pages(cpu))
+        senders = [page for cpu in self._online for page in self._buffers.senders.pages(cpu)]
         for page in senders:
             self._sends.feed(page)
         if senders:
@@ -122,14 +117,14 @@ class TraceCollector:
             "begin_ns": self._begin_ns,
             "length_ns": self._end_ns - self._begin_ns,
             "tracer": self._tracer,
-            "untold": self.untold,
+            "untold": self._buffers.untold,
             "threads": {str(tid): known for tid, known in self._threads.items()},
             "cpus": [self._describe(trace, names) for trace in self._traces.values()],
         }
 
     def _describe(self, trace: CpuTrace, names: Mapping[int, str]) -> Json:
         begin_ns = self._begin_ns
-        before, after = self._lost_before[trace.cpu], self._target.lost(trace.cpu)
+        before, after = self._lost_before[trace.cpu], self._buffers.target.lost(trace.cpu)
         lost = None if before is None or after is None else after - before
         pieces = trace.pieces
         pieces[::3] = [start - begin_ns for start in pieces[::3]]

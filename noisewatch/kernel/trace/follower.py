@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
@@ -356,7 +355,8 @@ class TraceFollower:
         """Return why the trace is incomplete, or None."""
         if self._sends.is_damaged or (self._sends.lost_ns or 0) > times.began_ns:
             return _BIRTHS_LOST
-        unknown = times.cut_cpus | _unknown(self._traces.values(), times.began_ns)
+        traces = self._traces.values()
+        unknown = times.cut_cpus | {trace.cpu for trace in traces if not trace.is_known_since(times.began_ns)}
         if unknown:
             return f"events on {name_cpus(unknown)} were lost, or none was seen yet"
         return None if times.own.has_begun and times.own_ns else _NOT_BEGUN
@@ -365,7 +365,3 @@ class TraceFollower:
 def _earliest(known_ns: int, *others_ns: int | None) -> int:
     """Return the earliest of several moments, of which all but the first may be unknown."""
     return min([known_ns, *(ns for ns in others_ns if ns is not None)])
-
-
-def _unknown(traces: Iterable[CpuTrace], began_ns: int) -> set[int]:
-    return {trace.cpu for trace in traces if not trace.is_known_since(began_ns)}

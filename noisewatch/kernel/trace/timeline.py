@@ -129,7 +129,7 @@ class CpuTrace:
                 self._frames.append((event.kind, event.name))
                 self._own.append(0)
             elif action == EXIT:
-                self._leave(event, words, at)
+                self._leave(event)
             elif action == SWITCH:
                 self._switch(event, words, at)
             elif action == WAKE and event.word is not None:
@@ -233,7 +233,7 @@ class CpuTrace:
         if not self.lost_pieces:
             self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
 
-    def _leave(self, event: TraceEvent, words: memoryview, at: int) -> None:
+    def _leave(self, event: TraceEvent) -> None:
         """End the source. An exit without its entry, at the start or after a loss, ends nothing."""
         frame = (event.kind, event.name)
         if frame in self._frames:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from types import ModuleType
 
-from noisewatch.machine.spinning.loops import CHOICE, PYTHON
+from noisewatch.machine.spinning.loops import compiled_or
 
 
 def load_launching(name: str | None = None) -> ModuleType:
     """Return the core with this name; by default the compiled one, unless it is missing or declined."""
     from noisewatch.machine.command import python_launching
 
-    if (name or os.environ.get(CHOICE)) == PYTHON:
-        return python_launching
-    try:
-        from noisewatch.machine.command import _native
-    except ImportError:
-        return python_launching
-    return _native
+    return compiled_or(python_launching, "noisewatch.machine.command._native", name)

@@ -223,7 +223,7 @@ class Commands:
     """A context manager of the main thread, which starts commands and handles signals meanwhile.
 
     Threads and processes of ours started within have these signals blocked, so start a sampler's process before. A
-    command that still runs when the context is left goes on until this process ends (guard.py).
+    command that still runs when the context is left goes on until this process ends.
     """
 
     def __init__(self, inherited: InheritedState | None = None, core: ModuleType | None = None) -> None:

@@ -31,7 +31,7 @@ _PATH = regex(r"[\w./+-]*[\w.+-]", re.ASCII)
 _SHELL = frozenset({"[", "cd", "command", "env", "exec", "flock", "if", "ionice", "nice", "sh", "sleep", "test"})
 _LONGEST_LINE = 4096  # cron itself takes 1000 characters of a command
 _MAGIC = b"\x1f\x8b"
-_GZIP = 31  # zlib's number for its largest window in a gzip file
+GZIP = 31  # zlib's number for its largest window in a gzip file
 _MOST_BYTES = 4 << 20  # ten times the largest configuration of a kernel
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
@@ -139,7 +139,7 @@ def gunzip(content: bytes) -> bytes:
     """Return the content of a gzip file; any other content unchanged. Raise ValueError if it is damaged or huge."""
     if not content.startswith(_MAGIC):
         return content
-    unpacking = zlib.decompressobj(wbits=_GZIP)
+    unpacking = zlib.decompressobj(wbits=GZIP)
     try:
         unpacked = unpacking.decompress(content, _MOST_BYTES)
     except zlib.error as error:
@@ -164,7 +164,7 @@ class Scrubber:
         if isinstance(answer, list):
             return [self.without_host(each) if isinstance(each, str) else each for each in answer]
         if isinstance(answer, dict) and isinstance(answer.get("command"), list):
-            return {**answer, "command": _without_arguments(answer["command"])}
+            return {**answer, "command": [os.path.basename(word) for word in answer["command"][:1]]}
         return self._text(path, answer) if isinstance(answer, str) else answer
 
     def path(self, path: str) -> str:
@@ -204,11 +204,6 @@ class Scrubber:
     def without_host(self, text: str) -> str:
         """Return the text with `host` in place of the host's name."""
         return self._host.sub("host", text) if self._host is not None else text
-
-
-def _without_arguments(command: list[str]) -> list[str]:
-    """Return the name of the program that a calibration ran, without its folder and arguments."""
-    return [os.path.basename(word) for word in command[:1]]
 
 
 def is_command_line(text: str) -> bool:

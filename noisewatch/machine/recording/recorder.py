@@ -11,12 +11,11 @@ from noisewatch import __version__
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.machine import Json, Machine, T, not_at_hand
 from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Failure, Known, RecordedSnapshot, encode
-from noisewatch.machine.recording.privacy import HOST_NAME, Scrubber
+from noisewatch.machine.recording.privacy import GZIP, HOST_NAME, Scrubber
 from noisewatch.patterns import regex
 
 KEY_FRAME_EVERY = 60  # at one frame a second, a damaged minute is the most that one loses
 _COMPRESSION = 6
-_GZIP = 31  # zlib's number for its largest window in a gzip file
 _PROCESS = regex(r"^\w+ (/proc/\d+)(?:/|$)")
 
 
@@ -26,7 +25,7 @@ class Recorder:
     def __init__(self, machine: Machine, sink: BinaryIO, interval_s: float, identify: bool = False) -> None:
         self._machine = machine
         self._sink = sink
-        self._gzip = zlib.compressobj(_COMPRESSION, wbits=_GZIP)
+        self._gzip = zlib.compressobj(_COMPRESSION, wbits=GZIP)
         self._scrub = Scrubber(_host_name(machine), identify)
         self._known: Known = {}
         self._frame: RecordedSnapshot | None = None

@@ -19,7 +19,6 @@ from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, c
 
 _TURN_NS, _DENSE_NS = 500_000_000, 400_000_000  # work that draws power, then work that measures the clock
 _NS_PER_S = 1_000_000_000
-TimesByCpu = dict[int, list[float]]
 IsLevel = Callable[[Mapping[int, Sequence[float]]], bool]
 
 

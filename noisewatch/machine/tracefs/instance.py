@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine import system_reason
 from noisewatch.machine.reading import load_reading
 from noisewatch.machine.reading.python_reading import PROGRESS_WORDS, read_whole
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remove, tracer_of, write_setting
@@ -52,7 +53,7 @@ def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
             "the osnoise tracer of this kernel always runs its own load (optional from Linux 6.2 on)"
         ) from error
     except OSError as error:
-        raise CannotMeasure(f"the osnoise tracer: {(error.strerror or str(error)).lower()}") from error
+        raise CannotMeasure(f"the osnoise tracer: {system_reason(error)}") from error
     return (WORKLOAD_OFF, partial(write_setting, options, _WITHOUT_LOAD)) if has_workload else (_PURPOSE, lambda: None)
 
 
@@ -106,7 +107,7 @@ class Instance:
         except OSError as error:
             self.close()
             hint = f" ({FOR_ROOT})" if error.errno in (errno.EACCES, errno.EPERM) else ""
-            raise CannotMeasure(f"{self._tracefs}: {(error.strerror or str(error)).lower()}{hint}") from error
+            raise CannotMeasure(f"{self._tracefs}: {system_reason(error)}{hint}") from error
         except BaseException:  # Ctrl-C
             self.close()
             raise
@@ -155,7 +156,7 @@ class Instance:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
+                raise self._failed(error) from error
             if not page:
                 return
             yield page
@@ -182,13 +183,16 @@ class Instance:
         try:
             self._write(_ON, word)
         except OSError as error:
-            raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
+            raise self._failed(error) from error
 
     def _watch(self, names: Iterable[str]) -> None:
         try:
             self._switches.add(names)
         except OSError as error:
-            raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> CannotMeasure:
+        return CannotMeasure(f"{self.path}: {system_reason(error)}")
 
     def _write(self, name: str, text: str) -> None:
         write_setting(self.path / name, text)

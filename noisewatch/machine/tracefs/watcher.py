@@ -25,9 +25,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import noisewatch
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine import is_readable_within
+from noisewatch.machine import is_readable_within, system_reason
+from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.patterns import regex
 
 MOUNTS = "/proc/self/mounts"
@@ -50,7 +50,7 @@ def find_tracefs(mounts: str) -> Path | None:
 def instance_path(tracefs: Path, purpose: str, pid: int | None = None) -> Path:
     """Return the path of a process's instance; by default this process's."""
     pid = os.getpid() if pid is None else pid
-    return tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_started_ticks(pid)}-{purpose}"
+    return tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_state_and_start(pid)[1]}-{purpose}"
 
 
 def remove_stale_where_mounted() -> None:
@@ -153,10 +153,6 @@ def _has_ended(pid: int, started_ticks: int) -> bool:
     return ticks != started_ticks or state in ("Z", "X")
 
 
-def _started_ticks(pid: int) -> int:
-    return _state_and_start(pid)[1]
-
-
 def _state_and_start(pid: int) -> tuple[str, int]:
     """Return a process's state and start time, in ticks since boot; "" and 0 if there is none."""
     try:
@@ -172,7 +168,6 @@ _READY_WITHIN_S = 10.0  # an interpreter without libraries takes 0.05 s
 _ENDS_WITHIN_S = 2.0
 _REMOVES_WITHIN_S = 10.0  # the dying process may hold its buffers open for a moment longer than the pipe
 _TRY_AGAIN_S = 0.02
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from noisewatch.machine.tracefs.watcher import main; main()"
 
 
 class Watcher:
@@ -184,10 +179,9 @@ class Watcher:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        root = str(Path(noisewatch.__file__).resolve().parent.parent)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _BOOT, root, str(self._tracefs), self._owner],
+                bare_interpreter("noisewatch.machine.tracefs.watcher", str(self._tracefs), self._owner),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -195,9 +189,7 @@ class Watcher:
                 start_new_session=True,
             )
         except OSError as error:
-            raise CannotMeasure(
-                f"cannot start the trace's watcher: {(error.strerror or str(error)).lower()}"
-            ) from error
+            raise CannotMeasure(f"cannot start the trace's watcher: {system_reason(error)}") from error
         if not self._is_ready(self._process):
             self._end()
             raise CannotMeasure("the trace's watcher did not start")
@@ -244,7 +236,7 @@ def main() -> None:
     os.write(1, _READY)
     if os.read(0, 1) == _FAREWELL:
         return
-    tracefs, owner = Path(sys.argv[2]), sys.argv[3]
+    tracefs, owner = Path(sys.argv[1]), sys.argv[2]
     give_up_s = time.monotonic() + _REMOVES_WITHIN_S
     while not remove_all_of(tracefs, owner) and time.monotonic() < give_up_s:
         time.sleep(_TRY_AGAIN_S)

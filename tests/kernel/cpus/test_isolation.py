@@ -8,12 +8,12 @@ import pytest
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.isolation import (
-    CPUS,
     Isolation,
     IsolcpusOption,
     parse_isolcpus,
     read_isolation,
 )
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.build_options import parse_kernel_config
 from tests.kernel.cgroup.test_load_balance import VERSION_1
 from tests.written import Files, reading

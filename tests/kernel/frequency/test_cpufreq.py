@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.kernel.frequency.cpufreq import CPUS, NO_DRIVER, NO_PREFERENCE, CpuFrequency, Frequency, read_frequency
+from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency, Frequency, read_frequency
 from noisewatch.kernel.reader import Reader
 from tests.written import Files, WrittenMachine, reading
 

@@ -7,6 +7,7 @@ import pytest
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.frequency.heat import (
     COOLING,
+    HWMON,
     MOST_WATCHED,
     ThermalThrottling,
     limited_path,
@@ -16,7 +17,6 @@ from noisewatch.kernel.frequency.heat import (
     read_throttling,
     throttle_path,
 )
-from noisewatch.kernel.frequency.heat import FOLDER as HWMON
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import read_uncore
 from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import Malformed
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.idle import (
-    CPUS,
     HOLDERS,
     LATENCY_REQUEST,
     NO_LIMIT_US,

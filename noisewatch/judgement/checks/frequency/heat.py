@@ -12,8 +12,9 @@ from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applic
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.terms import Ground, Severity, Status
-from noisewatch.kernel.frequency.heat import COOLING, CPUS, MOST_WATCHED, CoolingDevice, Sensor
-from noisewatch.kernel.frequency.heat import FOLDER as SENSORS
+from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.frequency.heat import COOLING, MOST_WATCHED, CoolingDevice, Sensor
+from noisewatch.kernel.frequency.heat import HWMON as SENSORS
 from noisewatch.kernel.frequency.power_supply import FIRMWARE, NO_SUPPLY, SupplyVoltage
 from noisewatch.kernel.frequency.power_supply import FOLDER as SUPPLIES
 from noisewatch.kernel.frequency.powercap import FOLDER as POWER_LIMITS

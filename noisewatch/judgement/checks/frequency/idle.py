@@ -12,7 +12,8 @@ from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.frequency.idle import CPUS, LATENCY_REQUEST, POLL, CpuIdle, IdleState
+from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.frequency.idle import LATENCY_REQUEST, POLL, CpuIdle, IdleState
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import COMMAND_LINE

@@ -2,5 +2,5 @@
 
 noisewatch ── run.py: starts, watches, collects
   └─ host.py: a lean process that forks …
-       └─ worker.py: … one process a CPU, pinned, which follows its slots and writes to its buffer
+       └─ … one process a CPU, pinned, which follows its slots and writes to its buffer
 """

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.machine.spinning.loops.python_loops import GAP_WORDS, SPIN_WORDS, WORK_WORDS, Words
 
+CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
 GAPS, COMMAND = "gaps", "command"
 # Series of work, by the names that recordings have for them.
 INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latency_work", "memory", "main_memory"

@@ -19,6 +19,7 @@ from typing import Any
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,
     CACHE,
+    CHAIN_LENGTH,
     COMMAND,
     CYCLES,
     DONE,
@@ -53,7 +54,6 @@ from noisewatch.machine.spinning.hosting import begun
 from noisewatch.machine.spinning.loops import python_loops
 from noisewatch.machine.spinning.loops.python_loops import Words
 
-CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
 _CHAINS = 3  # the quickest counts: an interruption only ever adds
 _FIRST_CHAINS = 25  # what all others are measured by
 _PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured

@@ -6,17 +6,17 @@ import json
 import mmap
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import field
-from pathlib import Path
 from typing import Any
 
-import noisewatch
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine import system_reason
+from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,
+    CHAIN_LENGTH,
     DONE,
     ERROR,
     LOCKED_KB,
@@ -37,7 +37,6 @@ from noisewatch.machine.spinning.calibration.buffer import (
     grain_for,
     round_ends_of,
 )
-from noisewatch.machine.spinning.calibration.host import CHAIN_LENGTH
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.records import dataclass
 
@@ -48,9 +47,7 @@ _LEAD_NS = 5_000_000
 _FIRST_LOOK_NS, _NEXT_LOOK = 3_000_000_000, 1.5  # the first look at the results, and the factor to each next one
 _STOPPING_NS = 50_000_000  # within which all spinners see that they are to stop
 _OVERTIME_S = 10.0  # beyond the last slot: a command's own grace, and a machine that is very busy
-_BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.spinning.calibration.host import main; main()"
-)
+_ENDS_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,7 @@ def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dic
                 begin_ns = _begin(host, buffers)
                 length_ns = _watch(host, wanted, buffers, begin_ns, watch, look_s)
             finally:
-                _end(host)
+                end_host(host, _ENDS_WITHIN_S)
         return _collected(wanted, buffers, begin_ns, length_ns)
     finally:
         os.close(descriptor)
@@ -139,10 +136,9 @@ def plan_of(wanted: Calibrating) -> dict[str, Any]:
 
 def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]:
     """Start the process that forks the spinners, which write to the memory behind `descriptor`. Raise CannotMeasure."""
-    root = str(Path(noisewatch.__file__).resolve().parent.parent)
     try:
         host = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(descriptor), root],
+            bare_interpreter("noisewatch.machine.spinning.calibration.host", str(descriptor)),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -154,7 +150,7 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
             host.stdin.flush()
         return host
     except OSError as error:
-        raise CannotMeasure(f"cannot start the calibration: {(error.strerror or str(error)).lower()}") from error
+        raise CannotMeasure(f"cannot start the calibration: {system_reason(error)}") from error
 
 
 def _begin(host: subprocess.Popen[bytes], buffers: dict[int, CalibrationBuffer]) -> int:
@@ -223,16 +219,6 @@ def _stopped(wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_n
     for buffer in buffers.values():
         buffer.header[STOP_NS] = length_ns
     return length_ns
-
-
-def _end(host: subprocess.Popen[bytes]) -> None:
-    """Close the host's standard input, so that it ends with its spinners."""
-    if host.stdin is not None:
-        host.stdin.close()
-    try:
-        host.wait(timeout=2)
-    except subprocess.TimeoutExpired:
-        host.kill()
 
 
 def _said(host: subprocess.Popen[bytes]) -> str:

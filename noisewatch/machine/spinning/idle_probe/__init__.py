@@ -2,5 +2,5 @@
 
 noisewatch's sampler ── run.py: starts them, sets how long they may spin, reads their slices
   └─ host.py: a lean process that forks …
-       └─ worker.py: … one process a CPU, pinned, which spins in slices and writes to its buffer (buffer.py)
+       └─ … one process a CPU, pinned, which spins in slices and writes to its buffer (buffer.py)
 """

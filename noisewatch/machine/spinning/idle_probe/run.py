@@ -6,14 +6,13 @@ import json
 import mmap
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
-import noisewatch
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine import system_reason
+from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.machine.spinning.idle_probe.buffer import (
     BUFFER_WORDS,
     ERROR,
@@ -27,9 +26,6 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.records import dataclass
 
-_BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.spinning.idle_probe.host import main; main()"
-)
 _LONGEST_SAID = 1 << 16
 
 
@@ -53,7 +49,7 @@ class Spinners:
                 self._start(stack, core or str(load_core().NAME))
                 self._open = stack.pop_all()
         except OSError as error:
-            raise CannotMeasure((error.strerror or str(error)).lower()) from error
+            raise CannotMeasure(system_reason(error)) from error
 
     def _start(self, stack: ExitStack, core: str) -> None:
         memory = _closed_with(stack, os.memfd_create("noisewatch-idle-probe"))
@@ -78,9 +74,8 @@ class Spinners:
             self._host.stdin.flush()
 
     def _started(self, memory: int, doors: list[int]) -> subprocess.Popen[bytes]:
-        root = str(Path(noisewatch.__file__).resolve().parent.parent)
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(memory), root],
+            bare_interpreter("noisewatch.machine.spinning.idle_probe.host", str(memory)),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._said,

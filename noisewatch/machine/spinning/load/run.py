@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
-import noisewatch
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine import is_readable_within
+from noisewatch.machine import is_readable_within, system_reason
+from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 
-_BOOT = (
-    "import sys; sys.path.insert(0, sys.argv.pop(2)); from noisewatch.machine.spinning.load.host import main; main()"
-)
 _WITHIN_S = 10.0  # until all are ready, and until all have ended
 
 
@@ -78,29 +73,18 @@ def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
 
     They also end with this process, for whatever reason. Raise CannotMeasure if they cannot be started.
     """
-    root = str(Path(noisewatch.__file__).resolve().parent.parent)
     try:
         host = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, ",".join(map(str, cpus)), root],
+            bare_interpreter("noisewatch.machine.spinning.load.host", ",".join(map(str, cpus))),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for us; the load ends when we do
         )
     except OSError as error:
-        raise CannotMeasure(f"cannot start the load: {(error.strerror or str(error)).lower()}") from error
+        raise CannotMeasure(f"cannot start the load: {system_reason(error)}") from error
     with host:
         try:
             yield BusyProcesses(host, cpus)
         finally:
-            _end(host)
-
-
-def _end(host: subprocess.Popen[bytes]) -> None:
-    """Close the pipe, which ends the load."""
-    if host.stdin is not None:
-        host.stdin.close()
-    try:
-        host.wait(timeout=_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        host.kill()  # its processes see that it is gone
+            end_host(host, _WITHIN_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from types import ModuleType
 
@@ -13,10 +14,14 @@ CHOICE = "NOISEWATCH_CORE"  # environment variable: `python` does without the co
 
 def load_core(name: str | None = None) -> ModuleType:
     """Return the core with this name; by default the compiled one, unless it is missing or declined."""
+    return compiled_or(python_loops, "noisewatch.machine.spinning.loops.native", name)
+
+
+def compiled_or(python: ModuleType, compiled: str, name: str | None) -> ModuleType:
+    """Return the module `compiled`, or `python` if that is the name of the requested core or there is no other."""
     if (name or os.environ.get(CHOICE)) == PYTHON:
-        return python_loops
+        return python
     try:
-        from noisewatch.machine.spinning.loops import native
+        return importlib.import_module(compiled)
     except ImportError:
-        return python_loops
-    return native
+        return python

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.kernel.frequency.heat import FOLDER as SENSORS
+from noisewatch.kernel.frequency.heat import HWMON as SENSORS
 from noisewatch.kernel.reader import INTRUSIVE, NOT_ASKED, may_interrupt
 from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader

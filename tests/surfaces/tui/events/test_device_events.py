@@ -53,7 +53,7 @@ def test_what_is_said_of_a_device_is_an_event_and_no_escape_sequence_is() -> Non
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame())
-        app.listen_to(DeviceListener("kernel", monitor))
+        app.listen_to(DeviceListener(monitor))
         await pilot.press(key_of(Screen.EVENTS))
         await until(pilot, lambda: "CPU 7 was removed" in "".join(shown(app)))
         found.extend(shown(app))
@@ -70,7 +70,7 @@ def test_where_nothing_is_heard_of_devices_the_reason_is_told() -> None:
 
 
 def _heard(*devices: _Device) -> list[str]:
-    return [each.text for each in DeviceListener("kernel", _Monitor(*devices)).read()]
+    return [each.text for each in DeviceListener(_Monitor(*devices)).read()]
 
 
 @pytest.mark.parametrize(

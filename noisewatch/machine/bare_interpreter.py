@@ -1,0 +1,27 @@
+"""Processes of noisewatch's own, started with an interpreter that loads no more than they need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import noisewatch
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(noisewatch.__file__)))
+
+
+def bare_interpreter(module: str, *arguments: str) -> list[str]:
+    """Return the command that calls the module's `main`, with the arguments from `sys.argv[1]` on."""
+    boot = f"import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
+    return [sys.executable, "-I", "-S", "-c", boot, _ROOT, *arguments]
+
+
+def end_host(host: subprocess.Popen[bytes], within_s: float) -> None:
+    """Close the host's standard input, which ends it and its children; kill it if it does not end in time."""
+    if host.stdin is not None:
+        host.stdin.close()
+    try:
+        host.wait(timeout=within_s)
+    except subprocess.TimeoutExpired:
+        host.kill()  # its children see that it is gone
