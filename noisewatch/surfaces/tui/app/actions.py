@@ -34,9 +34,12 @@ from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, MapView, Quantity, Screen, ScreenModel
 
+# The screens with a selected row.
+_SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
 
-class KeyedApp(App[None]):
-    """An application with the bindings; subclasses implement their actions."""
+
+class ActingApp(App[None]):
+    """An application that changes its model as the bindings require; a subclass draws the model."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
     model: ScreenModel
@@ -46,6 +49,7 @@ class KeyedApp(App[None]):
     _overlays: OverlayHost
     _shows_help: bool
     _help_offset: int
+    _fix_sought: int | None = None  # number of the fix that is being searched
 
     @property
     @abstractmethod
@@ -59,10 +63,6 @@ class KeyedApp(App[None]):
     @abstractmethod
     def picture(self) -> str:
         """Return the screen as SVG."""
-
-    @abstractmethod
-    def action_scroll(self, lines: int) -> None:
-        """Move the front screen by this many rows."""
 
     async def run_action(
         self,
@@ -123,7 +123,7 @@ class KeyedApp(App[None]):
             self._changed(lambda: setattr(self.model, "notice", notice))
 
     def _changed(self, change: Callable[[], None]) -> None:
-        """Change the model and draw it; while the help is shown, only close the help."""
+        """Change the model and draw it; while the help is shown, only close the help. A fix follows the selection."""
         self.model.notice = None
         if self._shows_help:
             self._shows_help = False
@@ -133,6 +133,7 @@ class KeyedApp(App[None]):
             self._player.read_on()
         self._ask_for_what_is_shown()
         self.draw()
+        self._find_fix()
 
     def _ask_for_what_is_shown(self) -> None:
         """Ask the sampler for data that only some screens show, while these are open."""
@@ -142,16 +143,6 @@ class KeyedApp(App[None]):
         for name, is_wanted in wants.items():
             if self._sampler is not None and self._sampler.asked.get(name, False) is not is_wanted:
                 self._sampler.ask(name, is_wanted)
-
-
-# The screens with a selected row.
-_SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
-
-
-class ActingApp(KeyedApp):
-    """An application that changes its model as the bindings require."""
-
-    _fix_sought: int | None = None  # number of the fix that is being searched
 
     def action_leave_at_once(self) -> None:
         self.exit()
@@ -241,11 +232,6 @@ class ActingApp(KeyedApp):
             self._changed(self.model.close_fix)
         elif selected is not None and self._access.open_machine is not None:
             self._changed(lambda: self.model.ask_for_fix(selected))
-
-    def _changed(self, change: Callable[[], None]) -> None:
-        """Change the model and draw it; a shown fix follows the selection."""
-        super()._changed(change)
-        self._find_fix()
 
     def _find_fix(self) -> None:
         """Search the requested fix for the selected culprit in a thread; one thread at a time reads the machine."""
