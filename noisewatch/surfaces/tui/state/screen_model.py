@@ -17,7 +17,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
-from noisewatch.surfaces.tui.state.collected import Collected
+from noisewatch.surfaces.tui.state.collected import Collected, wall_clock_of
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
@@ -142,7 +142,7 @@ class MapView:
     def with_part_toggled(self) -> MapView:
         return replace(self, opens_part=not self.opens_part)
 
-    def moved(self, model: Collected, rows: int) -> MapView:
+    def moved(self, model: ScreenModel, rows: int) -> MapView:
         """Return the view with the selected CPU moved by this many places, in the order of the map."""
         cpus = model.in_order(line.cpu for line in model.frame.cpus) if model.frame is not None else []
         at = self.pointed(model)
@@ -150,7 +150,7 @@ class MapView:
             return self
         return replace(self, cpu=cpus[max(min(cpus.index(at) + rows, len(cpus) - 1), 0)])
 
-    def pointed(self, model: Collected) -> int | None:
+    def pointed(self, model: ScreenModel) -> int | None:
         """Return the selected CPU, or the worst CPU if the selected one is gone."""
         lines: tuple[CpuLine, ...] = model.frame.cpus if model.frame is not None else ()
         if any(line.cpu == self.cpu for line in lines):
@@ -219,6 +219,7 @@ class ScreenModel(Collected):
 
     @property
     def frame(self) -> Frame | None:
+        """The shown frame."""
         return self.newest if self.cursor is None else self.history.frame(self.cursor)
 
     @property
@@ -510,3 +511,18 @@ class ScreenModel(Collected):
         """Scroll the CPUs by this many rows, of which `room` are visible."""
         count = len(self.frame.cpus) if self.frame is not None else 0
         self.offset = max(min(self.offset + lines, count - room), 0)
+
+    def wall_clock(self, at: Frame | int | None = None) -> str | None:
+        """Return the local time (`14:02:31`) of a frame, at a CLOCK_MONOTONIC in ns, or (None) of the shown frame."""
+        at = at if at is not None else self.frame
+        return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
+
+    def behind_s(self) -> float:
+        """Return how many seconds the shown frame is older than the newest."""
+        frame, newest = self.frame, self.newest
+        return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
+
+    def into_s(self) -> float:
+        """Return the seconds from the first frame to the shown frame."""
+        frame, begin_ns = self.frame, self.begin_ns
+        return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9
