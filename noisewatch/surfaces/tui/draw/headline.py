@@ -16,7 +16,8 @@ from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, st
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, length
 from noisewatch.surfaces.tui.state.clock_history import ClockRange
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
-from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, culprit_of, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_table import culprit_of
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, describe_rate, short_noise, short_seconds, short_share
 

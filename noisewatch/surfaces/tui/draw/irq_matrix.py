@@ -11,7 +11,7 @@ from noisewatch.operations.frame.frame import PlaceLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length, runs
-from noisewatch.surfaces.tui.state.irq_table import RATES, IrqRow, level_of_rate, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_history import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05 % and 0.5 % of it

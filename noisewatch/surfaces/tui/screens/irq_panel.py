@@ -14,15 +14,8 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of
-from noisewatch.surfaces.tui.state.irq_table import (
-    LOUD_PER_S,
-    IrqRow,
-    busiest_first,
-    culprits_of,
-    movable_word,
-    moves_of,
-    uncounted_cpus,
-)
+from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, IrqRow, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_noise, short_seconds
 

@@ -29,7 +29,8 @@ from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rate
 from noisewatch.surfaces.tui.screens.page import Keys, page
 from noisewatch.surfaces.tui.screens.selected_culprit import fix_below_title, fix_keys
 from noisewatch.surfaces.tui.state.filters import SortOrder
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, disturbs_target, movable_word, move_words
+from noisewatch.surfaces.tui.state.irq_history import IrqRow
+from noisewatch.surfaces.tui.state.irq_table import disturbs_target, movable_word, move_words
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_rate, short_seconds

@@ -20,7 +20,8 @@ from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.collected import Collected, wall_clock_of
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.folding import folded
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
+from noisewatch.surfaces.tui.state.irq_history import IrqRow
+from noisewatch.surfaces.tui.state.irq_table import culprit_of, listed_rows
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
 
