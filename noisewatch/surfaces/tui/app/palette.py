@@ -128,9 +128,8 @@ class KeyCommands(Provider):
         yield _Command("", "light colours, theme", "screenshot --theme light", run)
 
     def _of_cpus(self) -> Iterator[_Command]:
-        model = self._monitor.model
         key = str(SCREENS.index(Screen.CPU) + 1)
-        for line in model.frame.cpus if model.frame is not None else ():
+        for line in self._monitor.model.cpus:
             yield _Command(key, f"CPU {line.cpu}", line.role, partial(self.app.run_action, f"cpu({line.cpu})"))
 
 

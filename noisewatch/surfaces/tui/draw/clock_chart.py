@@ -93,7 +93,7 @@ def _drawn(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs
 
 def _lines(model: ScreenModel, numbers: range) -> _Lines:
     """Return the clocks of the selected graph: of the slowest target CPU, of each, or their mean."""
-    clocks, target = model.clocks, model.frame.target if model.frame is not None else ()
+    clocks, target = model.clocks, model.target
     stale, zoom = clocks.are_stale(numbers), model.zoom
     ends = range(len(stale), 0, -zoom)
     are_stale = [all(stale[max(end - zoom, 0) : end]) for end in ends][::-1]

@@ -147,7 +147,7 @@ def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
     if row.total:
         said += f", about {short_duration(sum(line.stolen_ns_per_s for line in lines) / row.total)} each"
     cpu = lines[0].cpu
-    beside = model.frame.culprits if model.frame is not None else ()
+    beside = model.culprits
     here = [line for line in beside if line.cpu == cpu]
     if row.is_numbered and all(line in lines or (line.rate_per_s or 0) < (row.total or 0) for line in here if line.irq):
         raised = [line for line in here if line.kind == Kind.SOFTIRQ and line.name in AFTER_AN_INTERRUPT]

@@ -123,7 +123,7 @@ def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[S
 
 def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
     """Return why the quantity is unknown, if it is for all CPUs in sight."""
-    cpus = [line.cpu for line in model.frame.cpus] if model.frame is not None else []
+    cpus = [line.cpu for line in model.cpus]
     numbers = in_sight(model, width)
     if scale.why_unknown is None or any(
         value is not None and value >= 0 for cpu in cpus for value in scale.values(cpu, numbers)
@@ -340,7 +340,7 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
     CPUs of different roles share no row: a noisy housekeeping CPU would hide a target CPU. `panel_rows` is what the
     panel needs, `most_below` what all below the map could use.
     """
-    lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else []
+    lines = in_topology_order(model, model.cpus)
     if model.map.opens_part:
         lines = _alone(model, lines)
     parts = _parts(model, lines, room)
@@ -484,12 +484,12 @@ def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:
 
 def _line(model: ScreenModel) -> CpuLine | None:
     pointed = model.map.pointed(model)
-    return next((line for line in (model.frame.cpus if model.frame is not None else ()) if line.cpu == pointed), None)
+    return next((line for line in model.cpus if line.cpu == pointed), None)
 
 
 def _culprits(model: ScreenModel) -> list[CulpritLine]:
     pointed = model.map.pointed(model)
-    found = [line for line in (model.frame.culprits if model.frame is not None else ()) if line.cpu == pointed]
+    found = [line for line in model.culprits if line.cpu == pointed]
     return sorted(found, key=lambda line: -line.stolen_ns_per_s)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
 from noisewatch.surfaces.tui.draw.clock_chart import time_row
-from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, columns_of, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
@@ -59,13 +58,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     lanes = lanes if 2 * len(lanes) <= height else []
     top = [*_known(model, line, width, glyphs), *lanes]
     who = f"culprits on CPU {line.cpu}, by {model.sort}"
-    listing = model.listing()
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, who, width, room, glyphs)
-
-    below = with_selected(model, listing.selected, table, listing.needed, width, height - len(top), glyphs)
-    return [*top, *below]
+    return [*top, *with_selected(model, model.listing(), who, width, height - len(top), glyphs)]
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -86,26 +79,13 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(upper)
     title = f"culprits on CPU {line.cpu}, by {model.sort}"
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, "who", left - 4, room, glyphs)
-
-    culprits = framed_with_selected(
-        model,
-        listing.selected,
-        title,
-        f"{counted(model, listing)} · s sort",
-        table,
-        listing.needed,
-        left,
-        below,
-        glyphs,
-    )
+    keys = f"{counted(model, listing)} · s sort"
+    culprits = framed_with_selected(model, listing, title, keys, left, below, glyphs)
     return [*upper, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
 
 def _line(model: ScreenModel) -> CpuLine | None:
-    lines = model.frame.cpus if model.frame is not None else ()
+    lines = model.cpus
     return next((line for line in lines if line.cpu == model.cpu), None)
 
 

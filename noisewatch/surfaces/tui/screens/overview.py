@@ -12,7 +12,6 @@ from functools import reduce
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import (
     LEVELS_NS,
     OFFLINE_MARK,
@@ -60,7 +59,7 @@ def panels_across(cpu_count: int, width: int, most: int) -> int | None:
 
 def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> list[Row]:
     """Return all CPUs in frames: one row each if they fit into `most` rows, or else as dense as needed."""
-    lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else ()
+    lines = in_topology_order(model, model.cpus)
     across = panels_across(len(lines), width, most)
     if across is None or not lines:
         rows = cpu_rows(model, width - 4, most - 2, glyphs)
@@ -87,7 +86,7 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     """Return all CPUs as dense as needed: one row each below a heading, or cells and rows for the worst CPUs."""
     if height < 1:
         return []
-    lines = model.frame.cpus if model.frame is not None else ()
+    lines = model.cpus
     found = density(len(lines), width, height - 1)
     if found.form == Form.COLUMNS:
         room = width // found.across - len(COLUMN_HEADING) - 1
@@ -116,7 +115,7 @@ def _has_cell_heading(found: Density, height: int) -> bool:
 def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return a heading and one row for each CPU: in order if all fit, or else the worst target CPUs first."""
     room = height - 1
-    lines = cpus_in_order(model.frame.cpus if model.frame is not None else (), model.sort, room)
+    lines = cpus_in_order(model.cpus, model.sort, room)
     offset = max(min(model.offset, len(lines) - room), 0)
     shown = lines[offset : offset + room]
     where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
@@ -163,7 +162,7 @@ _GIVE_WAY = ((_BESIDE[1], 24), (_BESIDE[2], 16), (_CLOCK, 16), (_BESIDE[0], 16))
 
 def _figures_beside(model: ScreenModel, width: int) -> list[_Figure]:
     """Return the figures that leave enough of the width for the history."""
-    lines = model.frame.cpus if model.frame is not None else ()
+    lines = model.cpus
     shown = [each for each in _BESIDE if each is not _CLOCK or any(line.current_khz is not None for line in lines)]
     for figure, least in _GIVE_WAY:
         if figure in shown and width - sum(each.width for each in shown) < least:
@@ -372,29 +371,17 @@ def overview_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpu_height = _cpu_height(model, height // 2 if model.shows_fix else height)
     rows = cpu_rows(model, width, cpu_height, glyphs)
-    listing = model.listing()
-    where = "all CPUs" if model.shows_all_cpus else "targets"
-    who = f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, who, width, room, glyphs)
-
-    return rows + with_selected(model, listing.selected, table, listing.needed, width, height - cpu_height, glyphs)
+    who = _culprits_title(model, "targets")
+    return rows + with_selected(model, model.listing(), who, width, height - cpu_height, glyphs)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(cpus)
-    listing = model.listing()
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, "who", left - 4, room, glyphs)
-
+    listing, title = model.listing(), _culprits_title(model, "the target CPUs")
     keys = f"{counted(model, listing)} · s sort · g group · / filter"
-    culprits = framed_with_selected(
-        model, listing.selected, _culprits_title(model), keys, table, listing.needed, left, below, glyphs
-    )
+    culprits = framed_with_selected(model, listing, title, keys, left, below, glyphs)
     return [*cpus, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
 
@@ -403,8 +390,8 @@ def _most_cpu_rows(height: int) -> int:
     return max(height - _LEAST_CULPRITS, int(height * _CPU_SHARE))
 
 
-def _culprits_title(model: ScreenModel) -> str:
-    where = "all CPUs" if model.shows_all_cpus else "the target CPUs"
+def _culprits_title(model: ScreenModel, targets: str) -> str:
+    where = "all CPUs" if model.shows_all_cpus else targets
     return f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
 
 from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
-from noisewatch.surfaces.tui.draw.culprit_panel import history_of
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
 from noisewatch.surfaces.tui.draw.panel import joined, panel
@@ -26,10 +27,10 @@ from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, is_least, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_rate, short_noise, short_share
 
 LEAST_TABLE = 3  # rows that a fix leaves: a heading, the selected row and one more
-Table = Callable[[int], list[Row]]  # returns a table of at most this many rows
 
 _FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one gets, and needs, if the table does not fit
 _LEAST_WIDTH = 60  # columns
@@ -42,19 +43,23 @@ _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 
 def framed_with_selected(
     model: ScreenModel,
-    selected: CulpritLine | None,
+    listing: Listing[CulpritLine],
     title: str,
     keys: str,
-    table: Table,
-    needed: int,
     width: int,
     height: int,
     glyphs: Glyphs,
+    top: Sequence[Row] = (),
 ) -> list[Row]:
     """Return frames that share edges: table, selected culprit and latest events, as far as they fit.
 
-    `needed`: rows of the whole table.
+    `top` are rows above the table, in its frame.
     """
+
+    def table(room: int) -> list[Row]:
+        return [*top, *culprit_rows(model, listing, "who", width - 4, room - len(top), glyphs)]
+
+    selected, needed = listing.selected, len(top) + listing.needed
     below = _rows_below(model, needed, height - 3, width - 4) if selected is not None else 0
     if below < 1 or selected is None:
         events = latest_events(model, width - 4, height - 3 - needed, glyphs)
@@ -79,24 +84,19 @@ def _may_have_fix(model: ScreenModel, line: CulpritLine) -> bool:
 
 
 def with_selected(
-    model: ScreenModel,
-    selected: CulpritLine | None,
-    table: Table,
-    needed: int,
-    width: int,
-    height: int,
-    glyphs: Glyphs,
+    model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
     """Return the table without frames, and the selected culprit and latest events in the remaining rows."""
+    selected, table = listing.selected, partial(culprit_rows, model, listing, who, width, glyphs=glyphs)
     if model.shows_fix:
         advice = fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
         return with_headed_latest(model, [*table(max(height - len(advice), 0)), *advice], width, height, glyphs)
-    left = height - needed - 1
+    left = height - listing.needed - 1
     if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
         return with_headed_latest(model, table(height), width, height, glyphs)
     facts, events = _selected_and_events(model, selected, width - 1, left, glyphs)
     shown = _headed(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
-    return [*table(needed), *shown, *_headed(title_of_latest(model), events, width)]
+    return [*table(listing.needed), *shown, *_headed(title_of_latest(model), events, width)]
 
 
 def _headed(title: str, rows: Sequence[Row], width: int) -> list[Row]:
@@ -222,7 +222,7 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
 def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's cost on each CPU, the costliest first, and whether it was measured."""
     what, on = what_is_same(line), cpus_of(line)
-    culprits = model.frame.culprits if model.frame is not None else ()
+    culprits = model.culprits
     same = [each for each in culprits if each.cpu in on and what_is_same(each) == what]
     same = [each for each in same if isinstance(line, FoldedLine) or line.tid in (None, each.tid)]
     found = sorted(by_cpu(same), key=lambda each: -each.stolen_ns_per_s)

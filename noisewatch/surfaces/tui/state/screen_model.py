@@ -69,12 +69,11 @@ def _listed(model: ScreenModel) -> list[CulpritLine]:
 
 def unfolded(model: ScreenModel) -> list[CulpritLine]:
     """Return the culprits that the screen covers, one line for each CPU."""
-    culprits = model.frame.culprits if model.frame is not None else ()
     if model.screen == "cpu":
-        return [line for line in culprits if line.cpu == model.cpu]
+        return [line for line in model.culprits if line.cpu == model.cpu]
     if model.screen == "culprits":
-        return filters.matching(culprits, model.filter)
-    return [line for line in culprits if model.shows_all_cpus or line.role != Role.HOUSEKEEPING]
+        return filters.matching(model.culprits, model.filter)
+    return [line for line in model.culprits if model.shows_all_cpus or line.role != Role.HOUSEKEEPING]
 
 
 def listed_cpus(model: ScreenModel) -> CpuSet | None:
@@ -145,7 +144,7 @@ class MapView:
 
     def moved(self, model: ScreenModel, rows: int) -> MapView:
         """Return the view with the selected CPU moved by this many places, in the order of the map."""
-        cpus = model.in_order(line.cpu for line in model.frame.cpus) if model.frame is not None else []
+        cpus = model.in_order(line.cpu for line in model.cpus)
         at = self.pointed(model)
         if at is None or at not in cpus:
             return self
@@ -153,10 +152,8 @@ class MapView:
 
     def pointed(self, model: ScreenModel) -> int | None:
         """Return the selected CPU, or the worst CPU if the selected one is gone."""
-        lines: tuple[CpuLine, ...] = model.frame.cpus if model.frame is not None else ()
-        if any(line.cpu == self.cpu for line in lines):
-            return self.cpu
-        return worst_cpu(lines)
+        is_there = any(line.cpu == self.cpu for line in model.cpus)
+        return self.cpu if is_there else worst_cpu(model.cpus)
 
 
 ZOOMS = (1, 2, 10, 60)  # intervals a column
@@ -222,6 +219,21 @@ class ScreenModel(Collected):
     def frame(self) -> Frame | None:
         """The shown frame."""
         return self.newest if self.cursor is None else self.history.frame(self.cursor)
+
+    @property
+    def cpus(self) -> tuple[CpuLine, ...]:
+        """The CPUs of the shown frame; none before there is one."""
+        return self.frame.cpus if self.frame is not None else ()
+
+    @property
+    def culprits(self) -> tuple[CulpritLine, ...]:
+        """The culprits of the shown frame; none before there is one."""
+        return self.frame.culprits if self.frame is not None else ()
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The target CPUs of the shown frame; none before there is one."""
+        return self.frame.target if self.frame is not None else ()
 
     @property
     def irq_settings(self) -> Mapping[str, IrqSetting]:
@@ -347,7 +359,7 @@ class ScreenModel(Collected):
 
     def next_cpu(self, direction: int) -> None:
         """Show the next CPU in that direction on the screen of one CPU."""
-        cpus = [line.cpu for line in self.frame.cpus] if self.frame is not None else []
+        cpus = [line.cpu for line in self.cpus]
         if cpus:
             at = cpus.index(self.cpu) if self.cpu in cpus else 0
             self.cpu = cpus[(at + direction) % len(cpus)]
@@ -510,8 +522,7 @@ class ScreenModel(Collected):
 
     def scroll(self, lines: int, room: int) -> None:
         """Scroll the CPUs by this many rows, of which `room` are visible."""
-        count = len(self.frame.cpus) if self.frame is not None else 0
-        self.offset = max(min(self.offset + lines, count - room), 0)
+        self.offset = max(min(self.offset + lines, len(self.cpus) - room), 0)
 
     def wall_clock(self, at: Frame | int | None = None) -> str | None:
         """Return the local time (`14:02:31`) of a frame, at a CLOCK_MONOTONIC in ns, or (None) of the shown frame."""
