@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockCpu, CpuLine, Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
 from noisewatch.surfaces.tui.state.clock_history import ClockRange, ToldFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -100,8 +101,7 @@ def clock_room(count: int, width: int, height: int) -> int:
 
 
 def _in_order(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
-    by_cpu = {line.cpu: line for line in frame.cpus}
-    lines = [by_cpu[cpu] for cpu in model.in_order(by_cpu)]
+    lines = in_topology_order(model, frame.cpus)
     if fits:
         return lines
     places = model.places or {}
@@ -148,7 +148,7 @@ def _table(
     where: str,
     glyphs: Glyphs,
 ) -> list[Row]:
-    brackets = _brackets(model, lines, glyphs)
+    signs = brackets(model, lines, glyphs)
     used = 9
     kept: list[_Column] = []
     least_range = _LEAST_RANGE + 1 if known.scale is not None else 0
@@ -167,7 +167,7 @@ def _table(
     rows: list[Row] = [cut([(heading, "heading")], width)]
     for line in lines:
         role = _ROLE_STYLES.get(line.role, "faint")
-        row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{brackets.get(line.cpu, ' ')} ", role)]
+        row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{signs.get(line.cpu, ' ')} ", role)]
         if line.role == Role.OFFLINE:
             rows.append(cut([*row, (" offline", "faint")], width))
             continue
@@ -287,16 +287,3 @@ def _bar(known: _Known, cpu: int, room: int, glyphs: Glyphs) -> Row:
     style: Style = "faint" if found.age_s != 0 else "calm"
     parts = "".join(marks[:low]), "".join(marks[low : high + 1]), "".join(marks[high + 1 :])
     return [(f" {parts[0]}", "faint"), (parts[1], style), (parts[2], "faint")]
-
-
-def _brackets(model: ScreenModel, lines: Iterable[CpuLine], glyphs: Glyphs) -> dict[int, str]:
-    """Return the sign behind the number of each CPU that is next to another CPU of its core."""
-    places = model.places or {}
-    upper, middle, lower = "┐┤┘" if glyphs.has_braille else "\\|/"
-    cores = [(places[line.cpu].siblings or (line.cpu,)) if line.cpu in places else (line.cpu,) for line in lines]
-    found: dict[int, str] = {}
-    for at, (line, core) in enumerate(zip(lines, cores, strict=True)):
-        begins, ends = at == 0 or cores[at - 1] != core, at == len(cores) - 1 or cores[at + 1] != core
-        if not (begins and ends):
-            found[line.cpu] = upper if begins else lower if ends else middle
-    return found

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import log10
 from statistics import median
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.clock_chart import time_row
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, highest_known, level_pieces, zoomed
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
-from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -53,19 +53,12 @@ def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | N
 
 
 def _by_column(rates: Sequence[float | None], zoom: int) -> list[float | None]:
-    return [_highest(rates[max(end - zoom, 0) : end]) for end in range(len(rates), 0, -zoom)][::-1]
+    return zoomed(rates, zoom, partial(highest_known, limit=LOUD_PER_S))
 
 
 def _sum(rates: Sequence[float | None]) -> float | None:
     known = [rate for rate in rates if rate is not None]
     return sum(known) if len(known) == len(rates) else None
-
-
-def _highest(rates: Sequence[float | None]) -> float | None:
-    """Return the highest rate, or None if an unknown one may be higher and the known ones are not high."""
-    known = [rate for rate in rates if rate is not None]
-    highest = max(known, default=None)
-    return highest if len(known) == len(rates) or (highest or 0) >= LOUD_PER_S else None
 
 
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -147,8 +140,7 @@ def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
     if row.total:
         said += f", about {short_duration(sum(line.stolen_ns_per_s for line in lines) / row.total)} each"
     cpu = lines[0].cpu
-    beside = model.culprits
-    here = [line for line in beside if line.cpu == cpu]
+    here = [line for line in model.culprits if line.cpu == cpu]
     if row.is_numbered and all(line in lines or (line.rate_per_s or 0) < (row.total or 0) for line in here if line.irq):
         raised = [line for line in here if line.kind == Kind.SOFTIRQ and line.name in AFTER_AN_INTERRUPT]
         said += "".join(f"; and {_cost(line, glyphs)} of {line.name} softirqs, likely its own" for line in raised)

@@ -11,7 +11,7 @@ from noisewatch.operations.frame.frame import CpuLine, CulpritLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of, zoomed
 from noisewatch.surfaces.tui.draw.headline import map_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
@@ -158,9 +158,7 @@ def _lanes(model: ScreenModel, found: Layout, scale: Scale, width: int, glyphs: 
 def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
     """Return the one value to show for the CPUs of a lane and the intervals of a column, grouped from the newest."""
     each = values[0] if len(values) == 1 else [scale.one_of(at_once) for at_once in zip(*values, strict=True)]
-    if zoom == 1:
-        return list(each)
-    return [scale.one_of(each[max(end - zoom, 0) : end]) for end in range(len(each), 0, -zoom)][::-1]
+    return zoomed(each, zoom, scale.one_of)
 
 
 @dataclass(frozen=True, slots=True)

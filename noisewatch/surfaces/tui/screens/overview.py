@@ -13,10 +13,10 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import (
-    LEVELS_NS,
     OFFLINE_MARK,
     Glyphs,
     columns_of,
+    level_legend,
     level_of,
     level_pieces,
     mark_of,
@@ -67,7 +67,6 @@ def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> li
     each = -(-len(lines) // across)
     parts = [lines[first : first + each] for first in range(0, len(lines), each)]
     wide, more = divmod(width, len(parts))
-    levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
     drawn = [
         panel(
             place_title(model, part, glyphs),
@@ -75,7 +74,7 @@ def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> li
             wide + (at < more),
             each + _AROUND,
             glyphs,
-            levels if part is parts[-1] else "",
+            level_legend(glyphs) if part is parts[-1] else "",
         )
         for at, part in enumerate(parts)
     ]
@@ -162,8 +161,8 @@ _GIVE_WAY = ((_BESIDE[1], 24), (_BESIDE[2], 16), (_CLOCK, 16), (_BESIDE[0], 16))
 
 def _figures_beside(model: ScreenModel, width: int) -> list[_Figure]:
     """Return the figures that leave enough of the width for the history."""
-    lines = model.cpus
-    shown = [each for each in _BESIDE if each is not _CLOCK or any(line.current_khz is not None for line in lines)]
+    has_clock = any(line.current_khz is not None for line in model.cpus)
+    shown = [each for each in _BESIDE if each is not _CLOCK or has_clock]
     for figure, least in _GIVE_WAY:
         if figure in shown and width - sum(each.width for each in shown) < least:
             shown.remove(figure)

@@ -222,8 +222,7 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
 def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's cost on each CPU, the costliest first, and whether it was measured."""
     what, on = what_is_same(line), cpus_of(line)
-    culprits = model.culprits
-    same = [each for each in culprits if each.cpu in on and what_is_same(each) == what]
+    same = [each for each in model.culprits if each.cpu in on and what_is_same(each) == what]
     same = [each for each in same if isinstance(line, FoldedLine) or line.tid in (None, each.tid)]
     found = sorted(by_cpu(same), key=lambda each: -each.stolen_ns_per_s)
     if not found:
