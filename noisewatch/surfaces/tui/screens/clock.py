@@ -247,13 +247,10 @@ def _told(model: ScreenModel, width: int) -> str:
 
 def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
     """Return the target CPUs that had this clock in the interval, or their number; empty if all of them had it."""
-    cpus = [cpu for cpu in model.target if model.clocks.clocks(cpu, [number]) == [khz]]
+    target = model.target
+    cpus = [cpu for cpu in target if model.clocks.clocks(cpu, [number]) == [khz]]
     named = name_cpus(cpus)
-    return (
-        ""
-        if len(cpus) in (0, len(model.target))
-        else f" on {named if len(named) < _LONG_NAME else f'{len(cpus)} CPUs'}"
-    )
+    return "" if len(cpus) in (0, len(target)) else f" on {named if len(named) < _LONG_NAME else f'{len(cpus)} CPUs'}"
 
 
 def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:

@@ -12,7 +12,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of, zoomed
-from noisewatch.surfaces.tui.draw.headline import map_headline
+from noisewatch.surfaces.tui.draw.headline import bare_name, map_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, length, runs
@@ -473,11 +473,8 @@ def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:
     culprits = _culprits(model)
     if not culprits:
         return []
-    name = culprits[0].name.partition(" (")[0] if culprits[0].irq is not None else culprits[0].name
-    return [
-        (f"  {glyphs.cause} ", "faint"),
-        (f"{culprits[0].kind.with_name(name)}{culprits[0].process_mark}", "strong"),
-    ]
+    name = culprits[0].kind.with_name(bare_name(culprits[0])) + culprits[0].process_mark
+    return [(f"  {glyphs.cause} ", "faint"), (name, "strong")]
 
 
 def _line(model: ScreenModel) -> CpuLine | None:

@@ -221,6 +221,11 @@ class ScreenModel(Collected):
         return self.newest if self.cursor is None else self.history.frame(self.cursor)
 
     @property
+    def is_past(self) -> bool:
+        """Whether the newest frame is shown although it no longer is the current state."""
+        return self.cursor is None and self.is_stale
+
+    @property
     def cpus(self) -> tuple[CpuLine, ...]:
         """The CPUs of the shown frame; none before there is one."""
         return self.frame.cpus if self.frame is not None else ()
