@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockCpu, CpuLine, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
-from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
 from noisewatch.surfaces.tui.state.clock_history import ClockRange, ToldFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_duration, short_share
 
-_ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
-_ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _SHARED = 0.005  # of the clock; less is not a spread
 _LEAST_RANGE = 12
 _LEAST_WIDTH = 74  # columns of a table next to another
@@ -166,8 +164,8 @@ def _table(
     heading = f"{heading}  {where}" if where and len(heading) + len(where) + 2 <= width else heading
     rows: list[Row] = [cut([(heading, "heading")], width)]
     for line in lines:
-        role = _ROLE_STYLES.get(line.role, "faint")
-        row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{signs.get(line.cpu, ' ')} ", role)]
+        role = ROLE_STYLES.get(line.role, "faint")
+        row: Row = [(f" {ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}{signs.get(line.cpu, ' ')} ", role)]
         if line.role == Role.OFFLINE:
             rows.append(cut([*row, (" offline", "faint")], width))
             continue

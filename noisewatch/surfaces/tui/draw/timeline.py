@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.events.kinds import EventKind, event_mark
 from noisewatch.surfaces.tui.state.run_history import describe_repetition, overlapping
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from noisewatch.units import NS_PER_S, short_share
+from noisewatch.units import NS_PER_S, describe_count, short_share
 
 RUNNING = ">"
 _WORST_FIRST: list[str] = list(reversed(RunStanding))
@@ -335,5 +335,5 @@ def over_limit(model: ScreenModel) -> list[str]:
     if not numbers:
         return []
     noisy, unread = model.history.noisy_within(numbers)
-    counted = f"over {_LIMIT} in {noisy} of {len(numbers)} interval{'s' * (len(numbers) != 1)}"
+    counted = f"over {_LIMIT} in {noisy} of {describe_count(len(numbers), 'interval')}"
     return [counted, f"{unread} unknown"] if unread else [counted]

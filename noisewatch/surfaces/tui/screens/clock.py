@@ -30,7 +30,7 @@ from noisewatch.surfaces.tui.draw.timeline import in_sight
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import describe_clock, describe_clocks
+from noisewatch.units import describe_clock, describe_clocks, describe_count
 
 _KEYS = (
     ("q", "quit"),
@@ -241,7 +241,7 @@ def _told(model: ScreenModel, width: int) -> str:
     words = {BY_HEAT: "slowed by heat", BY_POWER: "at power limit"}
     marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
     uncounted = sum(model.clocks.are_uncounted(numbers))
-    marks += [f"slowing unknown in {uncounted} interval{'s' * (uncounted > 1)}"] if uncounted else []
+    marks += [f"slowing unknown in {describe_count(uncounted, 'interval')}"] if uncounted else []
     return " · ".join([*told, *marks, f"[ ] drops over {DROP:.0%}", "g graph"] if told else [])
 
 

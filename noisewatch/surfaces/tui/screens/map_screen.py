@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of, zoomed
 from noisewatch.surfaces.tui.draw.headline import bare_name, map_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel
-from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
+from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, length, runs
 from noisewatch.surfaces.tui.draw.timeline import axis_of, in_sight
 from noisewatch.surfaces.tui.screens.event_list import latest_events, most_latest, title_of_latest, with_latest
@@ -39,7 +39,6 @@ _KEYS = (
     ("space", "freeze"),
     ("esc", "back"),
 )
-_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
 _EIGHTHS = 8
 Lane = Sequence[CpuLine]  # its CPUs; a lane shows the worst of them
@@ -191,7 +190,7 @@ class _Labels:
     def _text(self, row: Sequence[Lane]) -> str:
         """Return the mark of the most important CPU in the row, and the CPU numbers."""
         lines = [line for lane in row for line in lane]
-        mark = next((sign for role, sign in _MARKS.items() if any(line.role == role for line in lines)), " ")
+        mark = next((sign for role, sign in ROLE_MARKS.items() if any(line.role == role for line in lines)), " ")
         sign = self.signs.get(lines[0].cpu, "")
         return f"{mark} {fitting_cpu_list((line.cpu for line in lines), _WIDEST_LABEL - 2 - len(sign))}{sign}"
 

@@ -5,7 +5,7 @@ The row of a CPU has its noise, interrupts, load, clock and history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import reduce
 
@@ -25,17 +25,15 @@ from noisewatch.surfaces.tui.draw.glyphs import (
 )
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
-from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, place_title
+from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel, counted
-from noisewatch.units import short_change, short_duration, short_rate, short_share
+from noisewatch.units import describe_count, short_change, short_duration, short_rate, short_share
 
-_ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
-_ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
@@ -178,12 +176,12 @@ def _cpu_row(
     has_measured: bool,
     glyphs: Glyphs,
 ) -> Row:
-    role_style = _ROLE_STYLES.get(line.role, "faint")
+    role_style = ROLE_STYLES.get(line.role, "faint")
     figures = _figures(model, line, role_style, has_measured, glyphs)
     figures.append(("".join(f"{each.said(line):>{each.width}}" for each in beside) + " ", role_style))
     if line.role == Role.OFFLINE:
         figures = [(fitted("  offline", length(figures)), "faint")]
-    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{sign}", role_style), *figures]
+    row: Row = [(f" {ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}{sign}", role_style), *figures]
     return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
 
 
@@ -201,7 +199,7 @@ def _described(model: ScreenModel, width: int) -> list[str]:
     """Return descriptions of the history, from long to short."""
     count = len(intervals_beside(model, width))
     each = f", {model.zoom} a column" if model.zoom > 1 else ""
-    return [f"last {count} interval{'s' * (count != 1)}{each}", f"last {count}{each}", f"last {count}", ""]
+    return [f"last {describe_count(count, 'interval')}{each}", f"last {count}{each}", f"last {count}", ""]
 
 
 class Form(StrEnum):
@@ -265,7 +263,6 @@ def gap_after(place: int) -> bool:
 COLUMN_HEADING = f"{'CPU':>5} {'noise/s':>8} "
 _BRAILLE = 0x2800  # U+2800 is the pattern without a dot; each dot is a bit
 _DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the lowest dot up
-_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 
 
 def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, width: int, glyphs: Glyphs) -> list[Row]:
@@ -278,7 +275,7 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
             mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
             lost = "offline" if line.role == Role.OFFLINE else mark + short_duration(line.stolen_ns_per_s)
             row += [
-                (f"{_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == Role.TARGET else "faint"),
+                (f"{ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == Role.TARGET else "faint"),
                 (f"{lost:>8} ", "faint" if line.role == Role.OFFLINE else style_of(line.stolen_ns_per_s)),
                 *history_pieces(model, line.cpu, wide - len(COLUMN_HEADING) - 1, glyphs),
                 (" ", "plain"),
@@ -318,7 +315,7 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
     if not has_mark:
         return [(glyph, style)]
     role = there[0].role
-    return [(_MARKS.get(role, " "), "strong" if role == Role.TARGET else "faint"), (glyph, style), (" ", "plain")]
+    return [(ROLE_MARKS.get(role, " "), "strong" if role == Role.TARGET else "faint"), (glyph, style), (" ", "plain")]
 
 
 def _can_be_paired(group: Sequence[CpuLine]) -> bool:

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from operator import itemgetter
 
-from noisewatch.cpus import CpuSet, name_cpus, parse_cpu_list
-from noisewatch.errors import Malformed
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame, IrqSetting
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.state.history import CAPACITY
+from noisewatch.surfaces.tui.state.history import CAPACITY, cpus_in
+from noisewatch.units import describe_count
 
 RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts/s at which a level begins
 LOUD_PER_S = 1_000  # interrupts of one device
@@ -63,14 +63,6 @@ class IrqRow:
 def level_of_rate(per_s: float) -> int:
     """Return the level of a rate: 0 for none, 1 for any, up to 8 for 40 000/s and more."""
     return max(sum(per_s >= rate for rate in RATES), int(per_s > 0))
-
-
-def cpus_in(text: str | None) -> CpuSet:
-    """Return the CPUs of a list that the kernel wrote, or no CPU if the list cannot be parsed."""
-    try:
-        return parse_cpu_list(text or "")
-    except Malformed:
-        return frozenset()
 
 
 def _union(lists: Iterable[str | None]) -> CpuSet | None:
@@ -355,7 +347,7 @@ def told(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
     yield from map(_sentence, ordered[:_MOST_TOLD])
     rest = ordered[_MOST_TOLD:]
     if rest:
-        yield f"{len(rest)} more IRQ{'s' if len(rest) > 1 else ''} moved: {', '.join(move.label for move in rest)}"
+        yield f"{describe_count(len(rest), 'more IRQ')} moved: {', '.join(move.label for move in rest)}"
 
 
 def _sentence(move: IrqMove) -> str:

@@ -8,7 +8,8 @@ from typing import Protocol
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame, IrqLine, IrqSetting
 from noisewatch.surfaces.tui.state.filters import SortOrder, kind_named
-from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqMove, IrqRow, cpus_in, level_of_rate
+from noisewatch.surfaces.tui.state.history import cpus_in
+from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqMove, IrqRow, level_of_rate
 from noisewatch.surfaces.tui.state.selection import Selection
 
 _SILENT_AFTER = 60  # intervals

@@ -24,6 +24,7 @@ from noisewatch.surfaces.tui.state.irq_history import IrqRow
 from noisewatch.surfaces.tui.state.irq_table import culprit_of, listed_rows
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
+from noisewatch.units import describe_count
 
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
@@ -114,8 +115,8 @@ def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
     unread = unread_cpus(model) if groups else []  # an empty list explains it in its own place
     doubt = f", unknown on {name_cpus(unread)}" if unread else ""
     if groups < count:
-        return f"{groups} group{'s' * (groups != 1)} of {most}{count}{doubt}"
-    return f"{most}{count} culprit{'s' * (count != 1)}{doubt}"
+        return f"{describe_count(groups, 'group')} of {most}{count}{doubt}"
+    return f"{most}{describe_count(count, 'culprit')}{doubt}"
 
 
 class Quantity(StrEnum):
