@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,12 +18,16 @@ from textual.dom import DOMNode
 from textual.events import Key, MouseDown
 from textual.worker import Worker
 
-from noisewatch.cpus import name_cpus
 from noisewatch.faults import Boundary, contained
-from noisewatch.judgement.terms import FOR_GOOD
-from noisewatch.operations.frame.frame import CauseLine, Frame
-from noisewatch.surfaces.reports.verdict.fix_script import script, script_comments, script_head, script_steps
-from noisewatch.surfaces.tui.app.export import command_to_copy, export, export_files, pictures_of, window_reports
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.app.export import (
+    command_to_copy,
+    export,
+    export_scripts,
+    pictures_of,
+    shown_scripts,
+    window_reports,
+)
 from noisewatch.surfaces.tui.app.keys import BINDINGS, IN_OVERLAY, SCROLLING, WHILE_TYPING
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess, toggle_idle_probe
@@ -34,9 +38,12 @@ from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, MapView, Quantity, Screen, ScreenModel
 
+# The screens with a selected row.
+_SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
 
-class KeyedApp(App[None]):
-    """An application with the bindings; subclasses implement their actions."""
+
+class ActingApp(App[None]):
+    """An application that changes its model as the bindings require; a subclass draws the model."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
     model: ScreenModel
@@ -46,6 +53,7 @@ class KeyedApp(App[None]):
     _overlays: OverlayHost
     _shows_help: bool
     _help_offset: int
+    _fix_sought: int | None = None  # number of the fix that is being searched
 
     @property
     @abstractmethod
@@ -59,10 +67,6 @@ class KeyedApp(App[None]):
     @abstractmethod
     def picture(self) -> str:
         """Return the screen as SVG."""
-
-    @abstractmethod
-    def action_scroll(self, lines: int) -> None:
-        """Move the front screen by this many rows."""
 
     async def run_action(
         self,
@@ -123,7 +127,7 @@ class KeyedApp(App[None]):
             self._changed(lambda: setattr(self.model, "notice", notice))
 
     def _changed(self, change: Callable[[], None]) -> None:
-        """Change the model and draw it; while the help is shown, only close the help."""
+        """Change the model and draw it; while the help is shown, only close the help. A fix follows the selection."""
         self.model.notice = None
         if self._shows_help:
             self._shows_help = False
@@ -133,6 +137,7 @@ class KeyedApp(App[None]):
             self._player.read_on()
         self._ask_for_what_is_shown()
         self.draw()
+        self._find_fix()
 
     def _ask_for_what_is_shown(self) -> None:
         """Ask the sampler for data that only some screens show, while these are open."""
@@ -142,16 +147,6 @@ class KeyedApp(App[None]):
         for name, is_wanted in wants.items():
             if self._sampler is not None and self._sampler.asked.get(name, False) is not is_wanted:
                 self._sampler.ask(name, is_wanted)
-
-
-# The screens with a selected row.
-_SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
-
-
-class ActingApp(KeyedApp):
-    """An application that changes its model as the bindings require."""
-
-    _fix_sought: int | None = None  # number of the fix that is being searched
 
     def action_leave_at_once(self) -> None:
         self.exit()
@@ -220,12 +215,9 @@ class ActingApp(KeyedApp):
 
     def _exported(self) -> str:
         shown = self._overlays.shown
-        reports = shown.reports() if shown is not None else window_reports(self.model, self._intervals())
+        intervals = self.size.width * self.model.zoom  # that fit on the timeline
+        reports = shown.reports() if shown is not None else window_reports(self.model, intervals)
         return export({**pictures_of(self.picture()), **reports}, time.localtime())
-
-    def _intervals(self) -> int:
-        """Return the number of intervals that fit on the timeline."""
-        return self.size.width * self.model.zoom
 
     def action_advise(self) -> None:
         """Show the fix for the culprit that the user sees selected, or close it."""
@@ -241,11 +233,6 @@ class ActingApp(KeyedApp):
             self._changed(self.model.close_fix)
         elif selected is not None and self._access.open_machine is not None:
             self._changed(lambda: self.model.ask_for_fix(selected))
-
-    def _changed(self, change: Callable[[], None]) -> None:
-        """Change the model and draw it; a shown fix follows the selection."""
-        super()._changed(change)
-        self._find_fix()
 
     def _find_fix(self) -> None:
         """Search the requested fix for the selected culprit in a thread; one thread at a time reads the machine."""
@@ -272,16 +259,15 @@ class ActingApp(KeyedApp):
         shown, frame = self._overlays.shown, self.model.frame
         if shown is not None:
             if scripts := shown.scripts():
-                self._tell(_written(scripts))
+                self._tell(export_scripts(scripts))
         elif frame is None or frame.verdict is None:
             self._tell("no fix script: there is no verdict yet")
         else:
             self._tell(contained(lambda: self._scripts_written(frame), lambda reason: f"no fix script: {reason}"))
 
     def _scripts_written(self, frame: Frame) -> str:
-
         scripts = shown_scripts(frame)
-        return _written(scripts) if scripts else "no fix script: nothing fails or warns"
+        return export_scripts(scripts) if scripts else "no fix script: nothing fails or warns"
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         found = event.worker.result
@@ -363,15 +349,6 @@ class ActingApp(KeyedApp):
         self.model.go_to(Screen.CPU)
 
 
-def _written(scripts: Mapping[str, str]) -> str:
-    """Write the scripts, and return their names, on at most 80 columns, or why they were not written."""
-    name, reason = export_files(scripts, time.localtime())
-    if reason is not None:
-        return reason
-    fix, *others = scripts
-    return f"written: {name}.{fix} {' '.join(f'.{each}' for each in others)}: read, then run as root"
-
-
 def _listing_culprits() -> str:
     first, *others = sorted(SCREENS.index(screen) + 1 for screen in (*WITH_CULPRITS, Screen.IRQS))
     return f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"
@@ -401,51 +378,3 @@ def show_event(model: ScreenModel) -> None:
     elif number >= 0:
         model.go_to_number(number)
         model.go_to(Screen.OVERVIEW)
-
-
-def shown_scripts(frame: Frame) -> dict[str, str]:
-    """Return the fix script and its undo, by suffix of the files; empty if the frame has no cause."""
-    if not frame.causes:
-        return {}
-    headings = [_heading(frame, number) for number in range(1, len(frame.causes) + 1)]
-    told = list(zip(headings, frame.causes, strict=True))
-    names = {pid: name for cause in frame.causes for pid, name in cause.names}
-    about = f"{frame.machine}; {name_cpus(frame.target)}; {len(told)} causes, as the monitor showed them"
-    fixable = [(heading, cause) for heading, cause in told if cause.command is not None]
-    by_hand = [(heading, cause) for heading, cause in told if cause.command is None]
-    undone = [(heading, cause.undo) for heading, cause in reversed(fixable)]
-    fix = script(
-        script_head("Fixes for what noisewatch shows", about),
-        script_steps((heading, cause.command) for heading, cause in fixable),
-        [
-            *script_comments("To make the commands above permanent:", _to_keep(fixable)),
-            *script_comments(
-                "To do by hand:", [f"{heading}: {what}" for heading, cause in by_hand for what in _rest(cause)]
-            ),
-            *script_comments("No command is known for:", [heading for heading, cause in by_hand if not _rest(cause)]),
-        ],
-        names,
-    )
-    undo = script(
-        script_head("Restores what noisewatch read before the fixes", about),
-        script_steps(undone),
-        script_comments("Not undone by this script:", [heading for heading, command in undone if command is None]),
-        names,
-    )
-    return {"fix.sh": fix, "undo.sh": undo}
-
-
-def _heading(frame: Frame, number: int) -> str:
-    """Return the checks of the cause with the text on the screen."""
-    found = [each for each in frame.findings if each.cause == number]
-    said = frame.causes[number - 1].said or "; ".join(each.said for each in found)
-    return f"{', '.join(each.id for each in found)}: {said}"
-
-
-def _to_keep(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:
-    kept = ((heading.partition(":")[0], cause.lines_of(FOR_GOOD) or "") for heading, cause in fixable)
-    return [f"{ids}: {line}" for ids, lines in kept for line in lines.splitlines()]
-
-
-def _rest(cause: CauseLine) -> list[str]:
-    return [line for _, line in cause.steps]

@@ -1,4 +1,4 @@
-"""Exports of the monitor: its screen as files, and a command for the clipboard."""
+"""Exports of the monitor: its screen and fix scripts as files, and a command for the clipboard."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.errors import UsageError
-from noisewatch.judgement.terms import label_of, tally
+from noisewatch.judgement.terms import FOR_GOOD, label_of, tally
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
+from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, Frame
 from noisewatch.operations.frame.line import described_frame
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
+from noisewatch.surfaces.reports.verdict.fix_script import script, script_comments, script_head, script_steps
 from noisewatch.surfaces.tui.draw.clock_facts import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.event_list import fix_of, frame_of
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
+from noisewatch.surfaces.tui.state.filters import known_or_grave
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
@@ -63,6 +65,15 @@ def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_tim
             reason = (error.strerror or str(error)).lower()
             return name, f"{'written in part' if at else 'nothing was written'}: {path}: {reason}"
     return name, None
+
+
+def export_scripts(scripts: Mapping[str, str]) -> str:
+    """Write the scripts, and return their names, on at most 80 columns, or why they were not written."""
+    name, reason = export_files(scripts, time.localtime())
+    if reason is not None:
+        return reason
+    fix, *others = scripts
+    return f"written: {name}.{fix} {' '.join(f'.{each}' for each in others)}: read, then run as root"
 
 
 _RUNNABLE = 0o755
@@ -125,15 +136,13 @@ def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """Return the table of CPUs: target CPUs first, the costliest on top."""
     there = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
-    ordered = sorted(there, key=lambda line: (line.cpu not in frame.target, -_weight(line), line.cpu))
+    ordered = sorted(
+        there, key=lambda line: (line.cpu not in frame.target, -known_or_grave(line.stolen_ns_per_s), line.cpu)
+    )
     header = ["CPU", "role", "noise/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
     rows = [_cpu_cells(line, model.history.noise(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]
     more = f"\nand {len(ordered) - _MOST_CPUS} more CPUs\n" if len(ordered) > _MOST_CPUS else ""
     return table(header, rows) + more
-
-
-def _weight(line: CpuLine) -> float:
-    return GRAVE_NS if line.stolen_ns_per_s is None else line.stolen_ns_per_s
 
 
 def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
@@ -259,3 +268,51 @@ def _copied(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str
     also = f"; also shown: {', '.join(others)}" if others else ""
     which = f" ({purpose}{also})" if others or purpose != "now" else ""
     return command, f"copied{which}, not run: {command}"
+
+
+def shown_scripts(frame: Frame) -> dict[str, str]:
+    """Return the fix script and its undo, by suffix of the files; empty if the frame has no cause."""
+    if not frame.causes:
+        return {}
+    headings = [_heading(frame, number) for number in range(1, len(frame.causes) + 1)]
+    told = list(zip(headings, frame.causes, strict=True))
+    names = {pid: name for cause in frame.causes for pid, name in cause.names}
+    about = f"{frame.machine}; {name_cpus(frame.target)}; {len(told)} causes, as the monitor showed them"
+    fixable = [(heading, cause) for heading, cause in told if cause.command is not None]
+    by_hand = [(heading, cause) for heading, cause in told if cause.command is None]
+    undone = [(heading, cause.undo) for heading, cause in reversed(fixable)]
+    fix = script(
+        script_head("Fixes for what noisewatch shows", about),
+        script_steps((heading, cause.command) for heading, cause in fixable),
+        [
+            *script_comments("To make the commands above permanent:", _to_keep(fixable)),
+            *script_comments(
+                "To do by hand:", [f"{heading}: {what}" for heading, cause in by_hand for what in _rest(cause)]
+            ),
+            *script_comments("No command is known for:", [heading for heading, cause in by_hand if not _rest(cause)]),
+        ],
+        names,
+    )
+    undo = script(
+        script_head("Restores what noisewatch read before the fixes", about),
+        script_steps(undone),
+        script_comments("Not undone by this script:", [heading for heading, command in undone if command is None]),
+        names,
+    )
+    return {"fix.sh": fix, "undo.sh": undo}
+
+
+def _heading(frame: Frame, number: int) -> str:
+    """Return the checks of the cause with the text on the screen."""
+    found = [each for each in frame.findings if each.cause == number]
+    said = frame.causes[number - 1].said or "; ".join(each.said for each in found)
+    return f"{', '.join(each.id for each in found)}: {said}"
+
+
+def _to_keep(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:
+    kept = ((heading.partition(":")[0], cause.lines_of(FOR_GOOD) or "") for heading, cause in fixable)
+    return [f"{ids}: {line}" for ids, lines in kept for line in lines.splitlines()]
+
+
+def _rest(cause: CauseLine) -> list[str]:
+    return [line for _, line in cause.steps]

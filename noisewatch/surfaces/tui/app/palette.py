@@ -10,7 +10,7 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.app.actions import KeyedApp
+from noisewatch.surfaces.tui.app.actions import ActingApp
 from noisewatch.surfaces.tui.app.keys import BINDINGS, name_of_key
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Quantity, Screen
 
@@ -102,9 +102,9 @@ class KeyCommands(Provider):
                 yield Hit(score, command.row, command.run, command.name)
 
     @property
-    def _monitor(self) -> KeyedApp:
+    def _monitor(self) -> ActingApp:
         """The application, which is always the monitor."""
-        assert isinstance(self.app, KeyedApp)
+        assert isinstance(self.app, ActingApp)
         return self.app
 
     def _of_keys(self) -> Iterator[_Command]:
@@ -128,9 +128,8 @@ class KeyCommands(Provider):
         yield _Command("", "light colours, theme", "screenshot --theme light", run)
 
     def _of_cpus(self) -> Iterator[_Command]:
-        model = self._monitor.model
         key = str(SCREENS.index(Screen.CPU) + 1)
-        for line in model.frame.cpus if model.frame is not None else ():
+        for line in self._monitor.model.cpus:
             yield _Command(key, f"CPU {line.cpu}", line.role, partial(self.app.run_action, f"cpu({line.cpu})"))
 
 

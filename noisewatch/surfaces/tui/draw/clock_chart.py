@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
-from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_of
+from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, highest_known, zoomed
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, runs
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_row
 from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, partly_known
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -21,8 +22,6 @@ _MARGIN = 0.06  # of the span, above and below
 _STEPS_KHZ = (50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000)  # between the figures of the axis
 _MOST_FIGURES = 6  # of the axis
 TALL_LINE, _TALLEST_LANE = 20, 8  # rows; further rows go to the lanes of heat and power, up to _TALLEST_LANE each
-_BETWEEN_TIMES = 24  # columns
-_HOTTEST = 0.97  # of the critical temperature, or of the power limit
 BY_HEAT, BY_POWER = "h", "P"  # marks on the time axis
 
 Khz = float | None
@@ -93,12 +92,13 @@ def _drawn(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs
 
 def _lines(model: ScreenModel, numbers: range) -> _Lines:
     """Return the clocks of the selected graph: of the slowest target CPU, of each, or their mean."""
-    clocks, target = model.clocks, model.frame.target if model.frame is not None else ()
+    clocks, target = model.clocks, model.target
     stale, zoom = clocks.are_stale(numbers), model.zoom
-    ends = range(len(stale), 0, -zoom)
-    are_stale = [all(stale[max(end - zoom, 0) : end]) for end in ends][::-1]
+    are_stale = zoomed(stale, zoom, all)
     if model.clock_graph == ClockGraph.EACH:
-        return _Lines([], _halves(clocks.each(target, numbers), zoom, _all_of), are_stale)
+        return _Lines(
+            [], _halves(clocks.each(target, numbers), zoom, lambda sets: frozenset[int]().union(*sets)), are_stale
+        )
     each = clocks.means(numbers) if model.clock_graph == ClockGraph.MEAN else clocks.slowest(numbers)
     low = (1 - DROP) * max((khz for khz in each if khz is not None), default=0)
     return _Lines(_halves(each, zoom, lambda clocks: _least(clocks, low)), [], are_stale)
@@ -113,10 +113,6 @@ def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> l
         begin, middle = max(end - zoom, 0), max(end - zoom // 2, 0)
         halves += [of(clocks[middle:end]), of(clocks[begin:middle])]
     return halves[::-1]
-
-
-def _all_of(clocks: Sequence[frozenset[int]]) -> frozenset[int]:
-    return frozenset[int]().union(*clocks)
 
 
 def _least(clocks: Sequence[Khz], low: float) -> Khz:
@@ -189,8 +185,7 @@ def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> l
     tall = min(max((height - TALL_LINE) // max(len(known), 1), 1), _TALLEST_LANE)
     rows: list[Row] = []
     for name, shares in known:
-        ends = range(len(shares), 0, -axis.zoom)
-        columns = axis.spread([_most(shares[max(end - axis.zoom, 0) : end]) for end in ends][::-1])
+        columns = axis.spread(zoomed(shares, axis.zoom, partial(highest_known, limit=HOT)))
         rows += [
             [
                 (f"{'' if below else name:<{LABEL}}{'':{axis.before}}", "faint"),
@@ -210,17 +205,9 @@ def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
         if share is None:
             row.append((" " if at else glyphs.unknown, "unknown"))
         else:
-            style: Style = "grave" if share >= _HOTTEST else "notable" if share >= HOT else "calm"
             filled = max(round(share * steps * tall), 1) - at * steps
-            row.append((glyphs.ramp[min(max(filled, 0), steps)], style))
+            row.append((glyphs.ramp[min(max(filled, 0), steps)], style_of_share(share)))
     return runs(row)
-
-
-def _most(shares: Sequence[Khz]) -> Khz:
-    """Return the highest share, or None if an unknown one may be higher and the known ones are not HOT."""
-    known = [share for share in shares if share is not None]
-    most = max(known, default=None)
-    return most if len(known) == len(shares) or (most or 0) >= HOT else None
 
 
 def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
@@ -236,32 +223,6 @@ def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
 def slowed_marks(model: ScreenModel, width: int) -> frozenset[str]:
     """Return the marks of slowed target CPUs that are on the time axis."""
     return frozenset(_slowed(model, axis_of(model, width)).values())
-
-
-def time_row(
-    model: ScreenModel, axis: TimeAxis, glyphs: Glyphs, mark_by_column: Mapping[int, str] | None = None
-) -> Row:
-    """Return the time axis: times of day below some columns, or how long ago they were if the time is unknown.
-
-    Marks are drawn in their columns, and replace a time.
-    """
-    corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
-    marks, room = mark_by_column or {}, axis.room
-    line = [marks.get(at, across) for at in range(room)]
-    is_newest = axis.last == model.history.count - 1 and not model.is_recorded
-    end = ("last" if model.is_stale else "now") if is_newest else time_of(model, axis.last) if axis.numbers else ""
-    for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
-        said = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
-        if not marks.keys() & range(left, left + len(said)):
-            line[left : left + len(said)] = said
-    is_free = set(line[max(axis.stop - len(end) - 1, 0) : axis.stop]) <= {across}
-    if axis.stop >= len(end) and (is_newest or is_free) and not marks.keys() & range(axis.stop - len(end), axis.stop):
-        line[axis.stop - len(end) : axis.stop] = end
-    drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
-    for at, text in enumerate(line[:room]):
-        drawn.append((text, "notable" if at in marks and text == marks[at] else "faint"))
-    row = runs(drawn)
-    return row if length(row) <= room + LABEL else cut(row, room + LABEL)
 
 
 def braille_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:

@@ -14,11 +14,12 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, ClockPackage, FindingLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits
-from noisewatch.surfaces.tui.state.clock_history import ClockGraph
+from noisewatch.surfaces.tui.state.clock_history import HOT, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_duration
 
 _LABEL = 11
+_HOTTEST = 0.97  # of the critical temperature, or of the power limit
 _NAMES = {  # names for users of the figures that may be unknown
     "current_khz": "clock",
     "window": "window",
@@ -61,7 +62,7 @@ def highest_khz(model: ScreenModel) -> int | None:
 def has_clock(model: ScreenModel, numbers: Iterable[int]) -> bool:
     """Return whether any clock of the target CPUs can be drawn in the intervals."""
     if model.clock_graph == ClockGraph.EACH:
-        return any(model.clocks.each(model.frame.target if model.frame is not None else (), numbers))
+        return any(model.clocks.each(model.target, numbers))
     return any(khz is not None for khz in model.clocks.slowest(numbers))
 
 
@@ -217,9 +218,13 @@ def _gauge(
         return fact(name, said, width, why=why)
     room = max(width - _LABEL - len(said) - 2, 0)
     filled = round(share * room)
-    style: Style = "grave" if share >= 0.97 else "notable" if share >= 0.85 else "calm"
-    bar: Row = [(glyphs.bar * filled, style), (glyphs.empty * (room - filled), "faint")]
+    bar: Row = [(glyphs.bar * filled, style_of_share(share)), (glyphs.empty * (room - filled), "faint")]
     return [[(f"{name:<{_LABEL}}", "faint"), *bar, (f"  {said}", "plain")]]
+
+
+def style_of_share(share: float) -> Style:
+    """Return the style of a share of the critical temperature, or of the power limit."""
+    return "grave" if share >= _HOTTEST else "notable" if share >= HOT else "calm"
 
 
 def reason_rows(model: ScreenModel, width: int) -> list[Row]:

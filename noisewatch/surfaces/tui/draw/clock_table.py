@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockCpu, CpuLine, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
 from noisewatch.surfaces.tui.state.clock_history import ClockRange, ToldFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_duration, short_share
 
-_ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
-_ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _SHARED = 0.005  # of the clock; less is not a spread
 _LEAST_RANGE = 12
 _LEAST_WIDTH = 74  # columns of a table next to another
@@ -100,8 +99,7 @@ def clock_room(count: int, width: int, height: int) -> int:
 
 
 def _in_order(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
-    by_cpu = {line.cpu: line for line in frame.cpus}
-    lines = [by_cpu[cpu] for cpu in model.in_order(by_cpu)]
+    lines = in_topology_order(model, frame.cpus)
     if fits:
         return lines
     places = model.places or {}
@@ -148,7 +146,7 @@ def _table(
     where: str,
     glyphs: Glyphs,
 ) -> list[Row]:
-    brackets = _brackets(model, lines, glyphs)
+    signs = brackets(model, lines, glyphs)
     used = 9
     kept: list[_Column] = []
     least_range = _LEAST_RANGE + 1 if known.scale is not None else 0
@@ -166,8 +164,8 @@ def _table(
     heading = f"{heading}  {where}" if where and len(heading) + len(where) + 2 <= width else heading
     rows: list[Row] = [cut([(heading, "heading")], width)]
     for line in lines:
-        role = _ROLE_STYLES.get(line.role, "faint")
-        row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{brackets.get(line.cpu, ' ')} ", role)]
+        role = ROLE_STYLES.get(line.role, "faint")
+        row: Row = [(f" {ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}{signs.get(line.cpu, ' ')} ", role)]
         if line.role == Role.OFFLINE:
             rows.append(cut([*row, (" offline", "faint")], width))
             continue
@@ -287,16 +285,3 @@ def _bar(known: _Known, cpu: int, room: int, glyphs: Glyphs) -> Row:
     style: Style = "faint" if found.age_s != 0 else "calm"
     parts = "".join(marks[:low]), "".join(marks[low : high + 1]), "".join(marks[high + 1 :])
     return [(f" {parts[0]}", "faint"), (parts[1], style), (parts[2], "faint")]
-
-
-def _brackets(model: ScreenModel, lines: Iterable[CpuLine], glyphs: Glyphs) -> dict[int, str]:
-    """Return the sign behind the number of each CPU that is next to another CPU of its core."""
-    places = model.places or {}
-    upper, middle, lower = "┐┤┘" if glyphs.has_braille else "\\|/"
-    cores = [(places[line.cpu].siblings or (line.cpu,)) if line.cpu in places else (line.cpu,) for line in lines]
-    found: dict[int, str] = {}
-    for at, (line, core) in enumerate(zip(lines, cores, strict=True)):
-        begins, ends = at == 0 or cores[at - 1] != core, at == len(cores) - 1 or cores[at + 1] != core
-        if not (begins and ends):
-            found[line.cpu] = upper if begins else lower if ends else middle
-    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from math import log
+from typing import TypeVar
 
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import Meaning
@@ -20,6 +21,7 @@ _LEAST_NS = 1_000  # noise from which the first level grows
 OFFLINE_NS = -1.0  # stands for noise: less than any, so that an offline CPU is never the worst of several
 OFFLINE_MARK = "x"
 NOT_FOLLOWED_NS = -2.0  # stands for the noise of a culprit that the frame may omit for costlier ones
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # hashing all fields for each mark would be slow
@@ -110,10 +112,15 @@ def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = N
 
 def worst_of(noise: Iterable[float | None]) -> float | None:
     """Return the greatest noise, or None if one is unknown and no known one is over the limit."""
-    values = list(noise)
-    known = [lost for lost in values if lost is not None]
-    worst = max(known, default=None)
-    return worst if len(known) == len(values) or (worst or 0) >= GRAVE_NS else None
+    return highest_known(noise, GRAVE_NS)
+
+
+def highest_known(values: Iterable[float | None], limit: float) -> float | None:
+    """Return the highest value, or None if an unknown one may be higher and no known one reaches the limit."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    highest = max(known, default=None)
+    return highest if len(known) == len(found) or (highest or 0) >= limit else None
 
 
 def level_of(noise_ns_per_s: float) -> int:
@@ -132,9 +139,14 @@ def style_of(noise_ns_per_s: float | None) -> Meaning:
 
 def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
     """Return the worst noise of each `zoom` intervals, grouped from the newest backwards."""
+    return zoomed(noise, zoom, worst_of)
+
+
+def zoomed(values: Sequence[T], zoom: int, of: Callable[[Sequence[T]], T]) -> list[T]:
+    """Return one value for each `zoom` values, grouped from the last backwards; `of` a single value is that value."""
     if zoom == 1:
-        return list(noise)
-    return [worst_of(noise[max(end - zoom, 0) : end]) for end in range(len(noise), 0, -zoom)][::-1]
+        return list(values)
+    return [of(values[max(end - zoom, 0) : end]) for end in range(len(values), 0, -zoom)][::-1]
 
 
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
@@ -163,6 +175,11 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
         ]
         rows.append(runs(pieces))
     return rows
+
+
+def level_legend(glyphs: Glyphs) -> str:
+    """Return every second level with the noise at which it begins."""
+    return "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
 
 
 def scale_beside(row: int, height: int) -> str:

@@ -13,12 +13,21 @@ from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind, Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.clock_facts import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, length
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, first_that_fits, length, lines_of
 from noisewatch.surfaces.tui.state.clock_history import ClockRange
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
-from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, culprit_of, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_table import culprit_of
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
-from noisewatch.units import describe_clock, describe_clocks, describe_rate, short_noise, short_seconds, short_share
+from noisewatch.units import (
+    describe_clock,
+    describe_clocks,
+    describe_count,
+    describe_rate,
+    short_noise,
+    short_seconds,
+    short_share,
+)
 
 _VERDICTS: Mapping[str, Piece] = {
     "stable": ("STABLE", "good"),
@@ -26,6 +35,7 @@ _VERDICTS: Mapping[str, Piece] = {
     "unknown": ("UNKNOWN", "doubt"),
 }
 _MOST_NAMED = 3
+NARROW = 60  # columns
 _LIMIT = short_share(GRAVE_NS / 1e9)
 _PREFLIGHT = ("p", "preflight")
 _FIX, COPY, _MEASURE = ("f", "fix"), ("y", "copy fix"), ("c", "measure")
@@ -72,13 +82,14 @@ def _beginning(model: ScreenModel) -> Row:
 
 def sentences_of(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
     """Return the wordings of the text behind the verdict, the longest first."""
-    is_past = model.cursor is None and model.is_stale
-    told = list(of_screen(model, frame, glyphs)) if of_screen is not None and frame.seconds > 0 and not is_past else []
+    has_own = frame.seconds > 0 and not model.is_past
+    told = list(of_screen(model, frame, glyphs)) if of_screen is not None and has_own else []
     return _with_own(model, frame, _sentences(model, frame, glyphs), told)
 
 
 def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row], width: int) -> Row | None:
-    offered = () if _is_calm(row) else _helpful_keys(model, frame)
+    is_calm = row[0][1] == "good"  # nothing to fix
+    offered = () if is_calm else _helpful_keys(model, frame)
     keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
     for beside in (keys, []) if keys else ([],):
         for sentence in sentences:
@@ -86,11 +97,6 @@ def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row],
             if left >= (2 if beside else 0):
                 return [*row, *sentence, *([(" " * left, "plain"), *beside] if beside else [])]
     return None
-
-
-def _is_calm(row: Row) -> bool:
-    """Return whether the machine is stable, so that there is nothing to fix."""
-    return row[0][1] == "good"
 
 
 def _with_own(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[Row]) -> list[Row]:
@@ -139,7 +145,7 @@ def _selected(model: ScreenModel) -> CulpritLine | None:
 
 def verdict_of(model: ScreenModel) -> Piece:
     verdict = model.frame.verdict if model.frame is not None else None
-    if model.cursor is None and model.is_stale:
+    if model.is_past:
         return (" UNKNOWN ", "doubt")  # the last frame is not the current state
     if verdict is None:
         return (" no rates yet ", "faint")
@@ -153,7 +159,7 @@ def verdict_of(model: ScreenModel) -> Piece:
 def over_now(model: ScreenModel) -> list[int]:
     """Return the target CPUs over their limit in the shown interval while the verdict over several is stable."""
     frame = model.frame
-    if frame is None or frame.verdict != "stable" or (model.cursor is None and model.is_stale):
+    if frame is None or frame.verdict != "stable" or model.is_past:
         return []
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     return [line.cpu for line in targets if (line.stolen_ns_per_s or 0) >= GRAVE_NS]
@@ -188,7 +194,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
     The longest wording comes first: with limit, device of an IRQ, share and rate; each further one has one less.
     """
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
-    until = "until then " if model.cursor is None and model.is_stale else ""
+    until = "until then " if model.is_past else ""
     if frame.seconds <= 0:
         return [checks_row(model, frame)]
     if not targets:
@@ -226,13 +232,9 @@ def _noise(line: CpuLine, glyphs: Glyphs, detail: int, *, is_worst: bool) -> Row
     return [*row, (f" ({short_share(noise_ns / 1e9)}{f', limit {_LIMIT}' if detail > 2 else ''})", "plain")]
 
 
-def _is_notable(line: CpuLine) -> bool:
-    return (line.stolen_ns_per_s or 0) >= NOTABLE_NS
-
-
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
     """Return the costliest culprit on the worst target CPU, all its threads together; None without notable noise."""
-    targets = [line for line in frame.cpus if line.role == Role.TARGET and _is_notable(line)]
+    targets = [line for line in frame.cpus if line.role == Role.TARGET and (line.stolen_ns_per_s or 0) >= NOTABLE_NS]
     if not targets:
         return None
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu
@@ -249,12 +251,13 @@ def likely_irq(line: CulpritLine, beside: Sequence[CulpritLine]) -> CulpritLine 
 
 def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs, detail: int) -> Row:
     irq = likely_irq(culprit, frame.culprits)
+    rate = f": {describe_rate(culprit.rate_per_s)}" if detail and culprit.rate_per_s else ""
     by: Row = [] if irq is None else [(", likely by ", "plain"), (_by(irq, detail), "strong")]
     return [
         (f"  {glyphs.cause} ", "faint"),
         (_named(culprit, detail > 1), "strong"),
         *by,
-        (_rate(culprit) if detail else "", "plain"),
+        (rate, "plain"),
     ]
 
 
@@ -264,12 +267,12 @@ def _by(irq: CulpritLine, detail: int) -> str:
 
 
 def _named(culprit: CulpritLine, has_device: bool) -> str:
-    name = culprit.name if has_device or culprit.irq is None else culprit.name.partition(" (")[0]
-    return culprit.kind.with_name(name) + culprit.process_mark
+    return culprit.kind.with_name(culprit.name if has_device else bare_name(culprit)) + culprit.process_mark
 
 
-def _rate(culprit: CulpritLine) -> str:
-    return f": {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s else ""
+def bare_name(culprit: CulpritLine) -> str:
+    """Return the culprit's name, of an IRQ without its device."""
+    return culprit.name.partition(" (")[0] if culprit.irq is not None else culprit.name
 
 
 def checks_row(model: ScreenModel, frame: Frame) -> Row:
@@ -277,8 +280,8 @@ def checks_row(model: ScreenModel, frame: Frame) -> Row:
     if frame.verdict is None:
         return []
     if frame.failed:
-        is_past = model.cursor is None and model.is_stale
-        return [("was failing: " if is_past else _failing(frame.judged_s), "plain"), _first(frame.failed, "grave")]
+        was = "was failing: " if model.is_past else _failing(frame.judged_s)
+        return [(was, "plain"), _first(frame.failed, "grave")]
     return [("unknown: ", "plain"), _first(frame.unknown, "unknown")] if frame.unknown else []
 
 
@@ -288,6 +291,85 @@ def _first(checks: Sequence[str], style: Style) -> Piece:
 
 def _failing(judged_s: float | None) -> str:
     return "failing: " if judged_s is None else f"failing ({short_seconds(judged_s)}): "
+
+
+def narrow_head(
+    model: ScreenModel,
+    frame: Frame,
+    tabs: Row,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    of_screen: Headline | None = None,
+) -> list[Row]:
+    """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs."""
+    if model.is_past:
+        return _in_trouble(model, tabs, width, height)
+    verdict, culprit = verdict_of(model), culprit_of_headline(frame)
+    if culprit is None:
+        checks = checks_row(model, frame)
+        wordings = [*sentences_of(model, frame, glyphs, of_screen), *([checks, checks[-1:]] if checks else [])]
+        first, second = [verdict], _fitting(wordings, width)
+    else:
+        first = [verdict, (" ", "plain"), *_fitting(_worst_cpu(frame, culprit, glyphs), width - length([verdict]) - 1)]
+        second = _fitting(_culprit_names(culprit, glyphs), width)
+    if height == 1:
+        return [_in_one_row(first, second, width)]
+    above = [_state_row(model, width) or tabs] if height > 2 else []
+    return [*above, cut(first, width), cut(second, width)]
+
+
+def _in_one_row(first: Row, second: Row, width: int) -> Row:
+    """Return both rows in one; a figure gives way to the following name, and then signs between words do."""
+    gap: Row = [(" ", "plain")]
+    (verdict, style), *rest = first[:3]
+    bare: Row = [(verdict.strip(), style), *rest, *gap, *second[-1:]]
+    whole = ([*first, *gap, *second], [*first[:3], *gap, *second])
+    return next((row for row in whole if length(row) <= width), cut(bare, width))
+
+
+def _in_trouble(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
+    """Return the reason of the trouble, before the last observed state."""
+    verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
+    above = [tabs] if width >= NARROW and height > 2 else []
+    if height == 1 or above:
+        first, *more = lines_of(f"{'-' * length([verdict])} {wrong}", width, height - len(above))
+        said = first[length([verdict]) :]
+        row = cut([verdict, (said, "doubt")], width)
+        return [*above, row, *(cut_at_word([(f" {line}", "doubt")], width) for line in more)]
+    told = lines_of(wrong, width, height - 1)
+    return [cut([verdict], width), *(cut_at_word([(line, "doubt")], width) for line in told)]
+
+
+def _worst_cpu(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
+    """Return wordings of the worst CPU, which has the culprit, with and without its noise."""
+    line = next(line for line in frame.cpus if line.cpu == culprit.cpu)
+    mark = glyphs.estimate if line.is_estimate else ""
+    cpu = f"CPU {line.cpu}"
+    figure = f": {mark}{short_noise(line.stolen_ns_per_s)}"
+    return [[(cpu, "strong"), (figure, style_of(line.stolen_ns_per_s))], [(cpu, "strong")]]
+
+
+def _culprit_names(culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
+    """Return wordings of the culprit: its name with its kind, then the bare name."""
+    bare = bare_name(culprit)
+    marked = bare + culprit.process_mark
+    return [
+        [(f"{glyphs.cause} ", "faint"), (name, "strong")] for name in (culprit.kind.with_name(marked), marked, bare)
+    ]
+
+
+def _state_row(model: ScreenModel, width: int) -> Row | None:
+    """Return the shown snapshot if it is not the newest, or that a CPU is over its limit; None otherwise."""
+    if states := states_of(model):
+        said = [*states, *(state.partition(" at ")[2] for state in states if " at " in state)]
+        return cut([(f" {first_that_fits(said, width - 1)}", "doubt")], width)
+    return cut([(" over its limit now", "grave")], width) if over_now(model) else None
+
+
+def _fitting(choices: Sequence[Row], width: int) -> Row:
+    """Return the first wording that fits, or else the last one, cut."""
+    return next((each for each in choices if length(each) <= width), cut_at_word(choices[-1], width))
 
 
 _RANGE_INTERVALS = 120
@@ -367,7 +449,7 @@ def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequ
     if not parts:
         return _passing(model, frame)
     said: Row = [piece for at, part in enumerate(parts) for piece in ([(", ", "plain"), *part] if at else part)]
-    tail: Row = [(f": {len(causes)} of {_causes(len(frame.causes))}", "plain")] if causes else []
+    tail: Row = [(f": {len(causes)} of {describe_count(len(frame.causes), 'cause')}", "plain")] if causes else []
     first = next((each.id for each in frame.findings if each.id in blocking), None)
     named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
     return [[*said, *tail, *named], [*said, *tail], said]
@@ -376,7 +458,7 @@ def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequ
 def _passing(model: ScreenModel, frame: Frame) -> Sequence[Row]:
     """Return the number of passed checks, and the unknown ones; calm only if the verdict is stable."""
     number_of = frame.number_of
-    is_calm = frame.verdict == "stable" and not (model.cursor is None and model.is_stale)
+    is_calm = frame.verdict == "stable" and not model.is_past
     passed, warned = number_of.get(Gravity.PASSED, 0), number_of.get(Gravity.WARNED, 0)
     said: Row = [(f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")]
     count = number_of.get(Gravity.OPEN, 0)
@@ -394,12 +476,14 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     count, unread = model.history.noisy_within(numbers)
     targets = [line.cpu for line in frame.cpus if line.role == Role.TARGET]
     unread_cpus = model.history.unread_cpus(targets, numbers)
-    if unread == len(numbers):
+    read = len(numbers) - unread
+    if not read:
         whose = f": {name_cpus(unread_cpus)}" if 0 < len(unread_cpus) < len(targets) else ""
-        return [[(f"noise of the target CPUs unknown in all of {_intervals(unread)}{whose}", "unknown")]]
+        unknown_in = describe_count(unread, "interval")
+        return [[(f"noise of the target CPUs unknown in all of {unknown_in}{whose}", "unknown")]]
     doubt = _doubt(unread, unread_cpus)
     if not count:
-        return [[(f"no target CPU over {_LIMIT} in {_intervals(len(numbers) - unread)}", "calm"), *doubt]]
+        return [[(f"no target CPU over {_LIMIT} in {describe_count(read, 'interval')}", "calm"), *doubt]]
     lost = [each or 0.0 for each in model.history.worst(numbers)]
     noisy = [number for number, each in zip(numbers, lost, strict=True) if each >= GRAVE_NS]
     most, worst_at = max(zip(lost, numbers, strict=True))
@@ -421,14 +505,6 @@ def _doubt(unread: int, cpus: Sequence[int]) -> Row:
     parts = [str(unread)] if unread else []
     parts += ["unknown", f"on {name_cpus(cpus)}"] if cpus else ["unknown"] if unread else []
     return [(f", {' '.join(parts)}", "unknown")] if parts else []
-
-
-def _intervals(count: int) -> str:
-    return f"{count} interval{'s' * (count != 1)}"
-
-
-def _causes(count: int) -> str:
-    return f"{count} cause{'s' * (count != 1)}"
 
 
 def _blocking(count: int, one: str, several: str) -> str:

@@ -10,14 +10,14 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import PlaceLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.tui.draw.places import ROLE_MARKS
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length, runs
-from noisewatch.surfaces.tui.state.irq_table import RATES, IrqRow, level_of_rate, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_history import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05 % and 0.5 % of it
 _LEAST_GROUPS = 8  # columns; fewer caches or nodes are not used as columns
 _MARK_EVERY = 8  # columns of one character
-_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
     """Return the mark of each column: T if one of its CPUs is a target CPU."""
     cells: list[Piece] = []
     for group in columns.groups:
-        marks = {_MARKS.get(columns.role_by_cpu[cpu], " ") for cpu in group}
+        marks = {ROLE_MARKS.get(columns.role_by_cpu[cpu], " ") for cpu in group}
         mark = next(each for each in "Ts x" if each in marks)
         cells.append((mark * (columns.cell - 1 or 1), "strong" if mark == "T" else "faint"))
     return _joined(columns, cells, glyphs)

@@ -209,15 +209,11 @@ class LineView(Widget):
         return self._strips[y]
 
     def render_line(self, y: int) -> Strip:
-        return strip_of(_row_at(self._rows, y), self.size.width)
+        return strip_of(self._rows[y] if y < len(self._rows) else [], self.size.width)
 
 
 def _drawn(rows: list[Row], width: int, height: int) -> tuple[list[Row], DrawnRows]:
     return rows, DrawnRows(rows, width, height)
-
-
-def _row_at(rows: list[Row], number: int) -> Row:
-    return rows[number] if number < len(rows) else []
 
 
 class _Changes(CompositorUpdate):

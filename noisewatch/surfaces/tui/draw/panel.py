@@ -46,7 +46,8 @@ def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyp
         return [[(" " * width, "plain")] for _ in range(height)]
     inside = [_inside(row, width, edges) for row in rows[: height - 2]]
     inside += [_inside([], width, edges) for _ in range(height - 2 - len(inside))]
-    return [_upper(title, right, width, edges.corners[:2], edges), *inside, _lower(width, edges)]
+    lower: Row = [(f"{edges.corners[2]}{edges.across * (width - 2)}{edges.corners[3]}", _EDGE)]
+    return [_upper(title, right, width, edges.corners[:2], edges), *inside, lower]
 
 
 def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[Row]:
@@ -85,7 +86,3 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
         (said, "plain"),
         (f"{edges.across}{corners[1]}", _EDGE),
     ]
-
-
-def _lower(width: int, edges: Edges) -> Row:
-    return [(f"{edges.corners[2]}{edges.across * (width - 2)}{edges.corners[3]}", _EDGE)]

@@ -10,7 +10,7 @@ from noisewatch.surfaces.reports.parts.colours import STYLE_BY_KIND
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, worst_of
 from noisewatch.surfaces.tui.draw.panel import joined, panel
-from noisewatch.surfaces.tui.draw.text_row import Row, Style
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_seconds, short_share
 
@@ -141,16 +141,14 @@ def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:
         (f"{glyphs.failing} {blocking}", "grave" if blocking else "plain"),
         (f"  ! {warned}  ? {unknown}  {glyphs.passing} {number_of.get(Gravity.PASSED, 0)}", "plain"),
     ]
-    shown = (each for each in frame.findings if each.gravity in _LISTED)
-    return f"preflight{over}", [
-        row,
-        *([(f"{_mark(each.gravity, glyphs)} {each.id}", _style(each.gravity))] for each in shown),
-    ]
+    rows = [row]
+    for each in frame.findings:
+        if each.gravity in _LISTED:
+            sign, style = mark(each.gravity, glyphs)
+            rows.append([(f"{sign} {each.id}", style)])
+    return f"preflight{over}", rows
 
 
-def _mark(gravity: Gravity, glyphs: Glyphs) -> str:
-    return mark_of(gravity, glyphs.has_braille)
-
-
-def _style(gravity: Gravity) -> Style:
-    return MEANINGS[gravity] or "plain"
+def mark(gravity: Gravity, glyphs: Glyphs) -> Piece:
+    """Return the character of a gravity, and its style."""
+    return mark_of(gravity, glyphs.has_braille), MEANINGS[gravity] or "plain"

@@ -6,7 +6,7 @@ outcome's sign, over its duration.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import TypeVar
@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.events.kinds import EventKind, event_mark
 from noisewatch.surfaces.tui.state.run_history import describe_repetition, overlapping
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from noisewatch.units import NS_PER_S, short_share
+from noisewatch.units import NS_PER_S, describe_count, short_share
 
 RUNNING = ">"
 _WORST_FIRST: list[str] = list(reversed(RunStanding))
@@ -91,6 +91,7 @@ def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
 LABEL = 7  # columns before the lane of the timeline
 _WIDER_LABEL = 8  # more columns for the labels of the map, whose lanes show the same intervals
 _WIDEST = 4  # most columns of one interval
+_BETWEEN_TIMES = 24  # columns of the time axis
 T = TypeVar("T")
 
 
@@ -211,12 +212,14 @@ def in_sight(model: ScreenModel, width: int) -> range:
     return axis_of(model, width).numbers
 
 
-def _ends(model: ScreenModel, axis: TimeAxis) -> tuple[str, str]:
-    """Return the times of the first and the last interval in sight."""
-    begin = time_of(model, axis.numbers[0])
-    if axis.last < model.history.count - 1 or model.is_recorded:
-        return begin, time_of(model, axis.last)
-    return begin, "last" if model.is_stale else "now"
+def _ends_now(model: ScreenModel, axis: TimeAxis) -> bool:
+    """Return whether the last interval in sight is the newest of a running machine."""
+    return axis.last == model.history.count - 1 and not model.is_recorded
+
+
+def _end(model: ScreenModel, axis: TimeAxis) -> str:
+    """Return the time of the last interval in sight."""
+    return ("last" if model.is_stale else "now") if _ends_now(model, axis) else time_of(model, axis.last)
 
 
 def time_of(model: ScreenModel, number: int) -> str:
@@ -236,7 +239,7 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
 
     An end that does not fit next to the cursor's text is dropped.
     """
-    begin, end = _ends(model, axis)
+    begin, end = time_of(model, axis.numbers[0]), _end(model, axis)
     has_ends = axis.width > len(begin) + len(end)
     first, stop = LABEL + axis.before, LABEL + axis.stop
     if axis.cursor is None:
@@ -256,6 +259,32 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
     middle: Row = [(glyphs.cursor, "strong"), *said] if is_right else [*said, (glyphs.cursor, "strong")]
     row: Row = [(f"{lead:<{before}}", "faint"), *middle]
     return [*row, (f"{end:>{stop - length(row)}}", "faint")] if end else row
+
+
+def time_row(
+    model: ScreenModel, axis: TimeAxis, glyphs: Glyphs, mark_by_column: Mapping[int, str] | None = None
+) -> Row:
+    """Return the time axis: times of day below some columns, or how long ago they were if the time is unknown.
+
+    Marks are drawn in their columns, and replace a time.
+    """
+    corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
+    marks, room = mark_by_column or {}, axis.room
+    line = [marks.get(at, across) for at in range(room)]
+    is_newest = _ends_now(model, axis)
+    end = _end(model, axis) if is_newest or axis.numbers else ""
+    for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
+        said = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
+        if not marks.keys() & range(left, left + len(said)):
+            line[left : left + len(said)] = said
+    is_free = set(line[max(axis.stop - len(end) - 1, 0) : axis.stop]) <= {across}
+    if axis.stop >= len(end) and (is_newest or is_free) and not marks.keys() & range(axis.stop - len(end), axis.stop):
+        line[axis.stop - len(end) : axis.stop] = end
+    drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
+    for at, text in enumerate(line[:room]):
+        drawn.append((text, "notable" if at in marks and text == marks[at] else "faint"))
+    row = runs(drawn)
+    return row if length(row) <= room + LABEL else cut(row, room + LABEL)
 
 
 def _said(model: ScreenModel, axis: TimeAxis) -> Row:
@@ -306,5 +335,5 @@ def over_limit(model: ScreenModel) -> list[str]:
     if not numbers:
         return []
     noisy, unread = model.history.noisy_within(numbers)
-    counted = f"over {_LIMIT} in {noisy} of {len(numbers)} interval{'s' * (len(numbers) != 1)}"
+    counted = f"over {_LIMIT} in {noisy} of {describe_count(len(numbers), 'interval')}"
     return [counted, f"{unread} unknown"] if unread else [counted]

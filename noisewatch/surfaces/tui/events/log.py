@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import field
 
-from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
-from noisewatch.errors import Malformed
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockLimits, Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, folded, is_same_event
 from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
+from noisewatch.surfaces.tui.state.history import cpus_in
 from noisewatch.units import short_seconds
 
 _GOVERNOR, _LOWEST, _HIGHEST, _TURBO, _MAINS = "governor", "minimum frequency", "maximum frequency", "turbo", "mains"
@@ -55,16 +55,9 @@ class KnownSettings:
         for line in frame.cpus:
             yield (_GOVERNOR, line.cpu), line.governor
         for limits in frame.conditions.clock_limits if frame.conditions.clock_limits != self._limits else ():
-            for cpu in _cpus(limits.cpus):
+            for cpu in cpus_in(limits.cpus):
                 yield (_LOWEST, cpu), limits.min_khz
                 yield (_HIGHEST, cpu), limits.max_khz
-
-
-def _cpus(text: str) -> CpuSet:
-    try:
-        return parse_cpu_list(text)
-    except Malformed:
-        return frozenset()
 
 
 def _of_clock(name: str, old: Value, new: Value, cpus: list[int]) -> str:

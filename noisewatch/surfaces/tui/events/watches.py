@@ -69,7 +69,7 @@ class Episodes:
         ended = self._follow(frame, number, readings)
         begun = {
             subject: Episode(
-                began_ns=_start_ns(frame),
+                began_ns=frame.taken_at_ns - round(frame.seconds * 1e9),
                 last_ns=frame.taken_at_ns,
                 last_number=number,
                 highest=value,
@@ -110,10 +110,6 @@ class Episodes:
             elif frame.taken_at_ns - episode.last_ns >= self.watch.rests_s * 1e9:
                 ended[subject] = self._lasting.pop(subject)
         return ended
-
-
-def _start_ns(frame: Frame) -> int:
-    return frame.taken_at_ns - round(frame.seconds * 1e9)
 
 
 def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Episode]]:

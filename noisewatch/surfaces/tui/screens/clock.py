@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import ClockGroup, CpuLine, Frame
+from noisewatch.operations.frame.frame import ClockGroup, Frame
 from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, TALL_LINE, chart_rows, lane_count, slowed_marks
 from noisewatch.surfaces.tui.draw.clock_facts import (
     fact,
@@ -30,7 +30,7 @@ from noisewatch.surfaces.tui.draw.timeline import in_sight
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import describe_clock, describe_clocks
+from noisewatch.units import describe_clock, describe_clocks, describe_count
 
 _KEYS = (
     ("q", "quit"),
@@ -81,7 +81,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     """Return the chart, the CPUs, and of the other parts what fits: fixes first."""
     numbers = in_sight(model, width)
     chart = chart_rows(model, width, _chart_height(height), glyphs)
-    cpus = model.frame.cpus if model.frame is not None else ()
+    cpus = model.cpus
     if height < _LOW and all(line.current_khz is None for line in cpus):
         chart = chart_rows(model, width, height, glyphs)[:2]
     count = len(cpus)
@@ -145,7 +145,7 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
     rows = clock_table(model, numbers, width - 4, room, glyphs, tells_place=False)
     rows += [*([] if room < height - 2 else [[]]), *_remarks(model, width - 4)]
     shown = f"range in {len(numbers)} intervals" if len(numbers) > 1 else "clock now"
-    count = len(model.frame.cpus) if model.frame is not None else 0
+    count = len(model.cpus)
     room = clock_room(count, width - 4, room)
     first = max(min(model.offset, count - room), 0)
     title = f"CPUs {first + 1} to {first + room} of {count}, pgdn scrolls" if room < count else "CPUs"
@@ -159,7 +159,7 @@ def _table_height(model: ScreenModel, width: int, height: int) -> int:
 
     If not all CPUs fit, one row is left for the first reason; if the CPUs have no figures, rows for all reasons are.
     """
-    cpus = model.frame.cpus if model.frame is not None else ()
+    cpus = model.cpus
     if clock_room(max(len(cpus), 1), width, height) >= max(len(cpus), 1):
         return height
     reasons = len(reason_rows(model, width))
@@ -236,22 +236,18 @@ def _told(model: ScreenModel, width: int) -> str:
         low, high = min(clocks), max(clocks)
         where = _cpus_at(model, numbers[slowest.index(low)], low)
         told.append(f"{low / 1e6:.2f}{where} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
-    unread = [line.cpu for line in model.frame.cpus if _is_unread(line)] if model.frame is not None else []
+    unread = [line.cpu for line in model.cpus if line.role == Role.TARGET and line.current_khz is None]
     told += [f"unknown on {name_cpus(unread)}"] if unread and has_clock(model, numbers) else []
     words = {BY_HEAT: "slowed by heat", BY_POWER: "at power limit"}
     marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
     uncounted = sum(model.clocks.are_uncounted(numbers))
-    marks += [f"slowing unknown in {uncounted} interval{'s' * (uncounted > 1)}"] if uncounted else []
+    marks += [f"slowing unknown in {describe_count(uncounted, 'interval')}"] if uncounted else []
     return " · ".join([*told, *marks, f"[ ] drops over {DROP:.0%}", "g graph"] if told else [])
-
-
-def _is_unread(line: CpuLine) -> bool:
-    return line.role == Role.TARGET and line.current_khz is None
 
 
 def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
     """Return the target CPUs that had this clock in the interval, or their number; empty if all of them had it."""
-    target = model.frame.target if model.frame is not None else ()
+    target = model.target
     cpus = [cpu for cpu in target if model.clocks.clocks(cpu, [number]) == [khz]]
     named = name_cpus(cpus)
     return "" if len(cpus) in (0, len(target)) else f" on {named if len(named) < _LONG_NAME else f'{len(cpus)} CPUs'}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 
 from noisewatch.cpus import name_cpus
-from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
@@ -82,26 +81,14 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     listing = model.listing()
     who = f"{counted(model, listing)}, by {order_in_words(model.sort, model.folds)}"
     top = filter_rows(model, width)
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, who, width, room, glyphs)
-
-    return [
-        *top,
-        *with_selected(model, listing.selected, table, listing.needed, width, height - len(top), glyphs),
-    ]
+    return [*top, *with_selected(model, listing, who, width, height - len(top), glyphs)]
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     top, listing = filter_rows(model, width - 4), model.listing()
-
-    def table(room: int) -> list[Row]:
-        return [*top, *culprit_rows(model, listing, "who", width - 4, room - len(top), glyphs)]
-
-    needed = len(top) + listing.needed
     title = f"culprits on all CPUs, by {order_in_words(model.sort, model.folds)}"
     keys = f"{counted(model, listing)} · s sort · g group · / filter"
-    return framed_with_selected(model, listing.selected, title, keys, table, needed, width, height, glyphs)
+    return framed_with_selected(model, listing, title, keys, width, height, glyphs, top)
 
 
 def filter_rows(model: ScreenModel, width: int) -> list[Row]:

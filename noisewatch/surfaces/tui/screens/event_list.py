@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from noisewatch.patterns import regex
-from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind, FoldedEvent, begins, folded
 from noisewatch.surfaces.tui.events.watches import TOLD
@@ -222,17 +222,11 @@ def _findings(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
     if height < min(len(findings), _LEAST):
         return []
     widest = max((len(each.id) for each in findings), default=0)
-    return [
-        cut(
-            [
-                (f" {mark_of(each.gravity, glyphs.has_braille)} ", MEANINGS[each.gravity] or "plain"),
-                (f"{each.id:<{widest}}  ", "strong"),
-                (each.said, "plain"),
-            ],
-            width,
-        )
-        for each in findings[:height]
-    ]
+    rows: list[Row] = []
+    for each in findings[:height]:
+        sign, style = mark(each.gravity, glyphs)
+        rows.append(cut([(f" {sign} ", style), (f"{each.id:<{widest}}  ", "strong"), (each.said, "plain")], width))
+    return rows
 
 
 def _told_findings(model: ScreenModel) -> list[FindingLine]:
@@ -260,10 +254,11 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
         return []
     count_of = Counter(event.kind for event in events)
     before = _before_kind(model, width)
+    silence = "a recording has none" if model.is_recorded else model.log.silence  # of this host's kernel
     rows: list[Row] = []
     for kind, told in TOLD.items():
         count = f"{count_of[kind]} times " if count_of[kind] > 1 else "once " if count_of[kind] else ""
-        unheard = _why_unheard(model) if kind == EventKind.DEVICE else None
+        unheard = silence if kind == EventKind.DEVICE else None
         said = told if unheard is None else f"{told}: {unheard}"
         row: Row = [(f"{count:>{before}}", "plain"), (f"{MARKS[kind]} {kind:<9} ", "strong"), (said, "faint")]
         rows.append(cut(row, width))
@@ -272,11 +267,6 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
 
 def _before_kind(model: ScreenModel, width: int) -> int:
     return len(columns_of_events(model, width)) - _KIND
-
-
-def _why_unheard(model: ScreenModel) -> str | None:
-    """Return why there are no device events; they come only from this host's kernel while the monitor runs."""
-    return "a recording has none" if model.is_recorded else model.log.silence
 
 
 def columns_of_events(model: ScreenModel, width: int) -> str:

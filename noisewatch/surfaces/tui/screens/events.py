@@ -27,6 +27,7 @@ from noisewatch.surfaces.tui.screens.event_list import (
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.units import describe_count
 
 _LEAST_BESIDE = 200  # columns, from which on the panel is next to the log
 _LEAST_LIST, _LEAST_PANEL, _LEAST_WHO = 6, 4, 12  # rows
@@ -137,8 +138,8 @@ def _title(model: ScreenModel) -> str:
     if model.is_typing:
         return f"filter: {model.log.filter}_  {hint(model)}"
     count, lines = len(model.log.events), len(model.log.listed())
-    on_lines = f" in {lines} line{'' if lines == 1 else 's'}" if lines < count else ""
-    told = f"{count} event{'' if count == 1 else 's'}{on_lines}"
+    on_lines = f" in {describe_count(lines, 'line')}" if lines < count else ""
+    told = f"{describe_count(count, 'event')}{on_lines}"
     return f"{told}, filter: {model.log.filter}" if model.log.filter else told
 
 

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import log10
 from statistics import median
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.clock_chart import time_row
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, highest_known, level_pieces, zoomed
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
-from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of
-from noisewatch.surfaces.tui.state.irq_table import (
-    LOUD_PER_S,
-    IrqRow,
-    busiest_first,
-    culprits_of,
-    movable_word,
-    moves_of,
-    uncounted_cpus,
-)
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
+from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, IrqRow, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import describe_rate, short_duration, short_noise, short_seconds
+from noisewatch.units import describe_count, describe_rate, short_duration, short_noise, short_seconds
 
-_NAME = 10  # columns of a fact's name
+NAME = 10  # columns of a fact's name
 _MOST_CPUS, _MOST_MOVES = 8, 3
 _POWERS = 5  # of ten, up to the top of the scale
 _LEAST_WITH_NOISE = 6  # rows
@@ -60,19 +53,12 @@ def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | N
 
 
 def _by_column(rates: Sequence[float | None], zoom: int) -> list[float | None]:
-    return [_highest(rates[max(end - zoom, 0) : end]) for end in range(len(rates), 0, -zoom)][::-1]
+    return zoomed(rates, zoom, partial(highest_known, limit=LOUD_PER_S))
 
 
 def _sum(rates: Sequence[float | None]) -> float | None:
     known = [rate for rate in rates if rate is not None]
     return sum(known) if len(known) == len(rates) else None
-
-
-def _highest(rates: Sequence[float | None]) -> float | None:
-    """Return the highest rate, or None if an unknown one may be higher and the known ones are not high."""
-    known = [rate for rate in rates if rate is not None]
-    highest = max(known, default=None)
-    return highest if len(known) == len(rates) or (highest or 0) >= LOUD_PER_S else None
 
 
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -93,15 +79,16 @@ def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
     return [_affinity(row), *_moves(model, row)]
 
 
-def _fact(name: str, said: str, style: Style = "plain") -> Row:
-    return [(f"{name:<{_NAME}}", "faint"), (said, style)]
+def fact_row(name: str, said: str, style: Style = "plain") -> Row:
+    """Return a name and a text."""
+    return [(f"{name:<{NAME}}", "faint"), (said, style)]
 
 
 def _affinity(row: IrqRow) -> Row:
     if not row.is_numbered:
-        return _fact("goes to", "each CPU has its own: it cannot be moved")
+        return fact_row("goes to", "each CPU has its own: it cannot be moved")
     return [
-        *_fact("goes to", _cpus(cpu_words(row.goes_to)), "unknown" if row.goes_to is None else "strong"),
+        *fact_row("goes to", _cpus(cpu_words(row.goes_to)), "unknown" if row.goes_to is None else "strong"),
         ("   may go to ", "faint"),
         (_cpus(cpu_words(row.allowed)), "unknown" if row.allowed is None else "plain"),
         (f"   {_MOVABLE[movable_word(row)]}", "plain"),
@@ -117,7 +104,7 @@ def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: 
     known = [rate for rate in rates if rate is not None]
     said = f"median {describe_rate(median(known))}, most {describe_rate(max(known))}" if known else "unknown"
     unknown = len(rates) - len(known)
-    said += f" in {len(rates)} interval{'s' * (len(rates) != 1)}{f' ({unknown} unknown)' if known and unknown else ''}"
+    said += f" in {describe_count(len(rates), 'interval')}{f' ({unknown} unknown)' if known and unknown else ''}"
     lately: Row = [(said, "plain")]
     frame = model.frame
     now = _on_cpus(row, uncounted_cpus(frame) if frame is not None else frozenset())
@@ -127,19 +114,19 @@ def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: 
         return [now]
     if length(now) + length(lately) + 3 <= width:
         return [[*now, ("   ", "plain"), *lately]]
-    return [now, [*_fact("history", ""), *lately]]
+    return [now, [*fact_row("history", ""), *lately]]
 
 
 def _on_cpus(row: IrqRow, uncounted: CpuSet) -> Row:
     if row.total is None:
-        return _fact("rate", "unknown", "unknown")
+        return fact_row("rate", "unknown", "unknown")
     doubt: Row = [(f", unknown on {name_cpus(uncounted)}", "unknown")] if uncounted else []
     if not row.rate_by_cpu:
-        return [*_fact("rate", "interrupts no CPU"), *doubt]
+        return [*fact_row("rate", "interrupts no CPU"), *doubt]
     cpus = sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
     said = ", ".join(f"CPU {cpu}: {describe_rate(row.rate_by_cpu[cpu])}" for cpu in cpus[:_MOST_CPUS])
     rest = len(cpus) - _MOST_CPUS
-    return [*_fact("rate", said + (f", and {rest} more CPU{'s' * (rest > 1)}" if rest > 0 else "")), *doubt]
+    return [*fact_row("rate", said + (f", and {describe_count(rest, 'more CPU')}" if rest > 0 else "")), *doubt]
 
 
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
@@ -154,12 +141,11 @@ def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
     if row.total:
         said += f", about {short_duration(sum(line.stolen_ns_per_s for line in lines) / row.total)} each"
     cpu = lines[0].cpu
-    beside = model.frame.culprits if model.frame is not None else ()
-    here = [line for line in beside if line.cpu == cpu]
+    here = [line for line in model.culprits if line.cpu == cpu]
     if row.is_numbered and all(line in lines or (line.rate_per_s or 0) < (row.total or 0) for line in here if line.irq):
         raised = [line for line in here if line.kind == Kind.SOFTIRQ and line.name in AFTER_AN_INTERRUPT]
         said += "".join(f"; and {_cost(line, glyphs)} of {line.name} softirqs, likely its own" for line in raised)
-    return [_fact("costs", said)]
+    return [fact_row("costs", said)]
 
 
 def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
@@ -178,8 +164,8 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
         irq = f"IRQ {move.label} " if len(row.settings) > 1 else ""
         when = f"{at}, {ago:.0f} s ago" if at is not None else f"{ago:.0f} s ago"
         by = f", by {move.balancer}?" if move.balancer is not None else ""
-        rows.append(_fact("moved", f"{irq}{what.format(move.after, move.before)} ({when}){by}", "strong"))
-    return rows or [_fact("moved", _not_moved(model, row))]
+        rows.append(fact_row("moved", f"{irq}{what.format(move.after, move.before)} ({when}){by}", "strong"))
+    return rows or [fact_row("moved", _not_moved(model, row))]
 
 
 def _not_moved(model: ScreenModel, row: IrqRow) -> str:

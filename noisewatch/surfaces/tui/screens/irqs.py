@@ -29,10 +29,11 @@ from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rate
 from noisewatch.surfaces.tui.screens.page import Keys, page
 from noisewatch.surfaces.tui.screens.selected_culprit import fix_below_title, fix_keys
 from noisewatch.surfaces.tui.state.filters import SortOrder
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, disturbs_target, movable_word, move_words
+from noisewatch.surfaces.tui.state.irq_history import IrqRow
+from noisewatch.surfaces.tui.state.irq_table import disturbs_target, movable_word, move_words
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
-from noisewatch.units import short_rate, short_seconds
+from noisewatch.units import describe_count, short_rate, short_seconds
 
 _FACTS, _FACTS_OF_ONE_LOOK, _FACTS_BESIDE_FIX = 8, 5, 6  # rows of the lower frame, with its edges
 _MOST_OF_FIX = 40  # rows
@@ -87,7 +88,9 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 def _framed_table(model: ScreenModel, table: _Table, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     above, below = table.rows_in(height - 2)
     keys = f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device · / filter"
-    title = f"interrupts/s{_window(model)} by IRQ and CPU, {_order(model)}"
+    frame = model.frame
+    over = f" over {short_seconds(frame.seconds)}" if frame is not None and frame.seconds > 0 else ""
+    title = f"interrupts/s{over} by IRQ and CPU, {_order(model)}"
     upper = panel(title, above, width, height - (len(below) + 1 if below else 0), glyphs, keys)
     return joined(upper, panel(_OTHERS, below, width, len(below) + 2, glyphs), glyphs) if below else upper
 
@@ -129,10 +132,6 @@ def _lower(model: ScreenModel, width: int) -> int:
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
     return max(_FACTS, _FACTS_BESIDE_FIX + len(fix_below_title(model, width - 4, _MOST_OF_FIX)))
-
-
-def _window(model: ScreenModel) -> str:
-    return f" over {short_seconds(model.frame.seconds)}" if model.frame is not None and model.frame.seconds > 0 else ""
 
 
 def _order(model: ScreenModel) -> str:
@@ -307,7 +306,7 @@ class IrqTable:
         if self.history:
             kept = self.model.number + 1 - self.model.history.first
             count = min(self.history * self.model.zoom, kept)
-            said = [f" last {count} interval{'s' * (count != 1)}", f" last {count}", ""]
+            said = [f" last {describe_count(count, 'interval')}", f" last {count}", ""]
             row.append((fitted(first_that_fits(said, self.history + 1), self.history + 1), "faint"))
         return row
 
@@ -341,9 +340,7 @@ class IrqTable:
             for cpu, rate in line.rate_by_cpu.items():
                 rate_by_cpu[cpu] = rate_by_cpu.get(cpu, 0.0) + rate
         total = sum(rate_by_cpu.values()) if frame.irqs is not None else None
-        return self._without_label(IrqRow("", "all, per CPU", Kind.LOCAL, total, rate_by_cpu))
-
-    def _without_label(self, of: IrqRow) -> Row:
+        of = IrqRow("", "all, per CPU", Kind.LOCAL, total, rate_by_cpu)
         row: Row = [(self._named(of.label, of.name), "strong"), (f"{short_rate(of.total):>{_TOTAL}} ", "strong")]
         return row + (rate_cells(of, self.columns, self.glyphs) if self.columns is not None else [])
 

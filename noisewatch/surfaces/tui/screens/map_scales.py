@@ -131,8 +131,7 @@ def _fresh_clocks(model: ScreenModel, cpu: int, numbers: range) -> Values:
 
 
 def _highest_now(model: ScreenModel) -> int | None:
-    lines = model.frame.cpus if model.frame is not None else ()
-    return max((line.current_khz for line in lines if line.current_khz is not None), default=None)
+    return max((line.current_khz for line in model.cpus if line.current_khz is not None), default=None)
 
 
 def _heat(model: ScreenModel) -> Scale:

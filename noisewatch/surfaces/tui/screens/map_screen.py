@@ -11,10 +11,10 @@ from noisewatch.operations.frame.frame import CpuLine, CulpritLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of
-from noisewatch.surfaces.tui.draw.headline import map_headline
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of, zoomed
+from noisewatch.surfaces.tui.draw.headline import bare_name, map_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel
-from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
+from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, length, runs
 from noisewatch.surfaces.tui.draw.timeline import axis_of, in_sight
 from noisewatch.surfaces.tui.screens.event_list import latest_events, most_latest, title_of_latest, with_latest
@@ -39,7 +39,6 @@ _KEYS = (
     ("space", "freeze"),
     ("esc", "back"),
 )
-_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
 _EIGHTHS = 8
 Lane = Sequence[CpuLine]  # its CPUs; a lane shows the worst of them
@@ -123,7 +122,7 @@ def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[S
 
 def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
     """Return why the quantity is unknown, if it is for all CPUs in sight."""
-    cpus = [line.cpu for line in model.frame.cpus] if model.frame is not None else []
+    cpus = [line.cpu for line in model.cpus]
     numbers = in_sight(model, width)
     if scale.why_unknown is None or any(
         value is not None and value >= 0 for cpu in cpus for value in scale.values(cpu, numbers)
@@ -158,9 +157,7 @@ def _lanes(model: ScreenModel, found: Layout, scale: Scale, width: int, glyphs: 
 def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
     """Return the one value to show for the CPUs of a lane and the intervals of a column, grouped from the newest."""
     each = values[0] if len(values) == 1 else [scale.one_of(at_once) for at_once in zip(*values, strict=True)]
-    if zoom == 1:
-        return list(each)
-    return [scale.one_of(each[max(end - zoom, 0) : end]) for end in range(len(each), 0, -zoom)][::-1]
+    return zoomed(each, zoom, scale.one_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +190,7 @@ class _Labels:
     def _text(self, row: Sequence[Lane]) -> str:
         """Return the mark of the most important CPU in the row, and the CPU numbers."""
         lines = [line for lane in row for line in lane]
-        mark = next((sign for role, sign in _MARKS.items() if any(line.role == role for line in lines)), " ")
+        mark = next((sign for role, sign in ROLE_MARKS.items() if any(line.role == role for line in lines)), " ")
         sign = self.signs.get(lines[0].cpu, "")
         return f"{mark} {fitting_cpu_list((line.cpu for line in lines), _WIDEST_LABEL - 2 - len(sign))}{sign}"
 
@@ -340,7 +337,7 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
     CPUs of different roles share no row: a noisy housekeeping CPU would hide a target CPU. `panel_rows` is what the
     panel needs, `most_below` what all below the map could use.
     """
-    lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else []
+    lines = in_topology_order(model, model.cpus)
     if model.map.opens_part:
         lines = _alone(model, lines)
     parts = _parts(model, lines, room)
@@ -475,21 +472,18 @@ def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:
     culprits = _culprits(model)
     if not culprits:
         return []
-    name = culprits[0].name.partition(" (")[0] if culprits[0].irq is not None else culprits[0].name
-    return [
-        (f"  {glyphs.cause} ", "faint"),
-        (f"{culprits[0].kind.with_name(name)}{culprits[0].process_mark}", "strong"),
-    ]
+    name = culprits[0].kind.with_name(bare_name(culprits[0])) + culprits[0].process_mark
+    return [(f"  {glyphs.cause} ", "faint"), (name, "strong")]
 
 
 def _line(model: ScreenModel) -> CpuLine | None:
     pointed = model.map.pointed(model)
-    return next((line for line in (model.frame.cpus if model.frame is not None else ()) if line.cpu == pointed), None)
+    return next((line for line in model.cpus if line.cpu == pointed), None)
 
 
 def _culprits(model: ScreenModel) -> list[CulpritLine]:
     pointed = model.map.pointed(model)
-    found = [line for line in (model.frame.culprits if model.frame is not None else ()) if line.cpu == pointed]
+    found = [line for line in model.culprits if line.cpu == pointed]
     return sorted(found, key=lambda line: -line.stolen_ns_per_s)
 
 

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
-from noisewatch.surfaces.tui.draw.clock_chart import time_row
-from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
-from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, columns_of, style_of, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_legend, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
-from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel, counted
@@ -59,13 +57,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     lanes = lanes if 2 * len(lanes) <= height else []
     top = [*_known(model, line, width, glyphs), *lanes]
     who = f"culprits on CPU {line.cpu}, by {model.sort}"
-    listing = model.listing()
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, who, width, room, glyphs)
-
-    below = with_selected(model, listing.selected, table, listing.needed, width, height - len(top), glyphs)
-    return [*top, *below]
+    return [*top, *with_selected(model, model.listing(), who, width, height - len(top), glyphs)]
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -82,31 +74,18 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     title = place_title(model, [line], glyphs)
     titles = [f"{title} {glyphs.bullet} {each}" if each else title for each in shared_words(model, line.cpu)]
     title = first_that_fits(titles, width - 6)
-    upper = panel(title, top, width, len(top) + 2, glyphs, _keys(model, width, glyphs))
+    keys = f"tab next CPU · w zoom · {level_legend(glyphs)}"
+    upper = panel(title, top, width, len(top) + 2, glyphs, keys)
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(upper)
     title = f"culprits on CPU {line.cpu}, by {model.sort}"
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, "who", left - 4, room, glyphs)
-
-    culprits = framed_with_selected(
-        model,
-        listing.selected,
-        title,
-        f"{counted(model, listing)} · s sort",
-        table,
-        listing.needed,
-        left,
-        below,
-        glyphs,
-    )
+    keys = f"{counted(model, listing)} · s sort"
+    culprits = framed_with_selected(model, listing, title, keys, left, below, glyphs)
     return [*upper, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
 
 def _line(model: ScreenModel) -> CpuLine | None:
-    lines = model.frame.cpus if model.frame is not None else ()
-    return next((line for line in lines if line.cpu == model.cpu), None)
+    return next((line for line in model.cpus if line.cpu == model.cpu), None)
 
 
 def _known(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> list[Row]:
@@ -114,12 +93,6 @@ def _known(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> lis
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
     figures = _figures(line, _commands(model, line.cpu), width, glyphs)
     return [figures, *measured, *_gaps(model, line.cpu, width, glyphs)]
-
-
-def _keys(model: ScreenModel, width: int, glyphs: Glyphs) -> str:
-    """Return keys and the meaning of levels."""
-    levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
-    return f"tab next CPU · w zoom · {levels}"
 
 
 def _commands(model: ScreenModel, cpu: int) -> list[str]:

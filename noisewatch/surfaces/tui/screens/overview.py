@@ -5,19 +5,18 @@ The row of a CPU has its noise, interrupts, load, clock and history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import reduce
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import (
-    LEVELS_NS,
     OFFLINE_MARK,
     Glyphs,
     columns_of,
+    level_legend,
     level_of,
     level_pieces,
     mark_of,
@@ -26,17 +25,15 @@ from noisewatch.surfaces.tui.draw.glyphs import (
 )
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
-from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, place_title
+from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel, counted
-from noisewatch.units import short_change, short_duration, short_rate, short_share
+from noisewatch.units import describe_count, short_change, short_duration, short_rate, short_share
 
-_ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
-_ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
@@ -60,7 +57,7 @@ def panels_across(cpu_count: int, width: int, most: int) -> int | None:
 
 def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> list[Row]:
     """Return all CPUs in frames: one row each if they fit into `most` rows, or else as dense as needed."""
-    lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else ()
+    lines = in_topology_order(model, model.cpus)
     across = panels_across(len(lines), width, most)
     if across is None or not lines:
         rows = cpu_rows(model, width - 4, most - 2, glyphs)
@@ -68,7 +65,6 @@ def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> li
     each = -(-len(lines) // across)
     parts = [lines[first : first + each] for first in range(0, len(lines), each)]
     wide, more = divmod(width, len(parts))
-    levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
     drawn = [
         panel(
             place_title(model, part, glyphs),
@@ -76,7 +72,7 @@ def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> li
             wide + (at < more),
             each + _AROUND,
             glyphs,
-            levels if part is parts[-1] else "",
+            level_legend(glyphs) if part is parts[-1] else "",
         )
         for at, part in enumerate(parts)
     ]
@@ -87,7 +83,7 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     """Return all CPUs as dense as needed: one row each below a heading, or cells and rows for the worst CPUs."""
     if height < 1:
         return []
-    lines = model.frame.cpus if model.frame is not None else ()
+    lines = model.cpus
     found = density(len(lines), width, height - 1)
     if found.form == Form.COLUMNS:
         room = width // found.across - len(COLUMN_HEADING) - 1
@@ -116,7 +112,7 @@ def _has_cell_heading(found: Density, height: int) -> bool:
 def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return a heading and one row for each CPU: in order if all fit, or else the worst target CPUs first."""
     room = height - 1
-    lines = cpus_in_order(model.frame.cpus if model.frame is not None else (), model.sort, room)
+    lines = cpus_in_order(model.cpus, model.sort, room)
     offset = max(min(model.offset, len(lines) - room), 0)
     shown = lines[offset : offset + room]
     where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
@@ -163,8 +159,8 @@ _GIVE_WAY = ((_BESIDE[1], 24), (_BESIDE[2], 16), (_CLOCK, 16), (_BESIDE[0], 16))
 
 def _figures_beside(model: ScreenModel, width: int) -> list[_Figure]:
     """Return the figures that leave enough of the width for the history."""
-    lines = model.frame.cpus if model.frame is not None else ()
-    shown = [each for each in _BESIDE if each is not _CLOCK or any(line.current_khz is not None for line in lines)]
+    has_clock = any(line.current_khz is not None for line in model.cpus)
+    shown = [each for each in _BESIDE if each is not _CLOCK or has_clock]
     for figure, least in _GIVE_WAY:
         if figure in shown and width - sum(each.width for each in shown) < least:
             shown.remove(figure)
@@ -180,12 +176,12 @@ def _cpu_row(
     has_measured: bool,
     glyphs: Glyphs,
 ) -> Row:
-    role_style = _ROLE_STYLES.get(line.role, "faint")
+    role_style = ROLE_STYLES.get(line.role, "faint")
     figures = _figures(model, line, role_style, has_measured, glyphs)
     figures.append(("".join(f"{each.said(line):>{each.width}}" for each in beside) + " ", role_style))
     if line.role == Role.OFFLINE:
         figures = [(fitted("  offline", length(figures)), "faint")]
-    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{sign}", role_style), *figures]
+    row: Row = [(f" {ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}{sign}", role_style), *figures]
     return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
 
 
@@ -203,7 +199,7 @@ def _described(model: ScreenModel, width: int) -> list[str]:
     """Return descriptions of the history, from long to short."""
     count = len(intervals_beside(model, width))
     each = f", {model.zoom} a column" if model.zoom > 1 else ""
-    return [f"last {count} interval{'s' * (count != 1)}{each}", f"last {count}{each}", f"last {count}", ""]
+    return [f"last {describe_count(count, 'interval')}{each}", f"last {count}{each}", f"last {count}", ""]
 
 
 class Form(StrEnum):
@@ -267,7 +263,6 @@ def gap_after(place: int) -> bool:
 COLUMN_HEADING = f"{'CPU':>5} {'noise/s':>8} "
 _BRAILLE = 0x2800  # U+2800 is the pattern without a dot; each dot is a bit
 _DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the lowest dot up
-_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 
 
 def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, width: int, glyphs: Glyphs) -> list[Row]:
@@ -280,7 +275,7 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
             mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
             lost = "offline" if line.role == Role.OFFLINE else mark + short_duration(line.stolen_ns_per_s)
             row += [
-                (f"{_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == Role.TARGET else "faint"),
+                (f"{ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == Role.TARGET else "faint"),
                 (f"{lost:>8} ", "faint" if line.role == Role.OFFLINE else style_of(line.stolen_ns_per_s)),
                 *history_pieces(model, line.cpu, wide - len(COLUMN_HEADING) - 1, glyphs),
                 (" ", "plain"),
@@ -320,7 +315,7 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
     if not has_mark:
         return [(glyph, style)]
     role = there[0].role
-    return [(_MARKS.get(role, " "), "strong" if role == Role.TARGET else "faint"), (glyph, style), (" ", "plain")]
+    return [(ROLE_MARKS.get(role, " "), "strong" if role == Role.TARGET else "faint"), (glyph, style), (" ", "plain")]
 
 
 def _can_be_paired(group: Sequence[CpuLine]) -> bool:
@@ -372,29 +367,17 @@ def overview_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpu_height = _cpu_height(model, height // 2 if model.shows_fix else height)
     rows = cpu_rows(model, width, cpu_height, glyphs)
-    listing = model.listing()
-    where = "all CPUs" if model.shows_all_cpus else "targets"
-    who = f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, who, width, room, glyphs)
-
-    return rows + with_selected(model, listing.selected, table, listing.needed, width, height - cpu_height, glyphs)
+    who = _culprits_title(model, "targets")
+    return rows + with_selected(model, model.listing(), who, width, height - cpu_height, glyphs)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(cpus)
-    listing = model.listing()
-
-    def table(room: int) -> list[Row]:
-        return culprit_rows(model, listing, "who", left - 4, room, glyphs)
-
+    listing, title = model.listing(), _culprits_title(model, "the target CPUs")
     keys = f"{counted(model, listing)} · s sort · g group · / filter"
-    culprits = framed_with_selected(
-        model, listing.selected, _culprits_title(model), keys, table, listing.needed, left, below, glyphs
-    )
+    culprits = framed_with_selected(model, listing, title, keys, left, below, glyphs)
     return [*cpus, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
 
@@ -403,8 +386,8 @@ def _most_cpu_rows(height: int) -> int:
     return max(height - _LEAST_CULPRITS, int(height * _CPU_SHARE))
 
 
-def _culprits_title(model: ScreenModel) -> str:
-    where = "all CPUs" if model.shows_all_cpus else "the target CPUs"
+def _culprits_title(model: ScreenModel, targets: str) -> str:
+    where = "all CPUs" if model.shows_all_cpus else targets
     return f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
 
 

@@ -9,39 +9,25 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from noisewatch.cpus import format_cpu_strides
-from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import (
     COPY,
+    NARROW,
     Headline,
     checks_row,
-    culprit_of_headline,
     has_command,
     has_room,
     headline_row,
-    over_now,
-    sentences_of,
-    states_of,
-    verdict_of,
+    narrow_head,
 )
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.panel import panel
-from noisewatch.surfaces.tui.draw.text_row import (
-    Piece,
-    Row,
-    cut,
-    cut_at_word,
-    ends,
-    first_that_fits,
-    length,
-    lines_of,
-    with_notice,
-)
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length, with_notice
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
 from noisewatch.surfaces.tui.state.run_history import describe_run
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
-from noisewatch.units import short_noise, short_share
+from noisewatch.units import short_share
 
 
 def tab_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
@@ -167,7 +153,6 @@ _ARROWS = {"left right": "← →", "up down": "↑ ↓"}
 
 Keys = Sequence[tuple[str, str]]  # each key, and what it does
 Body = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
-NARROW = 60  # columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +214,8 @@ def page(
     shown = _snapshot_keys(model) if model.cursor is not None and keys is _KEYS else keys
     if model.cursor is not None:
         shown = [(key, _space_does(model) if key == "space" else does) for key, does in shown]
-    if model.screen in (Screen.CLOCK, Screen.PREFLIGHT) and not _copies(model):
+    copies = model.frame is not None and has_command(model, model.frame)
+    if model.screen in (Screen.CLOCK, Screen.PREFLIGHT) and not copies:
         shown = [each for each in shown if each != COPY]
     if model.is_recorded:
         shown = [(key, does) for key, does in shown if key not in _MEASURING]
@@ -240,16 +226,12 @@ def page(
     return rows
 
 
-def _copies(model: ScreenModel) -> bool:
-    return model.frame is not None and has_command(model, model.frame)
-
-
 def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
     """Return the head; on the lowest screen it is only the headline."""
     frame = model.frame
-    has_other = width < NARROW or is_in_trouble(model)
+    has_other = width < NARROW or model.is_past
     if frame is not None and has_other and not has_room(model, frame, width, glyphs, of_screen):
-        return narrow_head(model, frame, width, parts.head, glyphs, of_screen)
+        return narrow_head(model, frame, tab_row(model, width, glyphs), width, parts.head, glyphs, of_screen)
     headline = headline_row(model, width, glyphs, of_screen)
     if parts.head < 2:
         return [headline]
@@ -300,86 +282,3 @@ def _key_row(width: int, keys: tuple[tuple[str, str], ...], glyphs: Glyphs) -> R
         used += len(piece)
         row += [(f" {key} ", "key"), (f"{action} ", "plain")]
     return row
-
-
-def narrow_head(
-    model: ScreenModel, frame: Frame, width: int, height: int, glyphs: Glyphs, of_screen: Headline | None = None
-) -> list[Row]:
-    """Return the verdict, the worst CPU and the culprit's name, in that order; above them the shown snapshot."""
-    if is_in_trouble(model):
-        return _in_trouble(model, width, height, glyphs)
-    verdict, culprit = verdict_of(model), culprit_of_headline(frame)
-    if culprit is None:
-        first, second = [verdict], _fitting(_sentences(model, frame, glyphs, of_screen), width)
-    else:
-        noise = _noise(frame, culprit, glyphs)
-        first = [verdict, (" ", "plain"), *_fitting(noise, width - length([verdict]) - 1)]
-        second = _fitting(_culprit(culprit, glyphs), width)
-    if height == 1:
-        return [_in_one_row(first, second, width)]
-    above = [_state_row(model, width) or tab_row(model, width, glyphs)] if height > 2 else []
-    return [*above, cut(first, width), cut(second, width)]
-
-
-def _in_one_row(first: Row, second: Row, width: int) -> Row:
-    """Return both rows in one; a figure gives way to the following name, and then signs between words do."""
-    gap: Row = [(" ", "plain")]
-    (verdict, style), *rest = first[:3]
-    bare: Row = [(verdict.strip(), style), *rest, *gap, *second[-1:]]
-    whole = ([*first, *gap, *second], [*first[:3], *gap, *second])
-    return next((row for row in whole if length(row) <= width), cut(bare, width))
-
-
-def is_in_trouble(model: ScreenModel) -> bool:
-    """Return whether the shown state is not the current one, and the reason has to be shown."""
-    return model.cursor is None and bool(model.trouble or model.silence)
-
-
-def _in_trouble(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the reason of the trouble, before the last observed state."""
-    verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
-    above = [tab_row(model, width, glyphs)] if width >= NARROW and height > 2 else []
-    if height == 1 or above:
-        first, *more = lines_of(f"{'-' * length([verdict])} {wrong}", width, height - len(above))
-        said = first[length([verdict]) :]
-        row = cut([verdict, (said, "doubt")], width)
-        return [*above, row, *(cut_at_word([(f" {line}", "doubt")], width) for line in more)]
-    told = lines_of(wrong, width, height - 1)
-    return [cut([verdict], width), *(cut_at_word([(line, "doubt")], width) for line in told)]
-
-
-def _noise(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
-    """Return wordings of the worst CPU, which has the culprit, with and without its noise."""
-    line = next(line for line in frame.cpus if line.cpu == culprit.cpu)
-    mark = glyphs.estimate if line.is_estimate else ""
-    cpu = f"CPU {line.cpu}"
-    figure = f": {mark}{short_noise(line.stolen_ns_per_s)}"
-    return [[(cpu, "strong"), (figure, style_of(line.stolen_ns_per_s))], [(cpu, "strong")]]
-
-
-def _culprit(culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
-    """Return wordings of the culprit: its name with its kind, then the bare name."""
-    bare = culprit.name.partition(" (")[0] if culprit.irq is not None else culprit.name
-    marked = bare + culprit.process_mark
-    return [
-        [(f"{glyphs.cause} ", "faint"), (name, "strong")] for name in (culprit.kind.with_name(marked), marked, bare)
-    ]
-
-
-def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
-    """Return the sentences of a machine without noise, down to the names of checks."""
-    checks = checks_row(model, frame)
-    return [*sentences_of(model, frame, glyphs, of_screen), *([checks, checks[-1:]] if checks else [])]
-
-
-def _state_row(model: ScreenModel, width: int) -> Row | None:
-    """Return the shown snapshot if it is not the newest, or that a CPU is over its limit; None otherwise."""
-    if states := states_of(model):
-        said = [*states, *(state.partition(" at ")[2] for state in states if " at " in state)]
-        return cut([(f" {first_that_fits(said, width - 1)}", "doubt")], width)
-    return cut([(" over its limit now", "grave")], width) if over_now(model) else None
-
-
-def _fitting(choices: Sequence[Row], width: int) -> Row:
-    """Return the first wording that fits, or else the last one, cut."""
-    return next((each for each in choices if length(each) <= width), cut_at_word(choices[-1], width))

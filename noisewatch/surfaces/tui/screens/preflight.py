@@ -15,10 +15,11 @@ from noisewatch.cpus import cpu_list_argument
 from noisewatch.judgement.check import describe_limit
 from noisewatch.judgement.terms import FIXES, HELPS, NOW, OPEN, SEE, STEP, TRY, Area, Gravity, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
-from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area
+from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_by_area
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import preflight_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, ends, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -44,11 +45,6 @@ def all_checks() -> tuple[Check, ...]:
 def check_named(name: str) -> Check | None:
     """Return the check of that id, or None, as for a recording of another version."""
     return next((each for each in all_checks() if each.id == name), None)
-
-
-def mark(gravity: Gravity, glyphs: Glyphs) -> tuple[str, Style]:
-    """Return the character of a gravity, and its style."""
-    return mark_of(gravity, glyphs.has_braille), MEANINGS[gravity] or "plain"
 
 
 def grid_rows(gravities: str, width: int, glyphs: Glyphs, selected: Area | None = None) -> list[Row]:
@@ -242,7 +238,6 @@ _LEAST_DETAIL, _LEAST_LISTED, _LEAST_WITH_BASIS = 4, 3, 16  # rows
 _LEAST_COLUMN, _GAP = 90, 3
 _NOT_ASKED = "not asked here: p asks it"
 _MAY_APPLY = f"{_NOT_ASKED}, or it does not apply"
-_ORDER = list(Gravity)
 
 
 def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -466,7 +461,7 @@ def _aside(frame: Frame, check: Check, gravity: Gravity) -> str:
 
 def _of_area(frame: Frame, area: Area) -> list[tuple[Check, Gravity]]:
     found = [(check, gravity) for check, gravity in found_in(frame.gravities) if check.area == area]
-    return sorted(found, key=lambda each: _ORDER.index(each[1]))
+    return sorted(found, key=lambda each: _GRAVITIES.index(each[1]))
 
 
 def whole_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
 
 from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
-from noisewatch.surfaces.tui.draw.culprit_panel import history_of
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
 from noisewatch.surfaces.tui.draw.panel import joined, panel
@@ -22,18 +23,17 @@ from noisewatch.surfaces.tui.screens.event_list import (
     with_headed_latest,
     with_latest,
 )
-from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
+from noisewatch.surfaces.tui.screens.irq_panel import NAME, fact_row, irq_title, place_rows
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, is_least, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from noisewatch.units import describe_rate, short_noise, short_share
+from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.units import describe_count, describe_rate, short_noise, short_share
 
 LEAST_TABLE = 3  # rows that a fix leaves: a heading, the selected row and one more
-Table = Callable[[int], list[Row]]  # returns a table of at most this many rows
 
 _FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one gets, and needs, if the table does not fit
 _LEAST_WIDTH = 60  # columns
-_NAME = 10  # columns of a fact's name
 _MOST_CPUS = 4
 _SHORTEST, _TALLEST = 4, 24  # rows of the chart with events, and if there are few
 _MOST_INTERVALS = 240
@@ -42,19 +42,23 @@ _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 
 def framed_with_selected(
     model: ScreenModel,
-    selected: CulpritLine | None,
+    listing: Listing[CulpritLine],
     title: str,
     keys: str,
-    table: Table,
-    needed: int,
     width: int,
     height: int,
     glyphs: Glyphs,
+    top: Sequence[Row] = (),
 ) -> list[Row]:
     """Return frames that share edges: table, selected culprit and latest events, as far as they fit.
 
-    `needed`: rows of the whole table.
+    `top` are rows above the table, in its frame.
     """
+
+    def table(room: int) -> list[Row]:
+        return [*top, *culprit_rows(model, listing, "who", width - 4, room - len(top), glyphs)]
+
+    selected, needed = listing.selected, len(top) + listing.needed
     below = _rows_below(model, needed, height - 3, width - 4) if selected is not None else 0
     if below < 1 or selected is None:
         events = latest_events(model, width - 4, height - 3 - needed, glyphs)
@@ -79,24 +83,19 @@ def _may_have_fix(model: ScreenModel, line: CulpritLine) -> bool:
 
 
 def with_selected(
-    model: ScreenModel,
-    selected: CulpritLine | None,
-    table: Table,
-    needed: int,
-    width: int,
-    height: int,
-    glyphs: Glyphs,
+    model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
     """Return the table without frames, and the selected culprit and latest events in the remaining rows."""
+    selected, table = listing.selected, partial(culprit_rows, model, listing, who, width, glyphs=glyphs)
     if model.shows_fix:
         advice = fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
         return with_headed_latest(model, [*table(max(height - len(advice), 0)), *advice], width, height, glyphs)
-    left = height - needed - 1
+    left = height - listing.needed - 1
     if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
         return with_headed_latest(model, table(height), width, height, glyphs)
     facts, events = _selected_and_events(model, selected, width - 1, left, glyphs)
     shown = _headed(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
-    return [*table(needed), *shown, *_headed(title_of_latest(model), events, width)]
+    return [*table(listing.needed), *shown, *_headed(title_of_latest(model), events, width)]
 
 
 def _headed(title: str, rows: Sequence[Row], width: int) -> list[Row]:
@@ -191,17 +190,13 @@ def _told(
     """Return the facts about the culprit and its noise over time; or its fix."""
     if model.shows_fix:
         return fix_below_title(model, width, height), ()
-    noise = history_of(model)(line, min(max(width - _NAME, 1), _MOST_INTERVALS))
+    noise = history_of(model)(line, min(max(width - NAME, 1), _MOST_INTERVALS))
     return [
         *_where(model, line),
-        *_costs(model, line, width - _NAME, glyphs),
-        *_lately(model, noise, width - _NAME, is_least(line)),
-        *_gaps(noise, width - _NAME, glyphs),
+        *_costs(model, line, width - NAME, glyphs),
+        *_lately(model, noise, width - NAME, is_least(line)),
+        *_gaps(noise, width - NAME, glyphs),
     ], noise
-
-
-def _fact(name: str, said: str) -> Row:
-    return [(f"{name:<{_NAME}}", "faint"), (said, "plain")]
 
 
 def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
@@ -211,23 +206,22 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
         return place_rows(model, row)[:2]
     if line.kind == Kind.KERNEL_THREAD:
         does = explain_thread(line.name)
-        return [_fact("does", does)] if does is not None else []
+        return [fact_row("does", does)] if does is not None else []
     irq = likely_irq(line, model.frame.culprits) if model.frame is not None else None
     if irq is not None:
         name, rate = irq.name.partition(" (")[0], describe_rate(irq.rate_per_s)
-        return [_fact("likely by", f"IRQ {name}, {rate}: the most frequent one on CPU {line.cpu}")]
+        return [fact_row("likely by", f"IRQ {name}, {rate}: the most frequent one on CPU {line.cpu}")]
     return []
 
 
 def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's cost on each CPU, the costliest first, and whether it was measured."""
     what, on = what_is_same(line), cpus_of(line)
-    culprits = model.frame.culprits if model.frame is not None else ()
-    same = [each for each in culprits if each.cpu in on and what_is_same(each) == what]
+    same = [each for each in model.culprits if each.cpu in on and what_is_same(each) == what]
     same = [each for each in same if isinstance(line, FoldedLine) or line.tid in (None, each.tid)]
     found = sorted(by_cpu(same), key=lambda each: -each.stolen_ns_per_s)
     if not found:
-        return [_fact("costs", _unseen(history_of(model)(line, 1)))]
+        return [fact_row("costs", _unseen(history_of(model)(line, 1)))]
     mark = glyphs.estimate
     least = "at least " if is_least(line) else ""
     parts = [f"{least}{_cost(found[0], glyphs)} ({short_share(found[0].stolen_ns_per_s / 1e9)})"]
@@ -237,7 +231,7 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
     if line.is_estimate:
         is_counted = line.kind in (*INTERRUPT_KINDS, Kind.SOFTIRQ)
         parts.append(f"   {mark} {'counted, at a typical cost' if is_counted else 'it may have been elsewhere'}")
-    return [_fact("costs", first_that_fits(["".join(parts[:count]) for count in range(len(parts), 0, -1)], width))]
+    return [fact_row("costs", first_that_fits(["".join(parts[:count]) for count in range(len(parts), 0, -1)], width))]
 
 
 def _unseen(noise: Sequence[float | None]) -> str:
@@ -256,7 +250,7 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cu
     known = [each for each in noise if each is not None and each != NOT_FOLLOWED_NS]
     if not known:
         return []
-    usual, count = f"most {short_noise(max(known))}", f"{len(noise)} interval{'s' * (len(noise) != 1)}"
+    usual, count = f"most {short_noise(max(known))}", describe_count(len(noise), "interval")
     if len(known) < len(noise):
         usual = said = f"{usual} in {len(known)} of {count}"  # the median of known ones would be too high
     elif is_cut:
@@ -266,17 +260,17 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cu
         said = f"{usual} in {count}"
     there = next((at for at, each in enumerate(reversed(noise)) if each is None or each <= 0), len(noise))
     if not there:
-        return [_fact("history", said)]
+        return [fact_row("history", said)]
     if there == len(noise):
-        return [_fact("history", first_that_fits([f"{said}, there in all of them", said], width))]
+        return [fact_row("history", first_that_fits([f"{said}, there in all of them", said], width))]
     least = " at least" if noise[-1 - there] != 0 else ""
     first = model.number + 1 - there
     taken_s = model.clocks.taken_at_s(first)
     at = model.wall_clock(round(taken_s * 1e9)) if taken_s is not None else None
     since = (
-        f"without a break since {at}{least}" if at is not None else f"for{least} {there} interval{'s' * (there != 1)}"
+        f"without a break since {at}{least}" if at is not None else f"for{least} {describe_count(there, 'interval')}"
     )
-    return [_fact("history", first_that_fits([f"{said}, there {since}", f"{usual}, there {since}", said], width))]
+    return [fact_row("history", first_that_fits([f"{said}, there {since}", f"{usual}, there {since}", said], width))]
 
 
 def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
@@ -285,10 +279,10 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
     found = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
     found += [(f"{glyphs.unknown} {unread} unknown", ": not read")] if unread else []
     choices = ("   ".join(f"{said}{why}" for said, why in found), "   ".join(said for said, _ in found))
-    return [_fact("", first_that_fits(choices, width))] if found else []
+    return [fact_row("", first_that_fits(choices, width))] if found else []
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's noise over time, with a scale at the left if rows suffice."""
-    rows = tall_rows(noise[-max(width - _NAME, 1) :], height, glyphs)
-    return [[(f"{scale_beside(height - at, height):>{_NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]
+    rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs)
+    return [[(f"{scale_beside(height - at, height):>{NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]

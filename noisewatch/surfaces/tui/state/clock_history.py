@@ -18,6 +18,7 @@ from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockPackage, Frame
 from noisewatch.records import dataclass
+from noisewatch.surfaces.tui.draw.glyphs import highest_known
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 
@@ -59,9 +60,8 @@ def _packages(frame: Frame) -> list[ClockPackage]:
 
 
 def _highest(found: Iterable[tuple[float | None, float | None]]) -> float:
-    shares = [value / limit if value is not None and limit else None for value, limit in found]
-    highest = max((share for share in shares if share is not None), default=math.nan)
-    return math.nan if None in shares and highest < HOT else highest
+    highest = highest_known((value / limit if value is not None and limit else None for value, limit in found), HOT)
+    return math.nan if highest is None else highest
 
 
 DROP = 0.05  # of the clock: a larger fall within _DROPS_WITHIN intervals is a drop

@@ -282,11 +282,6 @@ class Collected:
         return kept.start + bisect_left(kept, at_ns / 1e9, key=lambda number: self.clocks.taken_at_s(number) or 0.0)
 
     @property
-    def frame(self) -> Frame | None:
-        """The frame that is shown."""
-        return self.newest
-
-    @property
     def is_stale(self) -> bool:
         """Whether the newest frame no longer shows the current state of the machine."""
         return self.trouble is not None or self.silence is not None
@@ -322,18 +317,3 @@ class Collected:
     def in_order(self, cpus: Iterable[int]) -> list[int]:
         """Return the CPUs by node, last-level cache, core and sibling, or by number where places are unknown."""
         return self.cpu_places.ordered(cpus)
-
-    def wall_clock(self, at: Frame | int | None = None) -> str | None:
-        """Return the local time (`14:02:31`) of a frame, at a CLOCK_MONOTONIC in ns, or (None) of the shown frame."""
-        at = at if at is not None else self.frame
-        return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
-
-    def behind_s(self) -> float:
-        """Return how many seconds the shown frame is older than the newest."""
-        frame, newest = self.frame, self.newest
-        return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
-
-    def into_s(self) -> float:
-        """Return the seconds from the first frame to the shown frame."""
-        frame, begin_ns = self.frame, self.begin_ns
-        return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9

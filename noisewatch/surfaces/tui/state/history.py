@@ -14,7 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
-from noisewatch.cpus import parse_cpu_list
+from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Frame
@@ -225,13 +225,13 @@ class History:
 
     def worst_number(self) -> int:
         """Return the interval with the most noise on a target CPU, or the newest if all are unknown or equal."""
-        numbers = range(self.first, self.count)
+        numbers = self.kept
         lost = dict(zip(numbers, self.worst(numbers), strict=True))
         return max(numbers, key=lambda number: (-1.0 if lost[number] is None else lost[number] or 0.0, number))
 
     def spikes(self) -> list[int]:
         """Return the kept intervals in which a spike of a target CPU begins."""
-        return [self.first + at for at in spikes_in(self.worst(range(self.first, self.count)))]
+        return [self.first + at for at in spikes_in(self.worst(self.kept))]
 
     def is_spike(self, number: int) -> bool:
         """Return whether a spike of a target CPU begins in the interval."""
@@ -320,12 +320,13 @@ def celsius_by_cpu(frame: Frame) -> dict[int, float]:
     found: dict[int, float] = {}
     for package in frame.clock.packages:
         if package.celsius is not None:
-            found.update(dict.fromkeys(_cpus(package.cpus), package.celsius))
+            found.update(dict.fromkeys(cpus_in(package.cpus), package.celsius))
     return {**found, **{each.cpu: each.celsius for each in frame.clock.cpus if each.celsius is not None}}
 
 
-def _cpus(text: str) -> frozenset[int]:
+def cpus_in(text: str | None) -> CpuSet:
+    """Return the CPUs of a list that the kernel wrote, or no CPU if the list cannot be parsed."""
     try:
-        return parse_cpu_list(text)
+        return parse_cpu_list(text or "")
     except Malformed:
         return frozenset()

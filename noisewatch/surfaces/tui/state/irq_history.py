@@ -10,19 +10,69 @@ from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from operator import itemgetter
 
-from noisewatch.cpus import CpuSet, name_cpus, parse_cpu_list
-from noisewatch.errors import Malformed
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame, IrqSetting
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.state.history import CAPACITY
-from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, cpus_in, uncounted_cpus
+from noisewatch.surfaces.tui.state.history import CAPACITY, cpus_in
+from noisewatch.units import describe_count
 
+RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts/s at which a level begins
+LOUD_PER_S = 1_000  # interrupts of one device
 _MOST_IRQS = 2048
 _MOST_MOVES = 8  # of one IRQ
 _MOST_SPANS = 8  # of one IRQ; within a span the same affinities are known
 _NO_SETTINGS: Mapping[str, IrqSetting] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class IrqRow:
+    """A row of /proc/interrupts, or all rows of a device; `total` and `rate_by_cpu` are per second, None is unknown."""
+
+    label: str
+    name: str
+    kind: Kind
+    total: float | None
+    rate_by_cpu: Mapping[int, float] = field(default_factory=dict)
+    settings: tuple[IrqSetting, ...] = ()  # of each IRQ; empty if not reported
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the IRQ belongs to a device, and not to the CPU itself."""
+        return self.kind == Kind.IRQ or self.label.isdecimal() or len(self.settings) > 1
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The row's labels in /proc/interrupts."""
+        return tuple(setting.label for setting in self.settings) or (self.label,)
+
+    @property
+    def allowed(self) -> CpuSet | None:
+        """The CPUs that the row's IRQs may go to, or None if one of them is unknown."""
+        return _union(setting.allowed for setting in self.settings) if self.settings else None
+
+    @property
+    def goes_to(self) -> CpuSet | None:
+        """The CPUs that the row's IRQs go to (effective affinity), or None if one is unknown, as on old kernels."""
+        return _union(setting.effective for setting in self.settings) if self.settings else None
+
+
+def level_of_rate(per_s: float) -> int:
+    """Return the level of a rate: 0 for none, 1 for any, up to 8 for 40 000/s and more."""
+    return max(sum(per_s >= rate for rate in RATES), int(per_s > 0))
+
+
+def _union(lists: Iterable[str | None]) -> CpuSet | None:
+    found = list(lists)
+    return None if None in found else frozenset[int]().union(*map(cpus_in, found))
+
+
+def uncounted_cpus(frame: Frame) -> CpuSet:
+    """Return the online CPUs whose interrupts are unknown, such as one that came online in the interval."""
+    return frozenset(line.cpu for line in frame.cpus if line.interrupts_per_s is None and line.role != Role.OFFLINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,24 +343,17 @@ _MOST_TOLD = 8  # texts in one interval, so that a balancer that moves a hundred
 
 def told(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
     """Yield a sentence for each of the first moves, those from or to target CPUs first, and one for the rest."""
-    ordered = sorted(moves, key=lambda move: not (_cpus(move.before) | _cpus(move.after)) & target)
+    ordered = sorted(moves, key=lambda move: not (cpus_in(move.before) | cpus_in(move.after)) & target)
     yield from map(_sentence, ordered[:_MOST_TOLD])
     rest = ordered[_MOST_TOLD:]
     if rest:
-        yield f"{len(rest)} more IRQ{'s' if len(rest) > 1 else ''} moved: {', '.join(move.label for move in rest)}"
+        yield f"{describe_count(len(rest), 'more IRQ')} moved: {', '.join(move.label for move in rest)}"
 
 
 def _sentence(move: IrqMove) -> str:
     irq = f"IRQ {move.label}{f' ({move.name})' if move.name else ''}"
-    before, after = name_cpus(_cpus(move.before)), name_cpus(_cpus(move.after))
+    before, after = name_cpus(cpus_in(move.before)), name_cpus(cpus_in(move.after))
     by = f", by {move.balancer}?" if move.balancer is not None else ""
     if move.is_effective:
         return f"{irq} came to {after}, was on {before}{by}"
     return f"{irq} may now go to {after}, was allowed on {before}{by}"
-
-
-def _cpus(text: str) -> CpuSet:
-    try:
-        return parse_cpu_list(text)
-    except Malformed:
-        return frozenset()

@@ -2,84 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from noisewatch.cpus import CpuSet, parse_cpu_list
-from noisewatch.errors import Malformed
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame, IrqLine, IrqSetting
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.filters import SortOrder, kind_named
+from noisewatch.surfaces.tui.state.history import cpus_in
+from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqMove, IrqRow, level_of_rate
+from noisewatch.surfaces.tui.state.selection import Selection
 
-if TYPE_CHECKING:
-    from noisewatch.surfaces.tui.state.irq_history import IrqMove
-    from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-
-RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts/s at which a level begins
-LOUD_PER_S = 1_000  # interrupts of one device
 _SILENT_AFTER = 60  # intervals
 _SHOWN_MOVE_S = 60
 _NOTHING: Mapping[int, float] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class IrqRow:
-    """A row of /proc/interrupts, or all rows of a device; `total` and `rate_by_cpu` are per second, None is unknown."""
-
-    label: str
-    name: str
-    kind: Kind
-    total: float | None
-    rate_by_cpu: Mapping[int, float] = field(default_factory=dict)
-    settings: tuple[IrqSetting, ...] = ()  # of each IRQ; empty if not reported
+class ShownIrqs(Protocol):
+    """The interval of a model, and how its IRQs are shown."""
 
     @property
-    def is_numbered(self) -> bool:
-        """Whether the IRQ belongs to a device, and not to the CPU itself."""
-        return self.kind == Kind.IRQ or self.label.isdecimal() or len(self.settings) > 1
+    def frame(self) -> Frame | None: ...
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The row's labels in /proc/interrupts."""
-        return tuple(setting.label for setting in self.settings) or (self.label,)
+    def number(self) -> int: ...
 
     @property
-    def allowed(self) -> CpuSet | None:
-        """The CPUs that the row's IRQs may go to, or None if one of them is unknown."""
-        return _union(setting.allowed for setting in self.settings) if self.settings else None
+    def irqs(self) -> IrqHistory: ...
 
     @property
-    def goes_to(self) -> CpuSet | None:
-        """The CPUs that the row's IRQs go to (effective affinity), or None if one is unknown, as on old kernels."""
-        return _union(setting.effective for setting in self.settings) if self.settings else None
+    def irq_settings(self) -> Mapping[str, IrqSetting]: ...
+
+    @property
+    def selection(self) -> Selection: ...
+
+    @property
+    def sort(self) -> SortOrder: ...
+
+    @property
+    def groups_irqs(self) -> bool: ...
+
+    @property
+    def irq_filter(self) -> str: ...
+
+    @property
+    def shows_silent_irqs(self) -> bool: ...
 
 
-def level_of_rate(per_s: float) -> int:
-    """Return the level of a rate: 0 for none, 1 for any, up to 8 for 40 000/s and more."""
-    return max(sum(per_s >= rate for rate in RATES), int(per_s > 0))
-
-
-def cpus_in(text: str | None) -> CpuSet:
-    """Return the CPUs of a list that the kernel wrote, or no CPU if the list cannot be parsed."""
-    try:
-        return parse_cpu_list(text or "")
-    except Malformed:
-        return frozenset()
-
-
-def _union(lists: Iterable[str | None]) -> CpuSet | None:
-    found = list(lists)
-    return None if None in found else frozenset[int]().union(*map(cpus_in, found))
-
-
-def uncounted_cpus(frame: Frame) -> CpuSet:
-    """Return the online CPUs whose interrupts are unknown, such as one that came online in the interval."""
-    return frozenset(line.cpu for line in frame.cpus if line.interrupts_per_s is None and line.role != Role.OFFLINE)
-
-
-def all_rows(model: ScreenModel) -> list[IrqRow]:
+def all_rows(model: ShownIrqs) -> list[IrqRow]:
     """Return the rows of all known IRQs, silent ones included, in the order of /proc/interrupts."""
     frame, settings = model.frame, model.irq_settings
     if frame is None:
@@ -94,7 +63,7 @@ def all_rows(model: ScreenModel) -> list[IrqRow]:
     return _by_device(rows) if model.groups_irqs else rows
 
 
-def row_of(model: ScreenModel, label: str) -> IrqRow | None:
+def row_of(model: ShownIrqs, label: str) -> IrqRow | None:
     """Return the row of one IRQ, or None if its settings are not reported."""
     frame, setting = model.frame, model.irq_settings.get(label)
     if frame is None or setting is None:
@@ -141,7 +110,7 @@ def _together(device: str, rows: Sequence[IrqRow]) -> IrqRow:
     )
 
 
-def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
+def listed_rows(model: ShownIrqs) -> tuple[list[IrqRow], int]:
     """Return the rows to show, devices first, and the number of silent rows left out.
 
     An IRQ is silent if it has not interrupted in the last 60 intervals and was not moved in the last minute. Rows
@@ -154,7 +123,7 @@ def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
     return _in_order(model, shown), len(rows) - len(shown)
 
 
-def _matches(model: ScreenModel, row: IrqRow, word: str) -> bool:
+def _matches(model: ShownIrqs, row: IrqRow, word: str) -> bool:
     """Return whether a filter word matches: an IRQ's number, part of its name or device, `cpu:LIST`, `kind:WORD`.
 
     `cpu:LIST` matches the CPUs that an IRQ interrupts or goes to. `!` before a word negates it.
@@ -173,7 +142,7 @@ def _matches(model: ScreenModel, row: IrqRow, word: str) -> bool:
     return any(word in name.casefold() for name in names)
 
 
-def _is_silent(model: ScreenModel, row: IrqRow) -> bool:
+def _is_silent(model: ShownIrqs, row: IrqRow) -> bool:
     if row.total is None or row.total > 0 or model.selection.is_about(row):
         return False
     numbers = range(max(model.number + 1 - _SILENT_AFTER, 0), model.number + 1)
@@ -183,7 +152,7 @@ def _is_silent(model: ScreenModel, row: IrqRow) -> bool:
     return move is None or frame is None or frame.taken_at_ns - move.at_ns > _SHOWN_MOVE_S * 1e9
 
 
-def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
+def _in_order(model: ShownIrqs, rows: list[IrqRow]) -> list[IrqRow]:
     """Return the rows by level of rate, so that small changes do not move rows; by rate or by CPU if requested."""
 
     def key(row: IrqRow) -> tuple[bool, float]:
@@ -195,17 +164,17 @@ def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
     return sorted(rows, key=key)
 
 
-def last_move(model: ScreenModel, row: IrqRow) -> IrqMove | None:
+def last_move(model: ShownIrqs, row: IrqRow) -> IrqMove | None:
     """Return the row's last move up to the shown interval, or None."""
     return max(moves_of(model, row), key=lambda move: move.at_ns, default=None)
 
 
-def moves_of(model: ScreenModel, row: IrqRow) -> list[IrqMove]:
+def moves_of(model: ShownIrqs, row: IrqRow) -> list[IrqMove]:
     """Return the last moves of the row's IRQs up to the shown interval."""
     return [move for setting in row.settings for move in model.irqs.moves(setting, model.number)]
 
 
-def move_words(model: ScreenModel, row: IrqRow) -> str:
+def move_words(model: ShownIrqs, row: IrqRow) -> str:
     """Return how long ago the row was moved, and how: `11 s, 1→5`; empty if it was not moved."""
     move, frame = last_move(model, row), model.frame
     if move is None or frame is None:
@@ -228,7 +197,7 @@ def busiest_first(row: IrqRow) -> list[int]:
     return sorted(row.goes_to or row.allowed or ())
 
 
-def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
+def disturbs_target(model: ShownIrqs, row: IrqRow) -> bool:
     """Return whether the row interrupts, or goes to, a target CPU or its sibling."""
     lines = model.frame.cpus if model.frame is not None else ()
     disturbed = {line.cpu for line in lines if line.role in (Role.TARGET, Role.SIBLING)}
@@ -236,7 +205,7 @@ def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
     return not disturbed.isdisjoint(heard | (row.goes_to or frozenset()))
 
 
-def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
+def culprit_of(model: ShownIrqs, row: IrqRow) -> CulpritLine | None:
     """Return the frame's costliest culprit for this row, or else a new one whose cost is unknown."""
     frame = model.frame
     found = culprits_of(model, row)
@@ -260,7 +229,7 @@ def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
     )
 
 
-def culprits_of(model: ScreenModel, row: IrqRow) -> list[CulpritLine]:
+def culprits_of(model: ShownIrqs, row: IrqRow) -> list[CulpritLine]:
     """Return the frame's culprits that are this IRQ, or one of this device."""
     numbers = {setting.irq for setting in row.settings} - {None}
     lines = model.frame.culprits if model.frame is not None else ()

@@ -67,7 +67,8 @@ class RunHistory:
         run = self.by_id.get(line.id)
         if run is None:
             run = self.by_id[line.id] = KnownRun(line)
-            yield frame.taken_at_ns, f"run of {run.program} began{_of(line.wanted)}", ""
+            repetitions = f": {line.wanted} repetitions" if line.wanted > 1 else ""
+            yield frame.taken_at_ns, f"run of {run.program} began{repetitions}", ""
         run.line = line
         told = 0
         for each in line.repetitions:
@@ -93,10 +94,6 @@ class RunHistory:
         """Return the number and start (ns) of each running repetition."""
         runs = ((run.line.number, run.since_ns) for run in self.by_id.values())
         return [(number, since_ns) for number, since_ns in runs if number is not None and since_ns is not None]
-
-
-def _of(wanted: int) -> str:
-    return f": {wanted} repetitions" if wanted > 1 else ""
 
 
 def describe_repetition(each: RepetitionLine) -> str:

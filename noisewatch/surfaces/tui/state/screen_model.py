@@ -17,12 +17,14 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
-from noisewatch.surfaces.tui.state.collected import Collected
+from noisewatch.surfaces.tui.state.collected import Collected, wall_clock_of
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.folding import folded
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
+from noisewatch.surfaces.tui.state.irq_history import IrqRow
+from noisewatch.surfaces.tui.state.irq_table import culprit_of, listed_rows
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
+from noisewatch.units import describe_count
 
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
@@ -68,12 +70,11 @@ def _listed(model: ScreenModel) -> list[CulpritLine]:
 
 def unfolded(model: ScreenModel) -> list[CulpritLine]:
     """Return the culprits that the screen covers, one line for each CPU."""
-    culprits = model.frame.culprits if model.frame is not None else ()
     if model.screen == "cpu":
-        return [line for line in culprits if line.cpu == model.cpu]
+        return [line for line in model.culprits if line.cpu == model.cpu]
     if model.screen == "culprits":
-        return filters.matching(culprits, model.filter)
-    return [line for line in culprits if model.shows_all_cpus or line.role != Role.HOUSEKEEPING]
+        return filters.matching(model.culprits, model.filter)
+    return [line for line in model.culprits if model.shows_all_cpus or line.role != Role.HOUSEKEEPING]
 
 
 def listed_cpus(model: ScreenModel) -> CpuSet | None:
@@ -114,8 +115,8 @@ def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
     unread = unread_cpus(model) if groups else []  # an empty list explains it in its own place
     doubt = f", unknown on {name_cpus(unread)}" if unread else ""
     if groups < count:
-        return f"{groups} group{'s' * (groups != 1)} of {most}{count}{doubt}"
-    return f"{most}{count} culprit{'s' * (count != 1)}{doubt}"
+        return f"{describe_count(groups, 'group')} of {most}{count}{doubt}"
+    return f"{most}{describe_count(count, 'culprit')}{doubt}"
 
 
 class Quantity(StrEnum):
@@ -142,20 +143,18 @@ class MapView:
     def with_part_toggled(self) -> MapView:
         return replace(self, opens_part=not self.opens_part)
 
-    def moved(self, model: Collected, rows: int) -> MapView:
+    def moved(self, model: ScreenModel, rows: int) -> MapView:
         """Return the view with the selected CPU moved by this many places, in the order of the map."""
-        cpus = model.in_order(line.cpu for line in model.frame.cpus) if model.frame is not None else []
+        cpus = model.in_order(line.cpu for line in model.cpus)
         at = self.pointed(model)
         if at is None or at not in cpus:
             return self
         return replace(self, cpu=cpus[max(min(cpus.index(at) + rows, len(cpus) - 1), 0)])
 
-    def pointed(self, model: Collected) -> int | None:
+    def pointed(self, model: ScreenModel) -> int | None:
         """Return the selected CPU, or the worst CPU if the selected one is gone."""
-        lines: tuple[CpuLine, ...] = model.frame.cpus if model.frame is not None else ()
-        if any(line.cpu == self.cpu for line in lines):
-            return self.cpu
-        return worst_cpu(lines)
+        is_there = any(line.cpu == self.cpu for line in model.cpus)
+        return self.cpu if is_there else worst_cpu(model.cpus)
 
 
 ZOOMS = (1, 2, 10, 60)  # intervals a column
@@ -219,7 +218,28 @@ class ScreenModel(Collected):
 
     @property
     def frame(self) -> Frame | None:
+        """The shown frame."""
         return self.newest if self.cursor is None else self.history.frame(self.cursor)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether the newest frame is shown although it no longer is the current state."""
+        return self.cursor is None and self.is_stale
+
+    @property
+    def cpus(self) -> tuple[CpuLine, ...]:
+        """The CPUs of the shown frame; none before there is one."""
+        return self.frame.cpus if self.frame is not None else ()
+
+    @property
+    def culprits(self) -> tuple[CulpritLine, ...]:
+        """The culprits of the shown frame; none before there is one."""
+        return self.frame.culprits if self.frame is not None else ()
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The target CPUs of the shown frame; none before there is one."""
+        return self.frame.target if self.frame is not None else ()
 
     @property
     def irq_settings(self) -> Mapping[str, IrqSetting]:
@@ -345,7 +365,7 @@ class ScreenModel(Collected):
 
     def next_cpu(self, direction: int) -> None:
         """Show the next CPU in that direction on the screen of one CPU."""
-        cpus = [line.cpu for line in self.frame.cpus] if self.frame is not None else []
+        cpus = [line.cpu for line in self.cpus]
         if cpus:
             at = cpus.index(self.cpu) if self.cpu in cpus else 0
             self.cpu = cpus[(at + direction) % len(cpus)]
@@ -508,5 +528,19 @@ class ScreenModel(Collected):
 
     def scroll(self, lines: int, room: int) -> None:
         """Scroll the CPUs by this many rows, of which `room` are visible."""
-        count = len(self.frame.cpus) if self.frame is not None else 0
-        self.offset = max(min(self.offset + lines, count - room), 0)
+        self.offset = max(min(self.offset + lines, len(self.cpus) - room), 0)
+
+    def wall_clock(self, at: Frame | int | None = None) -> str | None:
+        """Return the local time (`14:02:31`) of a frame, at a CLOCK_MONOTONIC in ns, or (None) of the shown frame."""
+        at = at if at is not None else self.frame
+        return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
+
+    def behind_s(self) -> float:
+        """Return how many seconds the shown frame is older than the newest."""
+        frame, newest = self.frame, self.newest
+        return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
+
+    def into_s(self) -> float:
+        """Return the seconds from the first frame to the shown frame."""
+        frame, begin_ns = self.frame, self.begin_ns
+        return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9

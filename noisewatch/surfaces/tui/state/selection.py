@@ -15,7 +15,7 @@ from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.folding import FoldedLine
-from noisewatch.surfaces.tui.state.irq_table import IrqRow
+from noisewatch.surfaces.tui.state.irq_history import IrqRow
 
 Line = TypeVar("Line", CulpritLine, FindingLine, IrqRow)
 Selectable = CulpritLine | FindingLine | IrqRow

@@ -23,7 +23,7 @@ from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, rates_of
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.history import History
-from noisewatch.surfaces.tui.state.irq_table import IrqRow
+from noisewatch.surfaces.tui.state.irq_history import IrqRow
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.judgement.judging import judged
 from tests.surfaces.running import record
