@@ -294,8 +294,7 @@ def name_of(culprit: Disturbance, case: Case) -> str:
 
 def _device(culprit: Disturbance, case: Case) -> str:
     """Return the name of an interrupt's device, else of its driver, and its number."""
-    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
-    irq = irqs.get(culprit.irq) if culprit.irq is not None else None
+    irq = case.irqs_by_number.get(culprit.irq) if culprit.irq is not None else None
     device = irq.device if irq is not None and irq.device not in (None, "none") else None
     if device is not None:
         name = device.rpartition(" (")[2].rstrip(")") if device.endswith(")") else device
@@ -307,8 +306,7 @@ def _remark(culprit: Disturbance, case: Case) -> str:
     """Return ` (IRQ 36, 70/s, kernel-managed)` of an interrupt."""
     if culprit.kind != Kind.IRQ or culprit.irq is None:
         return ""
-    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
-    known = irqs.get(culprit.irq)
+    known = case.irqs_by_number.get(culprit.irq)
     words = [f"IRQ {culprit.irq}", describe_rate(culprit.rate_per_s)]
     words += ["kernel-managed"] if known is not None and known.is_managed else []
     return f" ({', '.join(words)})"

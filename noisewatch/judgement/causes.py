@@ -384,9 +384,9 @@ def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], ca
 
     If so, moving these interrupts moves the softirq too.
     """
-    if softirq.kind != Kind.SOFTIRQ or case.snapshot.irqs is None:
+    if softirq.kind != Kind.SOFTIRQ:
         return False
-    known = case.snapshot.irqs.by_number
+    known = case.irqs_by_number
     there = [each for each in culprits if each.kind == Kind.IRQ and each.cpu == softirq.cpu and each.irq in known]
     irqs = [(known[each.irq], each.rate_per_s or 0.0) for each in there if each.irq is not None]
     return brought_by(softirq.name, softirq.rate_per_s or 0.0, irqs)

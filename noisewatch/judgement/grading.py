@@ -35,7 +35,7 @@ def not_calibrated(case: Case) -> Answer:
 
 def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
     """Return who made the CPU's gaps by the trace, else who was observed there meanwhile, or at least in the sample."""
-    attribution = case.calibrated.attribution if case.calibrated is not None else None
+    attribution = case.attribution
     if attribution is not None and attribution.reason is None and cpu in attribution.culprits_by_cpu:
         traced = [each.disturbance for each in attribution.culprits_by_cpu[cpu]]
         return _with_quota(attribution.quota_by_cpu.get(cpu), traced)

@@ -81,7 +81,7 @@ def why_unseen(case: Case) -> str | None:
 
 def ancestors(case: Case) -> set[int]:
     """Return the processes that started this one: usually the benchmark's script, and its ancestors."""
-    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
+    tasks = case.tasks_by_tid
     found: set[int] = set()
     parents = {tasks[pid].parent_pid for pid in case.snapshot.own_pids if pid in tasks}
     while parents - found:

@@ -163,15 +163,14 @@ _NOT_TOLD = "this kernel does not tell which interrupts cannot be moved (Linux 6
 
 def fixed_irqs_by_cpu(case: Case) -> Mapping[int, int]:
     """Return the number of kernel-managed IRQs by CPU, as far as known."""
-    irqs = case.snapshot.irqs.by_number.values() if case.snapshot.irqs is not None else ()
-    return Counter(cpu for irq in irqs if irq.is_managed for cpu in _delivered(irq))
+    return Counter(cpu for irq in case.irqs_by_number.values() if irq.is_managed for cpu in _delivered(irq))
 
 
 def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
     """Return the answer on whether a kernel-managed IRQ is delivered to one of these CPUs."""
     if case.snapshot.irqs is None:
         return unknown(case.why_unknown(FOLDER))
-    coming = [irq for irq in case.snapshot.irqs.by_number.values() if _delivered(irq) & cpus and irq.kind == Kind.IRQ]
+    coming = [irq for irq in case.irqs_by_number.values() if _delivered(irq) & cpus and irq.kind == Kind.IRQ]
     fixed = [irq for irq in coming if irq.is_managed]
     evidence = {"irqs": [irq.irq for irq in fixed]}
     if fixed:

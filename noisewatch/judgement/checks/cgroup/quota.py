@@ -172,7 +172,7 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
 
 def _long_stops_said(case: Case) -> list[str]:
     """Return text on the long stops of the worst CPU, if there are any: too few to prove a quota."""
-    stops = case.calibrated.attribution.long_stops_by_cpu if case.calibrated is not None else {}
+    stops = case.attribution.long_stops_by_cpu if case.attribution is not None else {}
     if not stops:
         return []
     worst = max(stops, key=lambda cpu: max(stops[cpu]))
@@ -186,7 +186,7 @@ def _long_stops_said(case: Case) -> list[str]:
 
 
 def _culprits(case: Case) -> tuple[Disturbance, ...]:
-    found = case.calibrated.attribution.quota_by_cpu.values() if case.calibrated is not None else ()
+    found = case.attribution.quota_by_cpu.values() if case.attribution is not None else ()
     return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
 
