@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import quoted
-from noisewatch.judgement.case import NO_TARGET
+from noisewatch.judgement.case import NO_TARGET, T
 from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 AREA = "calibration"
 MICROBENCHMARK = "the microbenchmark on each target CPU"
 _MOST_CULPRITS = 3
+
+
+def by_cpu(values: Mapping[int, T]) -> dict[str, T]:
+    """Return the values by CPU as evidence, which has the keys of JSON."""
+    return {str(cpu): value for cpu, value in values.items()}
 
 
 def not_calibrated(case: Case) -> Answer:
@@ -73,7 +78,7 @@ def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, s
         return not_calibrated(case)
     values = {figures.cpu: measure(figures) for figures in calibrated.complete}
     known = {cpu: value for cpu, value in values.items() if value is not None}
-    evidence = {"by_cpu": {str(cpu): value for cpu, value in values.items()}}
+    evidence = {"by_cpu": by_cpu(values)}
     if not known:
         return Answer(Status.UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
     worst = max(known, key=lambda cpu: known[cpu])

@@ -13,7 +13,7 @@ from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import BootOptions, Fix
-from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.terms import Ground, Severity, Status
@@ -116,7 +116,7 @@ def _with_siblings(case: Case) -> Answer:
         _SIBLING_BUSY,
         said=lambda over: f"sibling on {name_cpus(over)}: {worst:.0%} busy",
         calm=f"sibling on {listed}: online, {worst:.1%} busy",
-        evidence={"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}},
+        evidence={"busy_share_by_cpu": by_cpu(busy)},
         why_unknown=why_untimed(case, case.interval, case.siblings) or unread,
         culprits=lambda over: tuple(_sibling_culprit(case, cpu) for cpu in sorted(over)),
         fix=fix,
@@ -227,7 +227,7 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(neighbours, key=lambda cpus: _sum_of(known, cpus))
     load = _sum_of(known, worst)
-    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    evidence = {"busy_share_by_cpu": by_cpu(busy)}
     working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
     told = f"{told_apart(load, judging)} CPUs busy"

@@ -8,7 +8,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.grading import hardware_without, unread
+from noisewatch.judgement.grading import by_cpu, hardware_without, unread
 from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
@@ -313,7 +313,7 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
 def energy_bias_not_performance(case: Case) -> Answer:
     known = case.snapshot.hardware.energy_bias
     biases = {cpu: known.integer(bias_path(cpu)) for cpu in sorted(case.target)}
-    evidence = {"bias_by_cpu": {str(cpu): bias for cpu, bias in biases.items()}}
+    evidence = {"bias_by_cpu": by_cpu(biases)}
     others = {cpu: bias for cpu, bias in biases.items() if bias}
     if others:
         fix = set_for_good(write_cpus(dict.fromkeys(others, 0), "power/energy_perf_bias", others))

@@ -13,7 +13,7 @@ from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, 
 from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import BootOptions, Fix
-from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
@@ -275,9 +275,9 @@ def device_interrupts_on_target(case: Case) -> Answer:
         said=lambda _: said,
         calm=said or "no device interrupted a target CPU",
         evidence={
-            "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in sampled.items()},
-            "while_calibrating_per_s_by_cpu": {str(cpu): rate for cpu, rate in later.items()},
-            "cost_share_by_cpu": {str(cpu): share for cpu, share in cost_by_cpu.items()},
+            "rate_per_s_by_cpu": by_cpu(sampled),
+            "while_calibrating_per_s_by_cpu": by_cpu(later),
+            "cost_share_by_cpu": by_cpu(cost_by_cpu),
         },
         why_unknown=reason,
         culprits=lambda _: culprits,

@@ -11,7 +11,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
 from noisewatch.judgement.effect import graver_while_calibrating
-from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
@@ -72,8 +72,8 @@ def _softirqs(case: Case) -> Answer:
     rates = {cpu: counts.get(cpu, 0) / seconds for cpu in sorted(case.target)}
     shares = {cpu: _softirq_share(interval, cpu) for cpu in sorted(case.target)}
     evidence = {
-        "for_devices_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
-        "share_by_cpu": {str(cpu): share for cpu, share in shares.items()},
+        "for_devices_per_s_by_cpu": by_cpu(rates),
+        "share_by_cpu": by_cpu(shares),
     }
     known = {cpu: share for cpu, share in shares.items() if share is not None}
     untimed = case.why_unknown("/proc/stat") if len(known) < len(shares) else None
@@ -203,7 +203,7 @@ def ipis_on_target(case: Case) -> Answer:
         said=lambda over: _calls_said(worst, over, _of_kind(interval, over, Kind.IPI)),
         calm=f"{describe_rate(worst)} at most",
         evidence={
-            "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
+            "rate_per_s_by_cpu": by_cpu(rates),
             "rate_per_s_by_row": {row.label: _most_on(row, case.target) / interval.seconds for row in calls},
         },
         why_unknown=reason if worst <= case.bound(_CALLS_PASS) else None,

@@ -11,7 +11,7 @@ from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unk
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
-from noisewatch.judgement.grading import setting_of, unread
+from noisewatch.judgement.grading import by_cpu, setting_of, unread
 from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
@@ -75,7 +75,7 @@ def profiler_runs(case: Case) -> Answer:
     found, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)
     worst = max(rate_by_cpu.values(), default=None)
     evidence = {
-        "samples_per_s_by_cpu": {str(cpu): rate for cpu, rate in rate_by_cpu.items()},
+        "samples_per_s_by_cpu": by_cpu(rate_by_cpu),
         Knob.PERF_SAMPLE_RATE.value: case.snapshot.settings.knobs.integer(Knob.PERF_SAMPLE_RATE),
     }
     limit = case.bound(_SAMPLES)
