@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 from math import inf
 
 from noisewatch.cpus import CpuSet
-from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LIMIT, Answer, unknown
+from noisewatch.judgement.check import LIMIT, contained_answer
 from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
 from noisewatch.judgement.fixes.actions import Move, Write
 from noisewatch.judgement.fixes.fix import Fix, conflict, merged, share_steps
@@ -321,12 +319,8 @@ def is_settled_by(finding: Finding, case: Case, cpus: CpuSet) -> bool:
     """Return whether the check would pass or not apply with these target CPUs, by all that is known now."""
     target = replace(case.snapshot.target, cpus=cpus)
     asked = replace(case, snapshot=replace(case.snapshot, target=target), calibrated=None)
-    answer = contained(lambda: finding.check.answer(asked), partial(_failed, finding))
+    answer = contained_answer(finding.check, asked)
     return answer.status in (Status.PASS, Status.NOT_APPLICABLE)
-
-
-def _failed(finding: Finding, reason: str) -> Answer:
-    return unknown(f"{finding.check.id}: {reason}")
 
 
 def who(culprit: Disturbance) -> Hashable:

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from dataclasses import field, replace
 from functools import partial
 
-from noisewatch.faults import contained
 from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer, Check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Check, contained_answer, not_applicable, unknown
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import DEFAULT, SHARED, STRICT, Rules
 from noisewatch.judgement.terms import Counts, Gravity, Ground, Outcome, Severity, Status
@@ -209,7 +208,7 @@ def _asked_answer(each: Check, case: Case) -> Answer:
     asked = replace(case, limits=limits) if limits else case
     if each.asks_starter and not case.starts_benchmark:
         return _without_starter(each, asked)
-    return contained(lambda: each.answer(asked), partial(_failed, each))
+    return contained_answer(each, asked)
 
 
 def _over_calibration(each: Check, case: Case) -> Answer:
@@ -222,14 +221,9 @@ def _over_calibration(each: Check, case: Case) -> Answer:
     return replace(answer, reason=answer.reason or NOT_READ_AFTER) if answer.status == Status.WARN else answer
 
 
-def _failed(each: Check, reason: str) -> Answer:
-    """The answer of a check that raised: the one place where that is known of all checks."""
-    return Answer(Status.UNKNOWN, "unknown", reason=f"{each.id}: {reason}", is_fault=True)
-
-
 def _without_starter(each: Check, case: Case) -> Answer:
     """What the machine's own settings say; what only this process could say is not about the benchmark."""
-    answer = contained(lambda: each.answer(case.without_own_process), partial(_failed, each))
+    answer = contained_answer(each, case.without_own_process)
     return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from noisewatch.cpus import cpu_list_argument, fitting_cpu_list, format_cpu_list, name_cpus
-from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Check, unknown
+from noisewatch.judgement.check import Answer, Check, contained_answer
 from noisewatch.judgement.checks.cpus.isolation import isolate, partition_needs, target_not_isolated
 from noisewatch.judgement.checks.cpus.scheduler import (
     rcu_callbacks_on_target,
@@ -248,7 +247,7 @@ def steps_for(proposal: Proposal) -> Steps:
     unknown_by_id: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for check, about in _ASKED:
-        answer = _answer(check, case)
+        answer = contained_answer(check, case)
         fix = _fix_of(check, answer, case)
         if fix is not None:
             steps.append(Step(check, about, fix))
@@ -257,14 +256,6 @@ def steps_for(proposal: Proposal) -> Steps:
         elif fix is None and answer.status not in (Status.PASS, Status.WARN) and check != target_cpu_unusable:
             left_out[check.id] = answer.reason or answer.said
     return Steps(tuple(steps), unknown_by_id, left_out)
-
-
-def _answer(check: Check, case: Case) -> Answer:
-    return contained(lambda: check.answer(case), partial(_failed, check))
-
-
-def _failed(check: Check, reason: str) -> Answer:
-    return unknown(f"{check.id}: {reason}")
 
 
 def _fix_of(check: Check, answer: Answer, case: Case) -> Fix | None:
