@@ -209,6 +209,11 @@ class Case:
         """The sample and the interval under load, as far as present: for faults that must not occur in either."""
         return [each for each in (self.interval, self.under_load) if each is not None]
 
+    @property
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshot to judge, and those around the sample and the calibration."""
+        return [self.snapshot, *(each for interval in self.intervals for each in (interval.before, interval.after))]
+
     @cached_property
     def without_own_process(self) -> Case:
         """The case without this process: its affinity, settings and cgroup weights are unknown."""

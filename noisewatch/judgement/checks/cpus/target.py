@@ -108,8 +108,7 @@ def _outside_container(case: Case) -> CpuSet:
 
 def _worst_trial(case: Case) -> PinTrial:
     """Return the worst trial of all snapshots: a cpuset may be narrowed between them."""
-    looks = [case.snapshot, *(look for each in case.intervals for look in (each.before, each.after))]
-    trials = [look.pin_trial for look in looks if look.target.cpus == case.target]
+    trials = [look.pin_trial for look in case.snapshots if look.target.cpus == case.target]
     return min(trials, key=lambda trial: _rank(trial, case.target))
 
 
