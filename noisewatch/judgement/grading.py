@@ -160,10 +160,9 @@ def setting_of(case: Case, knob: Knob, value: str | int) -> Setting:
 def judged_knob(
     case: Case,
     knob: Knob,
-    is_quiet: Callable[[int], bool],
     said: str,
     quiet: int,
-    status: Status = Status.FAIL,
+    is_quiet: Callable[[int], bool] = lambda value: value == 0,
 ) -> Answer:
     """Return the answer for a knob that should be quiet; if not, `said` names the fault, with a place for the value."""
     value = case.snapshot.settings.knobs.integer(knob)
@@ -172,4 +171,6 @@ def judged_knob(
     evidence = {knob.value: value}
     if is_quiet(value):
         return Answer(Status.PASS, f"{knob.rsplit('/', 1)[1]} is {value}", measured=value, evidence=evidence)
-    return Answer(status, said.format(value=value), measured=value, evidence=evidence, fix=turned(case, knob, quiet))
+    return Answer(
+        Status.FAIL, said.format(value=value), measured=value, evidence=evidence, fix=turned(case, knob, quiet)
+    )
