@@ -21,6 +21,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.noise.by_work import chance_line, chance_within_budget, options_to_try
 from noisewatch.judgement.terms import (
     FIXES,
+    FLOOR_CHECK,
     FOR_GOOD,
     HELPS,
     NOW,
@@ -183,7 +184,6 @@ def is_one_line(cause: Cause) -> bool:
     )
 
 
-FLOOR = "noise-floor-above-budget"
 _HEADLINES = {
     Outcome.STABLE: "ready to benchmark",
     Outcome.UNSTABLE: "do not benchmark now",
@@ -247,7 +247,7 @@ def short_title(cause: Cause, case: Case) -> Title:
 
 def is_of_floor(cause: Cause) -> bool:
     """Return whether the cause is the noise floor: its chance is what there is to say."""
-    return cause.findings[0].check.id == FLOOR
+    return cause.findings[0].check.id == FLOOR_CHECK
 
 
 def chance_of(case: Case) -> str | None:
@@ -392,7 +392,7 @@ def _outcome_text(cause: Cause, case: Case) -> str:
 
 
 def _why_stable(verdict: Verdict) -> str:
-    floor = next((finding for finding in verdict.findings if finding.check.id == FLOOR), None)
+    floor = next((finding for finding in verdict.findings if finding.check.id == FLOOR_CHECK), None)
     if verdict.verdict == Outcome.STABLE and floor is not None and floor.status == Status.PASS:
         chance = chance_of(verdict.case)
         if chance is not None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from noisewatch.judgement.terms import Outcome
+from noisewatch.judgement.terms import EXIT_STATUS, Outcome
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, OutOfLine, out_of_line
 from noisewatch.model.history.figures import TRAITS, Figure
 from noisewatch.records import dataclass
@@ -23,7 +23,6 @@ from noisewatch.units import long_duration, share_text
 FUTURE_S = 300.0  # how far clocks may differ: synchronized ones are within a second, others hours apart
 _TOGETHER_S = 300.0  # reports that lie closer may have been collected together, from several places
 _MOST_NAMESAKES = 2
-_STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
 
 
 class Standing(StrEnum):
@@ -96,7 +95,7 @@ class Fleet:
     @property
     def exit_status(self) -> int:
         """The exit status of the worst host."""
-        return _STATUS[next(outcome for outcome, count in self.counts.items() if count)]
+        return EXIT_STATUS[next(outcome for outcome, count in self.counts.items() if count)]
 
 
 def fleet_of(

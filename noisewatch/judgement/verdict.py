@@ -17,12 +17,11 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer, Check, contained_answer, not_applicable, unknown
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import DEFAULT, SHARED, STRICT, Rules
-from noisewatch.judgement.terms import Counts, Gravity, Ground, Outcome, Severity, Status
+from noisewatch.judgement.terms import EXIT_STATUS, FLOOR_CHECK, Counts, Gravity, Ground, Outcome, Severity, Status
 from noisewatch.records import dataclass
 
 ANSWERED = "answered"
 _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"
-EXIT_STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +266,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     heat. A floor that is above the budget, or not decided, answers too where that blocks by itself: it hides nothing
     then. One that was not measured for such samples answers nothing, and none answers what the user made blocking.
     """
-    floor = next((each for each in findings if each.check.id == _FLOOR), None)
+    floor = next((each for each in findings if each.check.id == FLOOR_CHECK), None)
     calibrated = case.calibrated
     if floor is None or calibrated is None or not case.is_guest or case.rules.profile == STRICT:
         return findings
@@ -277,7 +276,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     if not is_measured or not (floor.status == Status.PASS or is_blocking):
         return findings
     return [
-        replace(finding, answered_by=_FLOOR)
+        replace(finding, answered_by=FLOOR_CHECK)
         if finding.is_unknown_to_guests
         and finding.answered_by is None
         and finding.check.ground in _IN_SAMPLES
@@ -288,7 +287,6 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
 
 
 _IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # unlike a wrong clock rate or errors of the memory
-_FLOOR = "noise-floor-above-budget"
 
 
 def _excused(finding: Finding) -> Finding:

@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import FLOOR_CHECK, Ground, Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
@@ -46,7 +46,7 @@ _THROTTLED = Limit(
         "that starts it, and noisewatch, above all while `noisewatch run` watches. Most containers and CI runners have "
         "one. From inside a container the outer groups cannot be seen; there the calibration answers."
     ),
-    answered_by="noise-floor-above-budget",
+    answered_by=FLOOR_CHECK,
     remedy="Lift the CPU limit: docker without --cpus, a Kubernetes pod without a limit, a service without CPUQuota.",
     sources=(
         "https://docs.kernel.org/scheduler/sched-bwc.html",
