@@ -15,6 +15,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import LIMIT, contained_answer
 from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
+from noisewatch.judgement.finding_words import by_gravity
 from noisewatch.judgement.fixes.actions import Move, Write
 from noisewatch.judgement.fixes.fix import Fix, conflict, merged, share_steps
 from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Wishes, alike, best_of, choose, cores_of
@@ -82,10 +83,7 @@ class _Group:
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     """Return all causes: failures, then open questions that block, then warnings; in each group the costliest first."""
-    found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
-    for finding in verdict.findings:
-        if finding.status != Status.PASS:  # most pass
-            found[finding.gravity(verdict.is_strict)].append(finding)
+    found = by_gravity(verdict)
     wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
     failed = {each.check.id for each in found[Gravity.FAILED]}
     about_target = [each for each in wrong if _is_about_target(each)]
