@@ -151,21 +151,16 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
     """The sibling's load, under the name of what runs there most."""
     interval = case.interval
     sources = disturbances_of(interval, cpu) if interval is not None else []
-    share = interval.busy_share(cpu) if interval is not None else None
-    if not sources:
-        return Disturbance(
-            kind=Kind.SIBLING, name="unattributed work", cpu=cpu, stolen_ns=None, share=share, rate_per_s=None
-        )
-    most = sources[0]
+    most = sources[0] if sources else None
     return Disturbance(
         kind=Kind.SIBLING,
-        name=most.name,
+        name=most.name if most is not None else "unattributed work",
         cpu=cpu,
         stolen_ns=None,
-        share=share,
+        share=interval.busy_share(cpu) if interval is not None else None,
         rate_per_s=None,
-        pid=most.pid,
-        tid=most.tid,
+        pid=most.pid if most is not None else None,
+        tid=most.tid if most is not None else None,
     )
 
 
