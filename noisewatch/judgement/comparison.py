@@ -300,11 +300,13 @@ def _finding_differences(before: _States, after: _States) -> Iterator[FindingDif
             yield found
 
 
+_UNANSWERED = frozenset({Effect.OPEN, Effect.UNASKED})
+
+
 def _open_on_both(before: _States, after: _States) -> Iterator[str]:
     """Yield the blocking checks that neither side answers: whether they are equal is unknown."""
-    unanswered = (Effect.OPEN, Effect.UNASKED)
     for check_id in sorted(before.keys() & after.keys()):
-        if before[check_id].effect in unanswered and after[check_id].effect in unanswered:
+        if before[check_id].effect in _UNANSWERED and after[check_id].effect in _UNANSWERED:
             yield check_id
 
 
@@ -315,10 +317,9 @@ def _unmeasured_on_both(before: _Figures, after: _Figures) -> Iterator[str]:
 
 
 def _decided(before: _States, after: _States) -> int:
-    unanswered = (Effect.OPEN, Effect.UNASKED)
     return sum(
         Severity.BLOCKING in (before[each].severity, after[each].severity)
-        and not {before[each].effect, after[each].effect} & {*unanswered}
+        and not {before[each].effect, after[each].effect} & _UNANSWERED
         for each in before.keys() & after.keys()
     )
 

@@ -384,21 +384,20 @@ def lasting_difference(one: Report, other: Report) -> str | None:
 
 
 def changes_between(before: Report, after: Report) -> Iterator[str]:
-    """Yield the changes between two reports as text, the gravest first."""
+    """Yield the changes between two reports as text, the gravest first.
+
+    The noise floor counts as changed if its intervals do not overlap.
+    """
     if before.outcome != after.outcome:
         yield f"was {before.outcome}"
     for word, these, those in (("new", after, before), ("settled", before, after)):
         checks = [check for check in these.open_checks if check not in those.open_checks]
         if checks:
             yield f"{word}: {', '.join(checks)}"
-    if _is_apart(before.floor, after.floor) and before.floor is not None and after.floor is not None:
-        yield f"noise floor {share_text(before.floor.expected)} → {share_text(after.floor.expected)}"
+    one, other = before.floor, after.floor
+    if one is not None and other is not None and (one.low > other.high or other.low > one.high):
+        yield f"noise floor {share_text(one.expected)} → {share_text(other.expected)}"
     for name in after.facts:
         old, new = before.facts.get(name), after.facts[name]
         if old is not None and new is not None and old != new:
             yield f"{name} {old} → {new}"
-
-
-def _is_apart(one: Floor | None, other: Floor | None) -> bool:
-    """Return whether the intervals of two floors do not overlap; smaller differences do not count as a change."""
-    return one is not None and other is not None and (one.low > other.high or other.low > one.high)
