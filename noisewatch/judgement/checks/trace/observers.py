@@ -12,7 +12,7 @@ from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, setting_of, unread
-from noisewatch.judgement.programs import running, why_unseen
+from noisewatch.judgement.programs import as_culprits, passes_if_visible, running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.table import counts_overflows
@@ -22,8 +22,6 @@ from noisewatch.kernel.tasks.own_process import STATUS
 from noisewatch.kernel.tasks.task import Task
 from noisewatch.kernel.trace.active import FOLDER as TRACING
 from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, Maker, TraceInstance
-from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import clean
 
 _MOST_NAMED = 3
@@ -47,15 +45,6 @@ _SAMPLES = Limit(
 def _named(tasks: list[Task]) -> str:
     return ", ".join(f"{task.name} (pid {task.pid})" for task in tasks[:_MOST_NAMED]) + (
         f" and {len(tasks) - _MOST_NAMED} more" if len(tasks) > _MOST_NAMED else ""
-    )
-
-
-def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
-    return tuple(
-        Disturbance(
-            kind=Kind.THREAD, name=task.name, cpu=task.cpu, stolen_ns=None, share=None, rate_per_s=None, pid=task.pid
-        )
-        for task in tasks
     )
 
 
@@ -91,7 +80,7 @@ def profiler_runs(case: Case) -> Answer:
             unit="per second",
             cpus=sampled,
             evidence=evidence,
-            culprits=_blamed(found),
+            culprits=as_culprits(found),
         )
     reason = why_unseen(case)
     if reason is not None:
@@ -155,9 +144,8 @@ def security_agent_runs(case: Case) -> Answer:
     found = running(case, _AGENTS)
     if found:
         evidence = {"pid_by_name": {task.name: task.pid for task in found}}
-        return Answer(Status.FAIL, f"{_named(found)} runs", evidence=evidence, culprits=_blamed(found))
-    reason = why_unseen(case)
-    return Answer(Status.PASS, "no agent with a known name runs") if reason is None else unknown(reason)
+        return Answer(Status.FAIL, f"{_named(found)} runs", evidence=evidence, culprits=as_culprits(found))
+    return passes_if_visible(case, "no agent with a known name runs")
 
 
 _FILTERS = 2
