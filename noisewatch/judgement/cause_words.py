@@ -62,7 +62,7 @@ def title_of(cause: Cause, case: Case) -> str:
 
 
 def _questions(number: int) -> str:
-    return f"{number} blocking question{'s' if number > 1 else ''}"
+    return describe_count(number, "blocking question")
 
 
 def _origin(case: Case) -> str:

@@ -31,6 +31,7 @@ from noisewatch.judgement.plan.proposal import Proposal
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.records import dataclass
+from noisewatch.units import describe_count
 
 _BENCHMARK = "./benchmark"
 _WIDEST_LIST = 24
@@ -155,7 +156,7 @@ def _cores_and_nodes(proposal: Proposal) -> str:
     count, nodes = len(proposal.cores), proposal.nodes
     what = "core" if all(core.has_siblings for core in proposal.cores) else "CPU"
     where = f" of node{'s' if len(nodes) > 1 else ''} {format_cpu_list(nodes)}" if nodes else ""
-    return f"{count} {what}{'s' if count > 1 else ''}{where}"
+    return f"{describe_count(count, what)}{where}"
 
 
 def _caches(proposal: Proposal) -> list[str]:

@@ -18,6 +18,7 @@ from noisewatch.kernel.interrupts.irqs import FOLDER, Irq
 from noisewatch.kernel.snapshot.placement import PlacementReadings
 from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
+from noisewatch.units import describe_count
 
 _PROPOSED, _GIVEN = "proposed by a plan", "as requested"
 
@@ -133,13 +134,13 @@ def _usable(case: Case, readings: PlacementReadings) -> CpuSet | None:
 
 
 def _why_not(count: int, most: int, cores: list[Core], kept: list[Core], usable: CpuSet | None) -> str:
-    has = f"the machine has {len(cores)} core{'s' if len(cores) != 1 else ''} online"
+    has = f"the machine has {describe_count(len(cores), 'core')} online"
     outside = sum(not core.cpus <= usable for core in cores) if usable is not None else 0
     refused = f", {outside} of them outside this process's cpuset" if outside else ""
     needed = ", ".join(str(core.first) for core in kept)
     kept_words = f", and that of CPU {needed} is needed for all other work" if needed else ""
     can = f"at most {most} can be taken" if most else "none can be taken"
-    return f"{count} core{'s' if count != 1 else ''}: {can} ({has}{refused}{kept_words})"
+    return f"{describe_count(count, 'core')}: {can} ({has}{refused}{kept_words})"
 
 
 def near_device(case: Case, readings: PlacementReadings) -> CpuSet | None:
@@ -177,8 +178,7 @@ def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
         hit = frozenset().union(*map(_delivered, fixed)) & cpus
         named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MOST_NAMED])
         more = ", …" if len(fixed) > _MOST_NAMED else ""
-        count = f"{len(fixed)} interrupt{'s' if len(fixed) != 1 else ''}"
-        said = f"{count} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
+        said = f"{describe_count(len(fixed), 'interrupt')} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
         return Answer(Status.WARN, said, cpus=hit, evidence=evidence)
     if any(irq.is_managed is None for irq in coming):
         return replace(unknown(_NOT_TOLD), evidence=evidence)

@@ -17,7 +17,7 @@ from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Throttle, uncounted_between
-from noisewatch.units import describe_ns
+from noisewatch.units import describe_count, describe_ns
 
 _THROTTLED = Limit(
     key="fails",
@@ -135,7 +135,7 @@ def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any
     """Return the failure for a quota that stopped threads in the sample or in the calibration."""
     worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
     periods = max(each.periods for each in throttles)
-    said = f"throttled in {periods} period{'s' if periods != 1 else ''} ({worst.level.described})"
+    said = f"throttled in {describe_count(periods, 'period')} ({worst.level.described})"
     level = worst.level
     fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
     return Answer(
