@@ -333,7 +333,7 @@ def _not_comparable(before: ComparedSide, after: ComparedSide) -> tuple[frozense
         (_NOISE_FLOORS, before.noise_of, after.noise_of, f"{_NOISE_WORD} not compared: of"),
     ):
         if one is not None and other is not None and one != other:
-            excluded |= _of_any_condition(figures) & _named_by_both(before, after)
+            excluded |= _of_any_condition(figures) & (before.figures or {}).keys() & (after.figures or {}).keys()
             remarks.append(f"{what} {one} before, {other} after")
     if before.load is not None and after.load is not None and before.load != after.load:
         remarks.append(f"another load: {before.load} before, {after.load} after")
@@ -348,10 +348,6 @@ def _not_comparable(before: ComparedSide, after: ComparedSide) -> tuple[frozense
 
 def _of_any_condition(figures: frozenset[Figure]) -> frozenset[str]:
     return frozenset().union(*(condition.names_of(figures) for condition in Condition))
-
-
-def _named_by_both(before: ComparedSide, after: ComparedSide) -> frozenset[str]:
-    return frozenset((before.figures or {}).keys() & (after.figures or {}).keys())
 
 
 def _known_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[str]) -> KnownAlone:

@@ -387,7 +387,7 @@ _MEMORY_FAILS = Limit(
     severity_in={MEMORY: Severity.BLOCKING, STRICT: Severity.BLOCKING},
 )
 def memory_unsteady(case: Case) -> Answer:
-    if _is_of_command(case):
+    if case.calibrated is not None and case.calibrated.calibration.samples.command:
         return unknown("the calibration ran the given workload, not the memory accesses")
     return grade_worst_cpu(
         case,
@@ -397,10 +397,6 @@ def memory_unsteady(case: Case) -> Answer:
         "median deviation of memory accesses {value:.1%} on CPU {cpu}",
         "too few accesses were measured",
     )
-
-
-def _is_of_command(case: Case) -> bool:
-    return case.calibrated is not None and bool(case.calibrated.calibration.samples.command)
 
 
 _DRIFT_PASSES = Limit(

@@ -16,7 +16,7 @@ from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
-from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts
+from noisewatch.kernel.interrupts.table import SOFTIRQS
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row
 from noisewatch.model.interval.interrupt_counts import RowCount
@@ -187,7 +187,7 @@ def ipis_on_target(case: Case) -> Answer:
         return unknown(reason or "unknown")
     if len(case.running) == 1:
         return not_applicable("there is no other CPU")
-    if not _has_kind(interval.after.interrupts, Kind.IPI):
+    if not any(kind_of_row(row) == Kind.IPI for row in interval.after.interrupts.rows):
         return unknown(f"{INTERRUPTS}: no row counts IPIs")
     calls = [row for row in interval.interrupts.rows if kind_of_row(row) == Kind.IPI]
     rates = {
@@ -217,7 +217,3 @@ def _calls_said(worst: float, over: CpuSet, culprits: tuple[Disturbance, ...]) -
 
 def _most_on(row: RowCount, cpus: CpuSet) -> int:
     return max((row.count_by_cpu.get(cpu, 0) for cpu in cpus), default=0)
-
-
-def _has_kind(table: Interrupts, kind: Kind) -> bool:
-    return any(kind_of_row(row) == kind for row in table.rows)

@@ -308,10 +308,7 @@ def kernel_statistics_collected(case: Case) -> Answer:
     collected = [knob for knob, value in values.items() if value]
     if collected:
         said = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
-        return Answer(Status.FAIL, said, evidence=evidence, fix=_all_off(case, collected))
+        fix = set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in collected)))
+        return Answer(Status.FAIL, said, evidence=evidence, fix=fix)
     silent = [knob for knob, value in values.items() if value is None]
     return unread(case, silent[0]) if silent else Answer(Status.PASS, "all are off", evidence=evidence)
-
-
-def _all_off(case: Case, knobs: list[Knob]) -> Fix:
-    return set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in knobs)))
