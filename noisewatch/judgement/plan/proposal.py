@@ -178,7 +178,8 @@ def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
         hit = frozenset().union(*map(_delivered, fixed)) & cpus
         named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MOST_NAMED])
         more = ", …" if len(fixed) > _MOST_NAMED else ""
-        said = f"{describe_count(len(fixed), 'interrupt')} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
+        count = describe_count(len(fixed), "interrupt")
+        said = f"{count} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
         return Answer(Status.WARN, said, cpus=hit, evidence=evidence)
     if any(irq.is_managed is None for irq in coming):
         return replace(unknown(_NOT_TOLD), evidence=evidence)
