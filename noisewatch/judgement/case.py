@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.noise.floor import WorkFloors
     from noisewatch.judgement.remembered import Remembered
     from noisewatch.kernel.calibration import CalibrationSamples
+    from noisewatch.kernel.interrupts.irqs import Irq
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.kernel.system.reference_clock import ClockComparison
     from noisewatch.kernel.tasks.task import Task
@@ -208,6 +209,11 @@ class Case:
         """The sample and the interval under load, as far as present: for faults that must not occur in either."""
         return [each for each in (self.interval, self.under_load) if each is not None]
 
+    @property
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshot to judge, and those around the sample and the calibration."""
+        return [self.snapshot, *(each for interval in self.intervals for each in (interval.before, interval.after))]
+
     @cached_property
     def without_own_process(self) -> Case:
         """The case without this process: its affinity, settings and cgroup weights are unknown."""
@@ -259,12 +265,28 @@ class Case:
     def _on_cores_of_the_target(self) -> CpuSet:
         return self.kept("cores of the target", _on_cores_of_the_target)
 
+    @property
+    def tasks_by_tid(self) -> Mapping[int, Task]:
+        """The threads by their numbers; empty if they were not read."""
+        return self.snapshot.tasks.by_tid if self.snapshot.tasks is not None else {}
+
+    @property
+    def irqs_by_number(self) -> Mapping[int, Irq]:
+        """The IRQs by their numbers; empty if they were not read."""
+        return self.snapshot.irqs.by_number if self.snapshot.irqs is not None else {}
+
+    @property
+    def attribution(self) -> Attribution | None:
+        """The culprits of the gaps in the calibration, or None without a calibration."""
+        return self.calibrated.attribution if self.calibrated is not None else None
+
     @cached_property
     def programs(self) -> Sequence[Task]:
         """The main thread of each process, without kernel threads, noisewatch itself and the commands it measures."""
-        known = self.snapshot.tasks.by_tid if self.snapshot.tasks is not None else {}
         own = self.snapshot.own_pids | self.snapshot.commands.keys()
-        return [task for tid, task in known.items() if tid == task.pid and not task.is_kernel and tid not in own]
+        return [
+            task for tid, task in self.tasks_by_tid.items() if tid == task.pid and not task.is_kernel and tid not in own
+        ]
 
     @cached_property
     def program_names(self) -> frozenset[str]:

@@ -21,6 +21,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.noise.by_work import chance_line, chance_within_budget, options_to_try
 from noisewatch.judgement.terms import (
     FIXES,
+    FLOOR_CHECK,
     FOR_GOOD,
     HELPS,
     NOW,
@@ -61,7 +62,7 @@ def title_of(cause: Cause, case: Case) -> str:
 
 
 def _questions(number: int) -> str:
-    return f"{number} blocking question{'s' if number > 1 else ''}"
+    return describe_count(number, "blocking question")
 
 
 def _origin(case: Case) -> str:
@@ -183,7 +184,6 @@ def is_one_line(cause: Cause) -> bool:
     )
 
 
-FLOOR = "noise-floor-above-budget"
 _HEADLINES = {
     Outcome.STABLE: "ready to benchmark",
     Outcome.UNSTABLE: "do not benchmark now",
@@ -247,7 +247,7 @@ def short_title(cause: Cause, case: Case) -> Title:
 
 def is_of_floor(cause: Cause) -> bool:
     """Return whether the cause is the noise floor: its chance is what there is to say."""
-    return cause.findings[0].check.id == FLOOR
+    return cause.findings[0].check.id == FLOOR_CHECK
 
 
 def chance_of(case: Case) -> str | None:
@@ -294,8 +294,7 @@ def name_of(culprit: Disturbance, case: Case) -> str:
 
 def _device(culprit: Disturbance, case: Case) -> str:
     """Return the name of an interrupt's device, else of its driver, and its number."""
-    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
-    irq = irqs.get(culprit.irq) if culprit.irq is not None else None
+    irq = case.irqs_by_number.get(culprit.irq) if culprit.irq is not None else None
     device = irq.device if irq is not None and irq.device not in (None, "none") else None
     if device is not None:
         name = device.rpartition(" (")[2].rstrip(")") if device.endswith(")") else device
@@ -307,8 +306,7 @@ def _remark(culprit: Disturbance, case: Case) -> str:
     """Return ` (IRQ 36, 70/s, kernel-managed)` of an interrupt."""
     if culprit.kind != Kind.IRQ or culprit.irq is None:
         return ""
-    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
-    known = irqs.get(culprit.irq)
+    known = case.irqs_by_number.get(culprit.irq)
     words = [f"IRQ {culprit.irq}", describe_rate(culprit.rate_per_s)]
     words += ["kernel-managed"] if known is not None and known.is_managed else []
     return f" ({', '.join(words)})"
@@ -394,7 +392,7 @@ def _outcome_text(cause: Cause, case: Case) -> str:
 
 
 def _why_stable(verdict: Verdict) -> str:
-    floor = next((finding for finding in verdict.findings if finding.check.id == FLOOR), None)
+    floor = next((finding for finding in verdict.findings if finding.check.id == FLOOR_CHECK), None)
     if verdict.verdict == Outcome.STABLE and floor is not None and floor.status == Status.PASS:
         chance = chance_of(verdict.case)
         if chance is not None:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 from math import inf
 
 from noisewatch.cpus import CpuSet
-from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LIMIT, Answer, unknown
+from noisewatch.judgement.check import LIMIT, contained_answer
 from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
+from noisewatch.judgement.finding_words import by_gravity
 from noisewatch.judgement.fixes.actions import Move, Write
 from noisewatch.judgement.fixes.fix import Fix, conflict, merged, share_steps
 from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Wishes, alike, best_of, choose, cores_of
@@ -84,10 +83,7 @@ class _Group:
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     """Return all causes: failures, then open questions that block, then warnings; in each group the costliest first."""
-    found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
-    for finding in verdict.findings:
-        if finding.status != Status.PASS:  # most pass
-            found[finding.gravity(verdict.is_strict)].append(finding)
+    found = by_gravity(verdict)
     wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
     failed = {each.check.id for each in found[Gravity.FAILED]}
     about_target = [each for each in wrong if _is_about_target(each)]
@@ -321,12 +317,8 @@ def is_settled_by(finding: Finding, case: Case, cpus: CpuSet) -> bool:
     """Return whether the check would pass or not apply with these target CPUs, by all that is known now."""
     target = replace(case.snapshot.target, cpus=cpus)
     asked = replace(case, snapshot=replace(case.snapshot, target=target), calibrated=None)
-    answer = contained(lambda: finding.check.answer(asked), partial(_failed, finding))
+    answer = contained_answer(finding.check, asked)
     return answer.status in (Status.PASS, Status.NOT_APPLICABLE)
-
-
-def _failed(finding: Finding, reason: str) -> Answer:
-    return unknown(f"{finding.check.id}: {reason}")
 
 
 def who(culprit: Disturbance) -> Hashable:
@@ -384,9 +376,9 @@ def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], ca
 
     If so, moving these interrupts moves the softirq too.
     """
-    if softirq.kind != Kind.SOFTIRQ or case.snapshot.irqs is None:
+    if softirq.kind != Kind.SOFTIRQ:
         return False
-    known = case.snapshot.irqs.by_number
+    known = case.irqs_by_number
     there = [each for each in culprits if each.kind == Kind.IRQ and each.cpu == softirq.cpu and each.irq in known]
     irqs = [(known[each.irq], each.rate_per_s or 0.0) for each in there if each.irq is not None]
     return brought_by(softirq.name, softirq.rate_per_s or 0.0, irqs)

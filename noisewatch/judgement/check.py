@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from noisewatch.faults import contained
 from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.patterns import regex
@@ -154,6 +156,15 @@ def check(
         )
 
     return declare
+
+
+def contained_answer(check: Check, case: Case) -> Answer:
+    """Return the check's answer; a fault in the check is unknown, with the check's id."""
+    return contained(lambda: check.answer(case), partial(_failed, check))
+
+
+def _failed(check: Check, reason: str) -> Answer:
+    return Answer(Status.UNKNOWN, "unknown", reason=f"{check.id}: {reason}", is_fault=True)
 
 
 def unknown(reason: str) -> Answer:

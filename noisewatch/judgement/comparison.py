@@ -300,11 +300,13 @@ def _finding_differences(before: _States, after: _States) -> Iterator[FindingDif
             yield found
 
 
+_UNANSWERED = frozenset({Effect.OPEN, Effect.UNASKED})
+
+
 def _open_on_both(before: _States, after: _States) -> Iterator[str]:
     """Yield the blocking checks that neither side answers: whether they are equal is unknown."""
-    unanswered = (Effect.OPEN, Effect.UNASKED)
     for check_id in sorted(before.keys() & after.keys()):
-        if before[check_id].effect in unanswered and after[check_id].effect in unanswered:
+        if before[check_id].effect in _UNANSWERED and after[check_id].effect in _UNANSWERED:
             yield check_id
 
 
@@ -315,10 +317,9 @@ def _unmeasured_on_both(before: _Figures, after: _Figures) -> Iterator[str]:
 
 
 def _decided(before: _States, after: _States) -> int:
-    unanswered = (Effect.OPEN, Effect.UNASKED)
     return sum(
         Severity.BLOCKING in (before[each].severity, after[each].severity)
-        and not {before[each].effect, after[each].effect} & {*unanswered}
+        and not {before[each].effect, after[each].effect} & _UNANSWERED
         for each in before.keys() & after.keys()
     )
 
@@ -332,7 +333,7 @@ def _not_comparable(before: ComparedSide, after: ComparedSide) -> tuple[frozense
         (_NOISE_FLOORS, before.noise_of, after.noise_of, f"{_NOISE_WORD} not compared: of"),
     ):
         if one is not None and other is not None and one != other:
-            excluded |= _of_any_condition(figures) & _named_by_both(before, after)
+            excluded |= _of_any_condition(figures) & (before.figures or {}).keys() & (after.figures or {}).keys()
             remarks.append(f"{what} {one} before, {other} after")
     if before.load is not None and after.load is not None and before.load != after.load:
         remarks.append(f"another load: {before.load} before, {after.load} after")
@@ -347,10 +348,6 @@ def _not_comparable(before: ComparedSide, after: ComparedSide) -> tuple[frozense
 
 def _of_any_condition(figures: frozenset[Figure]) -> frozenset[str]:
     return frozenset().union(*(condition.names_of(figures) for condition in Condition))
-
-
-def _named_by_both(before: ComparedSide, after: ComparedSide) -> frozenset[str]:
-    return frozenset((before.figures or {}).keys() & (after.figures or {}).keys())
 
 
 def _known_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[str]) -> KnownAlone:

@@ -195,8 +195,7 @@ def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
 
 
 def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
-    attribution = case.calibrated.attribution if case.calibrated is not None else None
-    others = attribution.others_by_cpu.get(cpu) if attribution is not None else None
+    others = case.attribution.others_by_cpu.get(cpu) if case.attribution is not None else None
     if others is None:
         return _by_counters(case, cpu)
     return _for_certain((each for each in others.disturbances if each.kind in THREADS), others.doubt_ns)
@@ -204,7 +203,7 @@ def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
 
 def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
     """Return the timers other than the tick that ran on the target CPUs, the costliest first; empty without a trace."""
-    others = case.calibrated.attribution.others_by_cpu if case.calibrated is not None else {}
+    others = case.attribution.others_by_cpu if case.attribution is not None else {}
     found = [
         each for cpu in case.target & others.keys() for each in others[cpu].disturbances if each.kind == Kind.TIMER
     ]
@@ -243,7 +242,7 @@ def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> An
 
 def share_while_calibrating(case: Case, cpu: int) -> float | None:
     """Return the share of the CPU that other threads had, or None if it was not observed."""
-    is_traced = case.calibrated is not None and cpu in case.calibrated.attribution.others_by_cpu
+    is_traced = case.attribution is not None and cpu in case.attribution.others_by_cpu
     if not is_traced and case.under_load is None:
         return None
     return sum(each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from noisewatch.judgement.terms import Outcome
+from noisewatch.judgement.terms import EXIT_STATUS, Outcome
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, OutOfLine, out_of_line
 from noisewatch.model.history.figures import TRAITS, Figure
 from noisewatch.records import dataclass
@@ -23,7 +23,6 @@ from noisewatch.units import long_duration, share_text
 FUTURE_S = 300.0  # how far clocks may differ: synchronized ones are within a second, others hours apart
 _TOGETHER_S = 300.0  # reports that lie closer may have been collected together, from several places
 _MOST_NAMESAKES = 2
-_STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
 
 
 class Standing(StrEnum):
@@ -96,7 +95,7 @@ class Fleet:
     @property
     def exit_status(self) -> int:
         """The exit status of the worst host."""
-        return _STATUS[next(outcome for outcome, count in self.counts.items() if count)]
+        return EXIT_STATUS[next(outcome for outcome, count in self.counts.items() if count)]
 
 
 def fleet_of(
@@ -385,21 +384,20 @@ def lasting_difference(one: Report, other: Report) -> str | None:
 
 
 def changes_between(before: Report, after: Report) -> Iterator[str]:
-    """Yield the changes between two reports as text, the gravest first."""
+    """Yield the changes between two reports as text, the gravest first.
+
+    The noise floor counts as changed if its intervals do not overlap.
+    """
     if before.outcome != after.outcome:
         yield f"was {before.outcome}"
     for word, these, those in (("new", after, before), ("settled", before, after)):
         checks = [check for check in these.open_checks if check not in those.open_checks]
         if checks:
             yield f"{word}: {', '.join(checks)}"
-    if _is_apart(before.floor, after.floor) and before.floor is not None and after.floor is not None:
-        yield f"noise floor {share_text(before.floor.expected)} → {share_text(after.floor.expected)}"
+    one, other = before.floor, after.floor
+    if one is not None and other is not None and (one.low > other.high or other.low > one.high):
+        yield f"noise floor {share_text(one.expected)} → {share_text(other.expected)}"
     for name in after.facts:
         old, new = before.facts.get(name), after.facts[name]
         if old is not None and new is not None and old != new:
             yield f"{name} {old} → {new}"
-
-
-def _is_apart(one: Floor | None, other: Floor | None) -> bool:
-    """Return whether the intervals of two floors do not overlap; smaller differences do not count as a change."""
-    return one is not None and other is not None and (one.low > other.high or other.low > one.high)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import quoted
-from noisewatch.judgement.case import NO_TARGET
+from noisewatch.judgement.case import NO_TARGET, T
 from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
@@ -28,6 +28,11 @@ MICROBENCHMARK = "the microbenchmark on each target CPU"
 _MOST_CULPRITS = 3
 
 
+def by_cpu(values: Mapping[int, T]) -> dict[str, T]:
+    """Return the values by CPU as evidence, which has the keys of JSON."""
+    return {str(cpu): value for cpu, value in values.items()}
+
+
 def not_calibrated(case: Case) -> Answer:
     """Return the answer of a check without a calibration."""
     return unknown(case.no_calibration_reason or "no calibration was made")
@@ -35,7 +40,7 @@ def not_calibrated(case: Case) -> Answer:
 
 def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
     """Return who made the CPU's gaps by the trace, else who was observed there meanwhile, or at least in the sample."""
-    attribution = case.calibrated.attribution if case.calibrated is not None else None
+    attribution = case.attribution
     if attribution is not None and attribution.reason is None and cpu in attribution.culprits_by_cpu:
         traced = [each.disturbance for each in attribution.culprits_by_cpu[cpu]]
         return _with_quota(attribution.quota_by_cpu.get(cpu), traced)
@@ -73,7 +78,7 @@ def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, s
         return not_calibrated(case)
     values = {figures.cpu: measure(figures) for figures in calibrated.complete}
     known = {cpu: value for cpu, value in values.items() if value is not None}
-    evidence = {"by_cpu": {str(cpu): value for cpu, value in values.items()}}
+    evidence = {"by_cpu": by_cpu(values)}
     if not known:
         return Answer(Status.UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
     worst = max(known, key=lambda cpu: known[cpu])
@@ -155,10 +160,9 @@ def setting_of(case: Case, knob: Knob, value: str | int) -> Setting:
 def judged_knob(
     case: Case,
     knob: Knob,
-    is_quiet: Callable[[int], bool],
     said: str,
     quiet: int,
-    status: Status = Status.FAIL,
+    is_quiet: Callable[[int], bool] = lambda value: value == 0,
 ) -> Answer:
     """Return the answer for a knob that should be quiet; if not, `said` names the fault, with a place for the value."""
     value = case.snapshot.settings.knobs.integer(knob)
@@ -167,4 +171,6 @@ def judged_knob(
     evidence = {knob.value: value}
     if is_quiet(value):
         return Answer(Status.PASS, f"{knob.rsplit('/', 1)[1]} is {value}", measured=value, evidence=evidence)
-    return Answer(status, said.format(value=value), measured=value, evidence=evidence, fix=turned(case, knob, quiet))
+    return Answer(
+        Status.FAIL, said.format(value=value), measured=value, evidence=evidence, fix=turned(case, knob, quiet)
+    )

@@ -6,10 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 
 from noisewatch.judgement.case import KERNELS_NAME, Case
+from noisewatch.judgement.check import Answer, unknown
 from noisewatch.judgement.fixes.actions import pids_of
 from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.terms import Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.task import Task, Tasks, descendants_in, parents_in
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 
 PACKAGES, INDEX, BUILD, BACKUP = "package manager", "indexer", "compiler", "backup"
@@ -67,6 +70,22 @@ def running(case: Case, names: Set[str]) -> list[Task]:
     return [task for task in case.programs if task.name[:KERNELS_NAME] in cut]
 
 
+def as_culprits(tasks: Iterable[Task]) -> tuple[Disturbance, ...]:
+    """Return the processes as culprits of unknown cost."""
+    return tuple(
+        Disturbance(
+            kind=Kind.THREAD, name=task.name, cpu=task.cpu, stolen_ns=None, share=None, rate_per_s=None, pid=task.pid
+        )
+        for task in tasks
+    )
+
+
+def passes_if_visible(case: Case, said: str) -> Answer:
+    """Return the answer that no such process runs: it passes if all processes are visible, else it is unknown."""
+    reason = why_unseen(case)
+    return Answer(Status.PASS, said) if reason is None else unknown(reason)
+
+
 def why_unseen(case: Case) -> str | None:
     """Return why a process that was not found may run all the same, or None if all are visible."""
     tasks = case.snapshot.tasks
@@ -81,7 +100,7 @@ def why_unseen(case: Case) -> str | None:
 
 def ancestors(case: Case) -> set[int]:
     """Return the processes that started this one: usually the benchmark's script, and its ancestors."""
-    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
+    tasks = case.tasks_by_tid
     found: set[int] = set()
     parents = {tasks[pid].parent_pid for pid in case.snapshot.own_pids if pid in tasks}
     while parents - found:

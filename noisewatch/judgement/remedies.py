@@ -74,8 +74,7 @@ def _irq(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _irq_numbered(number: int | None, case: Case) -> Remedy:
-    irqs = case.snapshot.irqs
-    known = irqs.by_number.get(number) if irqs is not None and number is not None else None
+    known = case.irqs_by_number.get(number) if number is not None else None
     if known is None:
         return Remedy("Keep the device idle, or move its interrupt to other CPUs.")
     if known.movable is False:
@@ -104,8 +103,7 @@ def _why_not_moved(culprit: Culprit, case: Case) -> str:
             "All that it starts would inherit the pin: let it start its work on other CPUs "
             f"(taskset -c {elsewhere} COMMAND; of systemd AllowedCPUs={elsewhere} in the unit)."
         )
-    tasks = case.snapshot.tasks
-    task = tasks.by_tid.get(culprit.tid) if tasks is not None and culprit.tid is not None else None
+    task = case.tasks_by_tid.get(culprit.tid) if culprit.tid is not None else None
     return _NOT_MOVED if task is not None and task.is_bound else TO_HOUSEKEEPING.format("it")
 
 
@@ -180,8 +178,7 @@ def _ipi(culprit: Culprit, case: Case) -> Remedy:
 
 def keep_away(case: Case, pid: int) -> Fix | None:
     """Return a fix that moves the process with all its threads; None for init, kernel threads and any noisewatch."""
-    tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
-    threads = [task for task in tasks if task.pid == pid]
+    threads = [task for task in case.tasks_by_tid.values() if task.pid == pid]
     if not threads or not case.housekeeping or any(task.is_kernel for task in threads):
         return None
     if pid in INIT | case.snapshot.own_pids | other_noisewatches(case).keys():

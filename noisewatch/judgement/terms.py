@@ -38,6 +38,8 @@ class Ground(StrEnum):
     RISK = "risk"  # a short calibration cannot see it; in a guest a noise floor within the budget answers it
 
 
+FLOOR_CHECK = "noise-floor-above-budget"  # it measures what many other checks only infer
+
 # The labels of lines below a cause: shell commands, options or advice to try, and the checks that these help.
 NOW, UNDO, FOR_GOOD, TRY = "now", "undo", "for good", "try"
 FIXES, HELPS, OPEN, SEE = "fixes", "helps", "open", "see"
@@ -74,6 +76,9 @@ class Outcome(StrEnum):
     STABLE = "stable"
     UNSTABLE = "unstable"
     UNKNOWN = "unknown"
+
+
+EXIT_STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
 
 
 class Gravity(StrEnum):

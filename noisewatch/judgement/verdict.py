@@ -12,18 +12,16 @@ from collections.abc import Iterable
 from dataclasses import field, replace
 from functools import partial
 
-from noisewatch.faults import contained
 from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer, Check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Check, contained_answer, not_applicable, unknown
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import DEFAULT, SHARED, STRICT, Rules
-from noisewatch.judgement.terms import Counts, Gravity, Ground, Outcome, Severity, Status
+from noisewatch.judgement.terms import EXIT_STATUS, FLOOR_CHECK, Counts, Gravity, Ground, Outcome, Severity, Status
 from noisewatch.records import dataclass
 
 ANSWERED = "answered"
 _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"
-EXIT_STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +207,7 @@ def _asked_answer(each: Check, case: Case) -> Answer:
     asked = replace(case, limits=limits) if limits else case
     if each.asks_starter and not case.starts_benchmark:
         return _without_starter(each, asked)
-    return contained(lambda: each.answer(asked), partial(_failed, each))
+    return contained_answer(each, asked)
 
 
 def _over_calibration(each: Check, case: Case) -> Answer:
@@ -222,14 +220,9 @@ def _over_calibration(each: Check, case: Case) -> Answer:
     return replace(answer, reason=answer.reason or NOT_READ_AFTER) if answer.status == Status.WARN else answer
 
 
-def _failed(each: Check, reason: str) -> Answer:
-    """The answer of a check that raised: the one place where that is known of all checks."""
-    return Answer(Status.UNKNOWN, "unknown", reason=f"{each.id}: {reason}", is_fault=True)
-
-
 def _without_starter(each: Check, case: Case) -> Answer:
     """What the machine's own settings say; what only this process could say is not about the benchmark."""
-    answer = contained(lambda: each.answer(case.without_own_process), partial(_failed, each))
+    answer = contained_answer(each, case.without_own_process)
     return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
 
@@ -273,7 +266,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     heat. A floor that is above the budget, or not decided, answers too where that blocks by itself: it hides nothing
     then. One that was not measured for such samples answers nothing, and none answers what the user made blocking.
     """
-    floor = next((each for each in findings if each.check.id == _FLOOR), None)
+    floor = next((each for each in findings if each.check.id == FLOOR_CHECK), None)
     calibrated = case.calibrated
     if floor is None or calibrated is None or not case.is_guest or case.rules.profile == STRICT:
         return findings
@@ -283,7 +276,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     if not is_measured or not (floor.status == Status.PASS or is_blocking):
         return findings
     return [
-        replace(finding, answered_by=_FLOOR)
+        replace(finding, answered_by=FLOOR_CHECK)
         if finding.is_unknown_to_guests
         and finding.answered_by is None
         and finding.check.ground in _IN_SAMPLES
@@ -294,7 +287,6 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
 
 
 _IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # unlike a wrong clock rate or errors of the memory
-_FLOOR = "noise-floor-above-budget"
 
 
 def _excused(finding: Finding) -> Finding:

@@ -54,10 +54,6 @@ def floors_of(replays: Mapping[int, Replay], budget: Budget, drift: Drift = USUA
     return {cpu: floors_by_length(replay.timelines(series), cpu, budget, drift) for cpu, replay in replays.items()}
 
 
-def _lengths(budget: Budget) -> list[int]:
-    return sorted({*SAMPLE_LENGTHS_NS, budget.at_ns})
-
-
 def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]:
     """Return for each sample length the worst of every figure over all CPUs; `cpu` is the one that varies most.
 
@@ -99,7 +95,7 @@ def floors_by_length(
 
     Unless `is_all`, only the budget's length is included, and shorter ones if it has to be extrapolated from them.
     """
-    lengths = _lengths(budget)
+    lengths = sorted({*SAMPLE_LENGTHS_NS, budget.at_ns})
     if not is_all:
         is_known = _is_enough(timelines, budget.at_ns)
         lengths = [budget.at_ns] if is_known else [each for each in lengths if each <= budget.at_ns]

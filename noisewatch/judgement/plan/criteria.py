@@ -27,6 +27,7 @@ from noisewatch.kernel.memory.nodes import HAS_MEMORY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.records import dataclass
+from noisewatch.units import describe_count
 
 
 class Criterion(StrEnum):
@@ -92,7 +93,7 @@ def _whole_cores(proposal: Proposal) -> Answer:
     if case.snapshot.platform.virtual != NONE:
         return _unknown(f"{case.guest_words} {CANNOT_SEE}", evidence)
     idle = f"; {name_cpus(proposal.idle)}, their other threads, stay idle" if proposal.idle else ", one thread each"
-    return Answer(Status.PASS, f"{_cores(len(proposal.cores))}{idle}", evidence=evidence)
+    return Answer(Status.PASS, f"{describe_count(len(proposal.cores), 'core')}{idle}", evidence=evidence)
 
 
 def _housekeeping(proposal: Proposal) -> Answer:
@@ -113,7 +114,7 @@ def _housekeeping(proposal: Proposal) -> Answer:
         return _unknown("which CPUs share a core with them is not known", evidence)
     cores = cores_of(case, left)
     boot = ", CPU 0 among them" if BOOT_CPU in left and len(left) > 1 else ""
-    said = f"{name_cpus(left)} ({_cores(len(cores))}) for all other work{boot}"
+    said = f"{name_cpus(left)} ({describe_count(len(cores), 'core')}) for all other work{boot}"
     return Answer(Status.PASS, said, evidence=evidence)
 
 
@@ -242,10 +243,6 @@ def _unknown(reason: str, evidence: Mapping[str, object]) -> Answer:
 
 def _nodes(nodes: Collection[int]) -> str:
     return f"node{'s' if len(nodes) != 1 else ''} {format_cpu_list(nodes)}"
-
-
-def _cores(count: int) -> str:
-    return f"{count} core{'s' if count != 1 else ''}"
 
 
 _PLACES = f"{CPUS}/cpuN"

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from noisewatch.cpus import cpu_list_argument, fitting_cpu_list, format_cpu_list, name_cpus
-from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Check, unknown
+from noisewatch.judgement.check import Answer, Check, contained_answer
 from noisewatch.judgement.checks.cpus.isolation import isolate, partition_needs, target_not_isolated
 from noisewatch.judgement.checks.cpus.scheduler import (
     rcu_callbacks_on_target,
@@ -32,6 +31,7 @@ from noisewatch.judgement.plan.proposal import Proposal
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.records import dataclass
+from noisewatch.units import describe_count
 
 _BENCHMARK = "./benchmark"
 _WIDEST_LIST = 24
@@ -156,7 +156,7 @@ def _cores_and_nodes(proposal: Proposal) -> str:
     count, nodes = len(proposal.cores), proposal.nodes
     what = "core" if all(core.has_siblings for core in proposal.cores) else "CPU"
     where = f" of node{'s' if len(nodes) > 1 else ''} {format_cpu_list(nodes)}" if nodes else ""
-    return f"{count} {what}{'s' if count > 1 else ''}{where}"
+    return f"{describe_count(count, what)}{where}"
 
 
 def _caches(proposal: Proposal) -> list[str]:
@@ -248,7 +248,7 @@ def steps_for(proposal: Proposal) -> Steps:
     unknown_by_id: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for check, about in _ASKED:
-        answer = _answer(check, case)
+        answer = contained_answer(check, case)
         fix = _fix_of(check, answer, case)
         if fix is not None:
             steps.append(Step(check, about, fix))
@@ -257,14 +257,6 @@ def steps_for(proposal: Proposal) -> Steps:
         elif fix is None and answer.status not in (Status.PASS, Status.WARN) and check != target_cpu_unusable:
             left_out[check.id] = answer.reason or answer.said
     return Steps(tuple(steps), unknown_by_id, left_out)
-
-
-def _answer(check: Check, case: Case) -> Answer:
-    return contained(lambda: check.answer(case), partial(_failed, check))
-
-
-def _failed(check: Check, reason: str) -> Answer:
-    return unknown(f"{check.id}: {reason}")
 
 
 def _fix_of(check: Check, answer: Answer, case: Case) -> Fix | None:

@@ -18,6 +18,7 @@ from noisewatch.kernel.interrupts.irqs import FOLDER, Irq
 from noisewatch.kernel.snapshot.placement import PlacementReadings
 from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
+from noisewatch.units import describe_count
 
 _PROPOSED, _GIVEN = "proposed by a plan", "as requested"
 
@@ -133,13 +134,13 @@ def _usable(case: Case, readings: PlacementReadings) -> CpuSet | None:
 
 
 def _why_not(count: int, most: int, cores: list[Core], kept: list[Core], usable: CpuSet | None) -> str:
-    has = f"the machine has {len(cores)} core{'s' if len(cores) != 1 else ''} online"
+    has = f"the machine has {describe_count(len(cores), 'core')} online"
     outside = sum(not core.cpus <= usable for core in cores) if usable is not None else 0
     refused = f", {outside} of them outside this process's cpuset" if outside else ""
     needed = ", ".join(str(core.first) for core in kept)
     kept_words = f", and that of CPU {needed} is needed for all other work" if needed else ""
     can = f"at most {most} can be taken" if most else "none can be taken"
-    return f"{count} core{'s' if count != 1 else ''}: {can} ({has}{refused}{kept_words})"
+    return f"{describe_count(count, 'core')}: {can} ({has}{refused}{kept_words})"
 
 
 def near_device(case: Case, readings: PlacementReadings) -> CpuSet | None:
@@ -163,22 +164,21 @@ _NOT_TOLD = "this kernel does not tell which interrupts cannot be moved (Linux 6
 
 def fixed_irqs_by_cpu(case: Case) -> Mapping[int, int]:
     """Return the number of kernel-managed IRQs by CPU, as far as known."""
-    irqs = case.snapshot.irqs.by_number.values() if case.snapshot.irqs is not None else ()
-    return Counter(cpu for irq in irqs if irq.is_managed for cpu in _delivered(irq))
+    return Counter(cpu for irq in case.irqs_by_number.values() if irq.is_managed for cpu in _delivered(irq))
 
 
 def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
     """Return the answer on whether a kernel-managed IRQ is delivered to one of these CPUs."""
     if case.snapshot.irqs is None:
         return unknown(case.why_unknown(FOLDER))
-    coming = [irq for irq in case.snapshot.irqs.by_number.values() if _delivered(irq) & cpus and irq.kind == Kind.IRQ]
+    coming = [irq for irq in case.irqs_by_number.values() if _delivered(irq) & cpus and irq.kind == Kind.IRQ]
     fixed = [irq for irq in coming if irq.is_managed]
     evidence = {"irqs": [irq.irq for irq in fixed]}
     if fixed:
         hit = frozenset().union(*map(_delivered, fixed)) & cpus
         named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MOST_NAMED])
         more = ", …" if len(fixed) > _MOST_NAMED else ""
-        count = f"{len(fixed)} interrupt{'s' if len(fixed) != 1 else ''}"
+        count = describe_count(len(fixed), "interrupt")
         said = f"{count} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
         return Answer(Status.WARN, said, cpus=hit, evidence=evidence)
     if any(irq.is_managed is None for irq in coming):

@@ -207,7 +207,8 @@ def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> l
     found: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
     for window in repetition.windows:
         for run in _foreign_runs(repetition, window, cpus):
-            found[run.cpu, name_of_run(run), run.pid, _kind(run)].append((window, run))
+            noise = Kind.KERNEL_THREAD if run.is_kernel else Kind.THREAD
+            found[run.cpu, name_of_run(run), run.pid, noise].append((window, run))
     return [_sighting(repetition, key, runs, kind) for key, runs in found.items()]
 
 
@@ -319,10 +320,6 @@ def _watchers(window: Interval) -> frozenset[int]:
         return frozenset()
     known = {pid: tasks.by_tid[pid] for pid in own if pid in tasks.by_tid}
     return frozenset(pid for pid, task in known.items() if task.parent_pid not in own)
-
-
-def _kind(run: TaskRun) -> Kind:
-    return Kind.KERNEL_THREAD if run.is_kernel else Kind.THREAD
 
 
 def _sighting(

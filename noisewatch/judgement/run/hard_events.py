@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.counted import grown
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
@@ -254,14 +255,9 @@ def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:
     for throttle in {each.level.folder: each for each in throttles}.values():
         yield event(ReasonKind.QUOTA, throttle.name, throttle.ns)
     for counter, words in _SWAPS.items():
-        if _grown(window, counter) > 0:
+        if grown(window, counter):
             yield event(ReasonKind.SWAPPED, words)
     before, after = window.before.online.online, window.after.online.online
     gone = (window.before.target.cpus & (before or frozenset())) - after if after is not None else frozenset()
     if gone:
         yield event(ReasonKind.OFFLINE, f"{name_cpus(gone)} went offline", cpu=min(gone))
-
-
-def _grown(window: Interval, counter: str) -> int:
-    before, after = _paging(window.before) or {}, _paging(window.after) or {}
-    return after.get(counter, 0) - before.get(counter, 0) if counter in before else 0

@@ -226,12 +226,8 @@ def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | Non
         return _STANDS_STILL.format(name_cpus(still))
     if allowance.ns(repetition.length_ns) >= TICK_NS:
         return None
-    around = [cpu for cpu in sorted(repetition.target) if _taken_around(repetition, cpu)]
+    around = [cpu for cpu in sorted(repetition.target) if any(_stolen_ns(window, cpu) for window in repetition.windows)]
     return _TOO_COARSE.format(name_cpus(around)) if around else None
-
-
-def _taken_around(repetition: Repetition, cpu: int) -> bool:
-    return any(_stolen_ns(window, cpu) for window in repetition.windows)
 
 
 def _stands_still(window: Interval, cpu: int) -> bool:

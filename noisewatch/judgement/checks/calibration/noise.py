@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
@@ -18,7 +18,7 @@ from noisewatch.judgement.grading import (
     why_incomplete,
 )
 from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
-from noisewatch.judgement.noise.by_work import chance_line
+from noisewatch.judgement.noise.by_work import FloorsByWork, chance_line, floors_by_work_of, judged_by_work
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
@@ -26,9 +26,6 @@ from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
 from noisewatch.units import describe_chance, describe_ns
-
-if TYPE_CHECKING:
-    from noisewatch.judgement.noise.by_work import FloorsByWork
 
 
 @check(
@@ -62,8 +59,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
     calibrated = case.calibrated
     if calibrated is None:
         return not_calibrated(case)
-    from noisewatch.judgement.noise.by_work import floors_by_work_of  # most runs judge without a calibration
-    from noisewatch.judgement.noise.dominance import dominating_cause
+    from noisewatch.judgement.noise.dominance import dominating_cause  # most runs judge without a calibration
 
     floor, budget = calibrated.floor, calibrated.budget
     by_work = floors_by_work_of(calibrated) if budget.work is None else None
@@ -121,7 +117,6 @@ def _evidence(calibrated: Calibrated, floor: NoiseFloor) -> dict[str, Any]:
 
 def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> Answer:
     """Return the answer where the kind of work is unknown: all kinds have to be within the budget."""
-    from noisewatch.judgement.noise.by_work import judged_by_work
     from noisewatch.judgement.noise.dominance import dominating_cause
 
     budget, floors = by_work.budget, by_work.floor_by_work
@@ -392,7 +387,7 @@ _MEMORY_FAILS = Limit(
     severity_in={MEMORY: Severity.BLOCKING, STRICT: Severity.BLOCKING},
 )
 def memory_unsteady(case: Case) -> Answer:
-    if _is_of_command(case):
+    if case.calibrated is not None and case.calibrated.calibration.samples.command:
         return unknown("the calibration ran the given workload, not the memory accesses")
     return grade_worst_cpu(
         case,
@@ -402,10 +397,6 @@ def memory_unsteady(case: Case) -> Answer:
         "median deviation of memory accesses {value:.1%} on CPU {cpu}",
         "too few accesses were measured",
     )
-
-
-def _is_of_command(case: Case) -> bool:
-    return case.calibrated is not None and bool(case.calibrated.calibration.samples.command)
 
 
 _DRIFT_PASSES = Limit(

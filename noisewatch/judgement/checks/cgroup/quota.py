@@ -10,14 +10,14 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import FLOOR_CHECK, Ground, Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Throttle, uncounted_between
-from noisewatch.units import describe_ns
+from noisewatch.units import describe_count, describe_ns
 
 _THROTTLED = Limit(
     key="fails",
@@ -46,7 +46,7 @@ _THROTTLED = Limit(
         "that starts it, and noisewatch, above all while `noisewatch run` watches. Most containers and CI runners have "
         "one. From inside a container the outer groups cannot be seen; there the calibration answers."
     ),
-    answered_by="noise-floor-above-budget",
+    answered_by=FLOOR_CHECK,
     remedy="Lift the CPU limit: docker without --cpus, a Kubernetes pod without a limit, a service without CPUQuota.",
     sources=(
         "https://docs.kernel.org/scheduler/sched-bwc.html",
@@ -135,7 +135,7 @@ def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any
     """Return the failure for a quota that stopped threads in the sample or in the calibration."""
     worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
     periods = max(each.periods for each in throttles)
-    said = f"throttled in {periods} period{'s' if periods != 1 else ''} ({worst.level.described})"
+    said = f"throttled in {describe_count(periods, 'period')} ({worst.level.described})"
     level = worst.level
     fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
     return Answer(
@@ -172,7 +172,7 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
 
 def _long_stops_said(case: Case) -> list[str]:
     """Return text on the long stops of the worst CPU, if there are any: too few to prove a quota."""
-    stops = case.calibrated.attribution.long_stops_by_cpu if case.calibrated is not None else {}
+    stops = case.attribution.long_stops_by_cpu if case.attribution is not None else {}
     if not stops:
         return []
     worst = max(stops, key=lambda cpu: max(stops[cpu]))
@@ -186,7 +186,7 @@ def _long_stops_said(case: Case) -> list[str]:
 
 
 def _culprits(case: Case) -> tuple[Disturbance, ...]:
-    found = case.calibrated.attribution.quota_by_cpu.values() if case.calibrated is not None else ()
+    found = case.attribution.quota_by_cpu.values() if case.attribution is not None else ()
     return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
 

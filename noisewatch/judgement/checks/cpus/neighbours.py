@@ -13,7 +13,7 @@ from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import BootOptions, Fix
-from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.terms import Ground, Severity, Status
@@ -116,7 +116,7 @@ def _with_siblings(case: Case) -> Answer:
         _SIBLING_BUSY,
         said=lambda over: f"sibling on {name_cpus(over)}: {worst:.0%} busy",
         calm=f"sibling on {listed}: online, {worst:.1%} busy",
-        evidence={"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}},
+        evidence={"busy_share_by_cpu": by_cpu(busy)},
         why_unknown=why_untimed(case, case.interval, case.siblings) or unread,
         culprits=lambda over: tuple(_sibling_culprit(case, cpu) for cpu in sorted(over)),
         fix=fix,
@@ -151,21 +151,16 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
     """The sibling's load, under the name of what runs there most."""
     interval = case.interval
     sources = disturbances_of(interval, cpu) if interval is not None else []
-    share = interval.busy_share(cpu) if interval is not None else None
-    if not sources:
-        return Disturbance(
-            kind=Kind.SIBLING, name="unattributed work", cpu=cpu, stolen_ns=None, share=share, rate_per_s=None
-        )
-    most = sources[0]
+    most = sources[0] if sources else None
     return Disturbance(
         kind=Kind.SIBLING,
-        name=most.name,
+        name=most.name if most is not None else "unattributed work",
         cpu=cpu,
         stolen_ns=None,
-        share=share,
+        share=interval.busy_share(cpu) if interval is not None else None,
         rate_per_s=None,
-        pid=most.pid,
-        tid=most.tid,
+        pid=most.pid if most is not None else None,
+        tid=most.tid if most is not None else None,
     )
 
 
@@ -227,7 +222,7 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(neighbours, key=lambda cpus: _sum_of(known, cpus))
     load = _sum_of(known, worst)
-    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    evidence = {"busy_share_by_cpu": by_cpu(busy)}
     working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
     told = f"{told_apart(load, judging)} CPUs busy"

@@ -99,8 +99,7 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
 
 def can_offload(case: Case) -> bool | None:
     """Return whether the kernel has RCU_NOCB_CPU, which NO_HZ_FULL selects; only such a kernel has rcuo threads."""
-    tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
-    has_threads = any(task.is_kernel and task.name.startswith("rcuo") for task in tasks)
+    has_threads = any(task.is_kernel and task.name.startswith("rcuo") for task in case.tasks_by_tid.values())
     return True if case.snapshot.isolation.nohz_full or has_threads else _has(case, "RCU_NOCB_CPU")
 
 

@@ -10,7 +10,7 @@ from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
+from noisewatch.judgement.grading import MICROBENCHMARK, by_cpu, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Ground, Severity, Status
@@ -108,8 +108,7 @@ def _outside_container(case: Case) -> CpuSet:
 
 def _worst_trial(case: Case) -> PinTrial:
     """Return the worst trial of all snapshots: a cpuset may be narrowed between them."""
-    looks = [case.snapshot, *(look for each in case.intervals for look in (each.before, each.after))]
-    trials = [look.pin_trial for look in looks if look.target.cpus == case.target]
+    trials = [look.pin_trial for look in case.snapshots if look.target.cpus == case.target]
     return min(trials, key=lambda trial: _rank(trial, case.target))
 
 
@@ -255,7 +254,7 @@ def _among_targets(case: Case) -> Answer:
     strengths = _strengths(case)
     evidence: dict[str, Any] = {
         "kind_by_cpu": {str(cpu): place.kind for cpu, place in places.items()},
-        "design_by_cpu": {str(cpu): name for cpu, name in designs.items()},
+        "design_by_cpu": by_cpu(designs),
     }
     for what, known in (("kinds", kinds), ("designs", designs)):
         if len(set(known.values())) > 1:
@@ -263,7 +262,7 @@ def _among_targets(case: Case) -> Answer:
             return Answer(Status.FAIL, f"cores of several {what}: {said}", cpus=case.target, evidence=evidence)
     for what, strength_by_cpu in strengths.items():
         least, most = min(strength_by_cpu.values()), max(strength_by_cpu.values())
-        evidence[f"{what.replace(' ', '_')}_by_cpu"] = {str(cpu): each for cpu, each in strength_by_cpu.items()}
+        evidence[f"{what.replace(' ', '_')}_by_cpu"] = by_cpu(strength_by_cpu)
         difference = 1 - least / most
         if difference > case.bound(ALIKE):
             weaker = frozenset(cpu for cpu, each in strength_by_cpu.items() if each < most)
@@ -345,9 +344,9 @@ def why_no_kind(case: Case, cpus: Iterable[int]) -> str:
 
 def _read_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
     """Return the property that is exported for some target CPUs only, as text, or None if there is none."""
-    for what, by_cpu in known.items():
-        silent = case.target - by_cpu.keys()
-        if by_cpu and silent:
+    for what, values in known.items():
+        silent = case.target - values.keys()
+        if values and silent:
             return f"the {what} of {name_cpus(silent)} is not exported, that of other target CPUs is"
     return None
 
@@ -439,7 +438,7 @@ def _measured(case: Case) -> Answer:
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
         return unknown(f"{why_unknown}, and not all of them were calibrated")
     difference = 1 - min(times.values()) / max(times.values())
-    evidence = {"work_ns_by_cpu": {str(cpu): time for cpu, time in times.items()}}
+    evidence = {"work_ns_by_cpu": by_cpu(times)}
     slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))
     limit = case.bound(_WORK_DIFFERS)
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
@@ -479,7 +478,7 @@ def target_cpus_far_apart(case: Case) -> Answer:
     known_nodes = {node for node in nodes.values() if node is not None}
     known_caches = sorted({cache for cache in caches.values() if cache is not None}, key=sorted)
     evidence = {
-        "node_by_cpu": {str(cpu): node for cpu, node in nodes.items()},
+        "node_by_cpu": by_cpu(nodes),
         "last_level_caches": [format_cpu_list(cache) for cache in known_caches],
     }
     if len(known_nodes) > 1:

@@ -8,8 +8,8 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.grading import hardware_without, unread
-from noisewatch.judgement.programs import running, why_unseen
+from noisewatch.judgement.grading import by_cpu, hardware_without, unread
+from noisewatch.judgement.programs import as_culprits, passes_if_visible, running
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
@@ -17,8 +17,6 @@ from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, NO_DRIVER, NO_PRE
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import bias_path
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.units import describe_clocks
 
 _CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
@@ -313,7 +311,7 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
 def energy_bias_not_performance(case: Case) -> Answer:
     known = case.snapshot.hardware.energy_bias
     biases = {cpu: known.integer(bias_path(cpu)) for cpu in sorted(case.target)}
-    evidence = {"bias_by_cpu": {str(cpu): bias for cpu, bias in biases.items()}}
+    evidence = {"bias_by_cpu": by_cpu(biases)}
     others = {cpu: bias for cpu, bias in biases.items() if bias}
     if others:
         fix = set_for_good(write_cpus(dict.fromkeys(others, 0), "power/energy_perf_bias", others))
@@ -399,18 +397,7 @@ def frequency_daemon_runs(case: Case) -> Answer:
             (run_command(f"systemctl stop {units}", f"systemctl start {units}"),),
             (run_command(f"systemctl disable {units}", f"systemctl enable {units}"),),
         )
-        culprits = tuple(
-            Disturbance(
-                kind=Kind.THREAD,
-                name=task.name,
-                cpu=task.cpu,
-                stolen_ns=None,
-                share=None,
-                rate_per_s=None,
-                pid=task.pid,
-            )
-            for task in sorted(found, key=lambda task: task.pid)
-        )
+        culprits = as_culprits(sorted(found, key=lambda task: task.pid))
         return Answer(
             Status.FAIL,
             f"{', '.join(names)} may change them at any time",
@@ -419,5 +406,4 @@ def frequency_daemon_runs(case: Case) -> Answer:
             fix=fix if units else None,
             severity=Severity.WARNING if set(names) & _AT_ANY_TIME else None,
         )
-    reason = why_unseen(case)
-    return Answer(Status.PASS, "no power daemon runs") if reason is None else unknown(reason)
+    return passes_if_visible(case, "no power daemon runs")

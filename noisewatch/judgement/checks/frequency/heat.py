@@ -201,8 +201,7 @@ def cooling_active(case: Case) -> Answer:
 
 def _states(case: Case, device: CoolingDevice) -> list[int | None]:
     """Return the cooling device's states: when settings were read, and in each snapshot that includes it."""
-    snapshots = [case.snapshot, *(each for interval in case.intervals for each in (interval.before, interval.after))]
-    watched = [each.background.cooling_states for each in snapshots]
+    watched = [each.background.cooling_states for each in case.snapshots]
     return [device.state, *(states[device.path] for states in watched if device.path in states)]
 
 
@@ -427,8 +426,7 @@ def on_battery(case: Case) -> Answer:
 
 def supply_voltages(case: Case) -> list[SupplyVoltage]:
     """Return the supply voltage reports of all snapshots: before and after the sample, and after the calibration."""
-    snapshots = [case.snapshot, *(each for interval in case.intervals for each in (interval.before, interval.after))]
-    return [snapshot.background.supply_voltage for snapshot in snapshots]
+    return [snapshot.background.supply_voltage for snapshot in case.snapshots]
 
 
 @check(

@@ -175,8 +175,9 @@ def idle_cpus_spin(case: Case) -> Answer:
 
 def _name_processes(case: Case, pids: Collection[int]) -> str:
     """Return `, held open by NAME (pid N)`, or an empty text if no process is known."""
-    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
-    names = [f"{task.name} (pid {pid})" if (task := tasks.get(pid)) else f"pid {pid}" for pid in sorted(pids)]
+    names = [
+        f"{task.name} (pid {pid})" if (task := case.tasks_by_tid.get(pid)) else f"pid {pid}" for pid in sorted(pids)
+    ]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f", held open by {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
 

@@ -13,7 +13,7 @@ from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, 
 from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import BootOptions, Fix
-from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
@@ -260,14 +260,13 @@ def device_interrupts_on_target(case: Case) -> Answer:
     if not is_by_number and any(rate_by_cpu.values()):
         uncounted = (why_softirqs_uncounted(case, each) for each in case.intervals)
         reason = reason or next((why for why in uncounted if why), None)
-    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
     interrupts = (each for each in culprits if each.kind == Kind.IRQ)
-    blamed = _known(irqs, _too_many(interrupts, rate_by_cpu, case.bound(_RATE)))
+    blamed = _known(case.irqs_by_number, _too_many(interrupts, rate_by_cpu, case.bound(_RATE)))
     said = "; ".join(f"{each.name}: {describe_rate(each.rate_per_s)} on CPU {each.cpu}" for each in culprits[:3])
     is_later = max(later.values(), default=0.0) > max(sampled.values(), default=0.0)
     said += f" ({WHEN})" if is_later else ""
     said += "" if is_by_number or not culprits else f", {max(cost_by_cpu.values()):.2%} of its time"
-    said += _unmovable(_known(irqs, culprits))
+    said += _unmovable(_known(case.irqs_by_number, culprits))
     answer = grade_cpus(
         case,
         values,
@@ -276,9 +275,9 @@ def device_interrupts_on_target(case: Case) -> Answer:
         said=lambda _: said,
         calm=said or "no device interrupted a target CPU",
         evidence={
-            "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in sampled.items()},
-            "while_calibrating_per_s_by_cpu": {str(cpu): rate for cpu, rate in later.items()},
-            "cost_share_by_cpu": {str(cpu): share for cpu, share in cost_by_cpu.items()},
+            "rate_per_s_by_cpu": by_cpu(sampled),
+            "while_calibrating_per_s_by_cpu": by_cpu(later),
+            "cost_share_by_cpu": by_cpu(cost_by_cpu),
         },
         why_unknown=reason,
         culprits=lambda _: culprits,
@@ -297,7 +296,7 @@ def device_interrupts_on_target(case: Case) -> Answer:
 
 def _cost(case: Case, cpu: int) -> float:
     """Return the share of the CPU that devices take from a benchmark: as measured, else as counted."""
-    attribution = case.calibrated.attribution if case.calibrated is not None else None
+    attribution = case.attribution
     traced = attribution.culprits_by_cpu.get(cpu, ()) if attribution is not None and attribution.reason is None else ()
     measured = sum(each.disturbance.share or 0.0 for each in traced if _is_of_device(each.disturbance))
     load = case.under_load

@@ -12,7 +12,7 @@ from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import turned, unread
-from noisewatch.judgement.programs import running, why_unseen
+from noisewatch.judgement.programs import passes_if_visible, running
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.irqbalance import LIST, MASK, environment_of, parse_banned
@@ -87,8 +87,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
         return unknown(NO_TARGET)
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
     if not bans:
-        reason = why_unseen(case)
-        return Answer(Status.PASS, "irqbalance is not running") if reason is None else unknown(reason)
+        return passes_if_visible(case, "irqbalance is not running")
     fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_banned(case),))
     for ban in sorted(bans, key=lambda ban: ban.cpus is None):
         exposed = case.target - (_banned_by_default(case) if ban.cpus is None else ban.cpus)

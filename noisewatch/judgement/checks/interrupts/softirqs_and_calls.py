@@ -11,12 +11,12 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
 from noisewatch.judgement.effect import graver_while_calibrating
-from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
-from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts
+from noisewatch.kernel.interrupts.table import SOFTIRQS
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row
 from noisewatch.model.interval.interrupt_counts import RowCount
@@ -72,8 +72,8 @@ def _softirqs(case: Case) -> Answer:
     rates = {cpu: counts.get(cpu, 0) / seconds for cpu in sorted(case.target)}
     shares = {cpu: _softirq_share(interval, cpu) for cpu in sorted(case.target)}
     evidence = {
-        "for_devices_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
-        "share_by_cpu": {str(cpu): share for cpu, share in shares.items()},
+        "for_devices_per_s_by_cpu": by_cpu(rates),
+        "share_by_cpu": by_cpu(shares),
     }
     known = {cpu: share for cpu, share in shares.items() if share is not None}
     untimed = case.why_unknown("/proc/stat") if len(known) < len(shares) else None
@@ -187,7 +187,7 @@ def ipis_on_target(case: Case) -> Answer:
         return unknown(reason or "unknown")
     if len(case.running) == 1:
         return not_applicable("there is no other CPU")
-    if not _has_kind(interval.after.interrupts, Kind.IPI):
+    if not any(kind_of_row(row) == Kind.IPI for row in interval.after.interrupts.rows):
         return unknown(f"{INTERRUPTS}: no row counts IPIs")
     calls = [row for row in interval.interrupts.rows if kind_of_row(row) == Kind.IPI]
     rates = {
@@ -203,7 +203,7 @@ def ipis_on_target(case: Case) -> Answer:
         said=lambda over: _calls_said(worst, over, _of_kind(interval, over, Kind.IPI)),
         calm=f"{describe_rate(worst)} at most",
         evidence={
-            "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
+            "rate_per_s_by_cpu": by_cpu(rates),
             "rate_per_s_by_row": {row.label: _most_on(row, case.target) / interval.seconds for row in calls},
         },
         why_unknown=reason if worst <= case.bound(_CALLS_PASS) else None,
@@ -217,7 +217,3 @@ def _calls_said(worst: float, over: CpuSet, culprits: tuple[Disturbance, ...]) -
 
 def _most_on(row: RowCount, cpus: CpuSet) -> int:
     return max((row.count_by_cpu.get(cpu, 0) for cpu in cpus), default=0)
-
-
-def _has_kind(table: Interrupts, kind: Kind) -> bool:
-    return any(kind_of_row(row) == kind for row in table.rows)

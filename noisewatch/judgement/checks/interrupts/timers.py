@@ -13,7 +13,7 @@ from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.effect import WHEN, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.grading import not_calibrated, why_incomplete
+from noisewatch.judgement.grading import by_cpu, not_calibrated, why_incomplete
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.cpus.online import CPUS
@@ -91,9 +91,9 @@ def tick_not_stopped(case: Case) -> Answer:
     rates = {cpu: _ticks_per_busy_s(interval, cpu) for cpu in sorted(case.target)}
     known = {cpu: rate for cpu, rate in rates.items() if rate is not None}
     evidence = {
-        "ticks_per_busy_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
+        "ticks_per_busy_s_by_cpu": by_cpu(rates),
         "nohz_full": sorted(promised),
-        "deadline_server_ns_by_cpu": {str(cpu): ns for cpu, ns in case.snapshot.settings.fair_servers.items()},
+        "deadline_server_ns_by_cpu": by_cpu(case.snapshot.settings.fair_servers),
     }
     ticking = frozenset(cpu for cpu, rate in known.items() if cpu in promised and rate > case.bound(_STOPPED))
     if ticking:
@@ -249,9 +249,9 @@ def timers_on_target(case: Case) -> Answer:
     shares = _sums(named, _share)
     worst, limit = max(beyond.values(), default=0.0), case.bound(_MANY)
     evidence = {
-        "timer_interrupts_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
+        "timer_interrupts_per_s_by_cpu": by_cpu(rates),
         "tick_hz": hz,
-        "share_by_trace_by_cpu": {str(cpu): share for cpu, share in shares.items()},
+        "share_by_trace_by_cpu": by_cpu(shares),
     }
     often = frozenset(cpu for cpu, rate in beyond.items() if rate > case.bound(_FEW))
     long = frozenset(cpu for cpu, share in shares.items() if share > case.bound(_SHORT))

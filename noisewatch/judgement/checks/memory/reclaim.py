@@ -181,9 +181,7 @@ def zone_reclaim_enabled(case: Case) -> Answer:
         return unknown(case.why_unknown(NODES))
     if mode and known is not None and len(known) < 2:
         return not_applicable("there is one memory node")
-    return judged_knob(
-        case, Knob.ZONE_RECLAIM, lambda value: value == 0, "a full node reclaims its own memory first", 0
-    )
+    return judged_knob(case, Knob.ZONE_RECLAIM, "a full node reclaims its own memory first", quiet=0)
 
 
 _SWAPPED = Limit(

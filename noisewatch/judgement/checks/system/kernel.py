@@ -40,7 +40,7 @@ _LOCKUP_DOC = "https://docs.kernel.org/admin-guide/lockup-watchdogs.html"
     sources=(_LOCKUP_DOC,),
 )
 def nmi_watchdog_runs(case: Case) -> Answer:
-    return judged_knob(case, Knob.NMI_WATCHDOG, lambda value: value == 0, "the watchdog is on", quiet=0)
+    return judged_knob(case, Knob.NMI_WATCHDOG, "the watchdog is on", quiet=0)
 
 
 _CHECKS_PER_THRESHOLD = 2.5  # the timer runs five times in two thresholds
@@ -115,7 +115,7 @@ def timers_migrate_to_target(case: Case) -> Answer:
             Status.PASS, "nohz_full keeps migrated timers off the target CPUs", evidence={"nohz_full": sorted(tickless)}
         )
     said = "timers of idle CPUs migrate to busy CPUs"
-    return judged_knob(case, Knob.TIMER_MIGRATION, lambda value: value == 0, said, quiet=0)
+    return judged_knob(case, Knob.TIMER_MIGRATION, said, quiet=0)
 
 
 _STATISTICS_INTERVAL = Limit(
@@ -154,12 +154,13 @@ def memory_statistics_updated_often(case: Case) -> Answer:
         )
     least_s = case.bound(_STATISTICS_INTERVAL)
     said = "updated every {value} s"
-    answer = judged_knob(case, Knob.STAT_INTERVAL, lambda value: value >= least_s, said, quiet=120)
-    return (
-        replace(answer, limit=least_s, unit="s", limit_role=MINIMUM)
-        if answer.status in (Status.PASS, Status.FAIL)
-        else answer
-    )
+    answer = judged_knob(case, Knob.STAT_INTERVAL, said, quiet=120, is_quiet=lambda value: value >= least_s)
+    return _with_least(answer, least_s)
+
+
+def _with_least(answer: Answer, least_s: float) -> Answer:
+    is_read = answer.status in (Status.PASS, Status.FAIL)
+    return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if is_read else answer
 
 
 _POLLING_INTERVAL = Limit(
@@ -194,17 +195,11 @@ def machine_checks_polled_often(case: Case) -> Answer:
     answer = judged_knob(
         case,
         Knob.MACHINE_CHECK_INTERVAL,
-        lambda value: value == 0 or value >= least_s,
         said,
         quiet=_POLLED_DAILY_S,
+        is_quiet=lambda value: value == 0 or value >= least_s,
     )
-    if answer.measured == 0:
-        return answer  # these errors are not polled
-    return (
-        replace(answer, limit=least_s, unit="s", limit_role=MINIMUM)
-        if answer.status in (Status.PASS, Status.FAIL)
-        else answer
-    )
+    return answer if answer.measured == 0 else _with_least(answer, least_s)  # at 0 these errors are not polled
 
 
 _SLOW_BY_THEMSELVES = {
@@ -408,4 +403,4 @@ def console_prints_everything(case: Case) -> Answer:
     sources=("https://docs.kernel.org/fb/fbcon.html",),
 )
 def console_cursor_blinks(case: Case) -> Answer:
-    return judged_knob(case, Knob.CURSOR_BLINK, lambda value: value <= 0, "the cursor blinks", quiet=0)
+    return judged_knob(case, Knob.CURSOR_BLINK, "the cursor blinks", quiet=0, is_quiet=lambda value: value <= 0)

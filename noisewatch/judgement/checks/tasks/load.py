@@ -20,7 +20,7 @@ from noisewatch.judgement.effect import (
     shares_while_calibrating,
     threads_while_calibrating,
 )
-from noisewatch.judgement.grading import grade_cpus
+from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.programs import with_many_as_one
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
@@ -77,8 +77,8 @@ def target_cpu_busy(case: Case) -> Answer:
     later = shares_while_calibrating(case)
     known = {cpu: effect_of_all(case, cpu, share) or 0.0 for cpu, share in busy.items()}
     evidence = {
-        "busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()},
-        "share_of_others_while_calibrating_by_cpu": {str(cpu): share for cpu, share in later.items()},
+        "busy_share_by_cpu": by_cpu(busy),
+        "share_of_others_while_calibrating_by_cpu": by_cpu(later),
     }
     worst = max(known.values(), default=0.0)
     reason = _why_unmeasured(case, interval) if None in busy.values() or not busy else None
@@ -253,8 +253,8 @@ def hypervisor_steal(case: Case) -> Answer:
     steals = {cpu: effect(case, share, later.get(cpu)) for cpu, share in sampled.items()}
     worst = max(steals.values(), default=0.0)
     evidence = {
-        "steal_share_by_cpu": {str(cpu): share for cpu, share in sampled.items()},
-        "while_calibrating_share_by_cpu": {str(cpu): share for cpu, share in later.items()},
+        "steal_share_by_cpu": by_cpu(sampled),
+        "while_calibrating_share_by_cpu": by_cpu(later),
     }
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")
@@ -328,7 +328,7 @@ def other_cpus_busy(case: Case) -> Answer:
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(others)}
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     mean = sum(known.values()) / len(busy)
-    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    evidence = {"busy_share_by_cpu": by_cpu(busy)}
     working = frozenset(cpu for cpu, share in known.items() if share > _VISIBLE)
     said = f"the {len(others)} other CPUs are {mean:.1%} busy" + (f", most on {name_cpus(working)}" if working else "")
     bound = case.bound(_OTHERS_FAIL)
@@ -501,7 +501,7 @@ def own_load_on_target(case: Case) -> Answer:
     share_by_cpu = {cpu: interval.own_ns(cpu) / interval.length_ns for cpu in sorted(case.target)}
     worst = max(share_by_cpu.values(), default=0.0)
     evidence = {
-        "own_share_by_cpu": {str(cpu): share for cpu, share in share_by_cpu.items()},
+        "own_share_by_cpu": by_cpu(share_by_cpu),
         "own_share_of_one_cpu": interval.own_cpus,
     }
     bound = case.bound(_OWN_FAILS)

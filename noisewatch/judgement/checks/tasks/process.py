@@ -120,8 +120,7 @@ def process_traced(case: Case) -> Answer:
     evidence = {"tracer_pid": status.tracer_pid}
     if status.tracer_pid == 0:
         return Answer(Status.PASS, "not traced", evidence=evidence)
-    tasks = case.snapshot.tasks
-    tracer = tasks.by_tid.get(status.tracer_pid) if tasks is not None else None
+    tracer = case.tasks_by_tid.get(status.tracer_pid)
     name = f"{tracer.name} (pid {tracer.pid})" if tracer is not None else f"pid {status.tracer_pid}"
     return Answer(Status.FAIL, f"traced by {name}", measured=status.tracer_pid, evidence=evidence)
 

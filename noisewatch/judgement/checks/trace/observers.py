@@ -11,8 +11,8 @@ from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unk
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
-from noisewatch.judgement.grading import setting_of, unread
-from noisewatch.judgement.programs import running, why_unseen
+from noisewatch.judgement.grading import by_cpu, setting_of, unread
+from noisewatch.judgement.programs import as_culprits, passes_if_visible, running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.table import counts_overflows
@@ -22,8 +22,6 @@ from noisewatch.kernel.tasks.own_process import STATUS
 from noisewatch.kernel.tasks.task import Task
 from noisewatch.kernel.trace.active import FOLDER as TRACING
 from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, Maker, TraceInstance
-from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import clean
 
 _MOST_NAMED = 3
@@ -50,15 +48,6 @@ def _named(tasks: list[Task]) -> str:
     )
 
 
-def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
-    return tuple(
-        Disturbance(
-            kind=Kind.THREAD, name=task.name, cpu=task.cpu, stolen_ns=None, share=None, rate_per_s=None, pid=task.pid
-        )
-        for task in tasks
-    )
-
-
 @check(
     id="profiler-runs",
     area="kernel",
@@ -75,7 +64,7 @@ def profiler_runs(case: Case) -> Answer:
     found, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)
     worst = max(rate_by_cpu.values(), default=None)
     evidence = {
-        "samples_per_s_by_cpu": {str(cpu): rate for cpu, rate in rate_by_cpu.items()},
+        "samples_per_s_by_cpu": by_cpu(rate_by_cpu),
         Knob.PERF_SAMPLE_RATE.value: case.snapshot.settings.knobs.integer(Knob.PERF_SAMPLE_RATE),
     }
     limit = case.bound(_SAMPLES)
@@ -91,7 +80,7 @@ def profiler_runs(case: Case) -> Answer:
             unit="per second",
             cpus=sampled,
             evidence=evidence,
-            culprits=_blamed(found),
+            culprits=as_culprits(found),
         )
     reason = why_unseen(case)
     if reason is not None:
@@ -155,9 +144,8 @@ def security_agent_runs(case: Case) -> Answer:
     found = running(case, _AGENTS)
     if found:
         evidence = {"pid_by_name": {task.name: task.pid for task in found}}
-        return Answer(Status.FAIL, f"{_named(found)} runs", evidence=evidence, culprits=_blamed(found))
-    reason = why_unseen(case)
-    return Answer(Status.PASS, "no agent with a known name runs") if reason is None else unknown(reason)
+        return Answer(Status.FAIL, f"{_named(found)} runs", evidence=evidence, culprits=as_culprits(found))
+    return passes_if_visible(case, "no agent with a known name runs")
 
 
 _FILTERS = 2
@@ -320,10 +308,7 @@ def kernel_statistics_collected(case: Case) -> Answer:
     collected = [knob for knob, value in values.items() if value]
     if collected:
         said = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
-        return Answer(Status.FAIL, said, evidence=evidence, fix=_all_off(case, collected))
+        fix = set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in collected)))
+        return Answer(Status.FAIL, said, evidence=evidence, fix=fix)
     silent = [knob for knob, value in values.items() if value is None]
     return unread(case, silent[0]) if silent else Answer(Status.PASS, "all are off", evidence=evidence)
-
-
-def _all_off(case: Case, knobs: list[Knob]) -> Fix:
-    return set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in knobs)))

@@ -14,8 +14,8 @@ from typing import BinaryIO
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import UsageError
 from noisewatch.judgement.cause_words import summary_of_verdict
-from noisewatch.judgement.terms import Outcome
-from noisewatch.judgement.verdict import EXIT_STATUS, Verdict
+from noisewatch.judgement.terms import EXIT_STATUS, Outcome
+from noisewatch.judgement.verdict import Verdict
 from noisewatch.operations.lock import Lock, locked
 from noisewatch.operations.machines import MachineOptions, open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
