@@ -40,7 +40,7 @@ from noisewatch.model.history.entries import Past
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
-from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
+from noisewatch.operations.pinning import allowed_now, pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.records import dataclass
 
@@ -185,9 +185,7 @@ def _calibrated_under_load(
 
 
 def _stay_off(snapshot: Snapshot, against: CpuSet | None, listener: ProgressListener) -> None:
-    remark = pin_to_housekeeping(snapshot)
-    if remark is not None:
-        listener.on_remark(remark)
+    pin_with_remark(snapshot, listener)
     shared = (against or frozenset()) & allowed_now() if snapshot.is_live else frozenset()
     if shared:
         listener.on_remark(f"noisewatch itself runs on {name_cpus(shared)}, which it measures")

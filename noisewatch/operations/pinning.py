@@ -9,6 +9,7 @@ from noisewatch.cpus import CpuSet, format_cpu_list
 
 if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.operations.progress import ProgressListener
 
 
 def allowed_now() -> CpuSet:
@@ -32,6 +33,13 @@ def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
         listed = format_cpu_list(housekeeping)
         return f"noisewatch cannot move to CPU {listed} ({error.strerror}): it may disturb the target CPUs itself"
     return None
+
+
+def pin_with_remark(snapshot: Snapshot, listener: ProgressListener) -> None:
+    """Pin this thread to housekeeping CPUs; remark it if that fails."""
+    remark = pin_to_housekeeping(snapshot)
+    if remark is not None:
+        listener.on_remark(remark)
 
 
 def pin_all_threads(cpus: CpuSet) -> None:

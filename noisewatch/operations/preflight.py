@@ -274,7 +274,9 @@ class _Run:
     def _sample(self) -> Case:
         machine, seconds = self.machine, self.options.sample_s
         if isinstance(machine, Recording):
-            return self._settings_at_end(machine) if seconds == 0 else self._replayed(machine)
+            if seconds:
+                return self._replayed(machine)
+            machine.go_to_aside()
         if machine.is_live:
             remove_stale_where_mounted()
         if seconds == 0:
@@ -326,10 +328,6 @@ class _Run:
                 time.sleep(min(_PROGRESS_EVERY_S, seconds - done_s))
         finally:
             self.listener.on_done()
-
-    def _settings_at_end(self, recording: Recording) -> Case:
-        recording.go_to_aside()
-        return Case(self._look())
 
     def _replayed(self, recording: Recording) -> Case:
         """Return a case of the recording's last sample, up to its calibration; without a marked sample from the start.

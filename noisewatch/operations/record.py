@@ -17,7 +17,7 @@ from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.status_files import StatusFiles
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import MachineOptions, snapshot_options
-from noisewatch.operations.pinning import pin_to_housekeeping
+from noisewatch.operations.pinning import pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 from noisewatch.records import dataclass
@@ -128,9 +128,7 @@ def _record(
 ) -> Snapshot:
     """Record the snapshots and return the last one. The first one is complete, with the affinities of all threads."""
     snapshot = look()
-    remark = pin_to_housekeeping(snapshot)
-    if remark is not None:
-        listener.on_remark(remark)
+    pin_with_remark(snapshot, listener)
     interval_s, duration_s = options.interval_s, options.duration_s
     task_reader.limit(round(interval_s * TASK_BUDGET_SHARE * 1e9))
     started = time.monotonic()

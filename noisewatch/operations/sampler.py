@@ -46,13 +46,7 @@ class SamplerOptions:
 
     def command(self) -> list[str]:
         """Return the command that starts the sampler."""
-        options = {
-            "machine": asdict(self.machine),
-            "interval_s": self.interval_s,
-            "idle_probe": self.idle_probe,
-            "allowed": sorted(self.allowed),
-            "observer": self.observer,
-        }
+        options = asdict(self) | {"allowed": sorted(self.allowed)}
         return [sys.executable, "-m", "noisewatch.operations.sampler", json.dumps(options)]
 
     @classmethod

@@ -148,30 +148,17 @@ class _Sampler:
         self._recent.append(snapshot)
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
             self._recent.popleft()
+        interval = None
+        case = Case(snapshot, rules=rules_for(_RULES, snapshot), starts_benchmark=False)
         if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
             self._recent = deque([snapshot])  # in an edited recording, time may run backwards
-            verdict = (
-                judge(
-                    Case(
-                        snapshot,
-                        no_sample_reason=_NO_RATES,
-                        rules=rules_for(_RULES, snapshot),
-                        starts_benchmark=False,
-                    ),
-                    _SHOWN,
-                    remembered=self._remembered,
-                )
-                if is_last
-                else None
-            )
-            frame = frame_of(snapshot, None, verdict, **self._rest(snapshot, None, is_last))
-            return self._watched(snapshot, None, frame)
-        first, *between, _ = self._recent
-        sample = interval_between(first, snapshot, between)
-        rules = rules_for(_RULES, snapshot)
-        case = Case(snapshot, sample, rules=rules, starts_benchmark=False, remembered=self._remembered)
-        verdict = judge(case, _SHOWN, remembered=self._remembered)
-        interval = interval_between(previous, snapshot)
+            case = replace(case, no_sample_reason=_NO_RATES)
+        else:
+            first, *between, _ = self._recent
+            sample = interval_between(first, snapshot, between)
+            case = replace(case, interval=sample, remembered=self._remembered)
+            interval = interval_between(previous, snapshot)
+        verdict = judge(case, _SHOWN, remembered=self._remembered) if interval is not None or is_last else None
         frame = frame_of(snapshot, interval, verdict, **self._rest(snapshot, interval, is_last))
         return self._watched(snapshot, interval, frame)
 

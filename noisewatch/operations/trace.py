@@ -22,7 +22,7 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.trace.culprits import MOSTLY, TracedCpu, culprits_of, with_kinds
 from noisewatch.operations.machines import MachineOptions, snapshot_options
-from noisewatch.operations.pinning import pin_to_housekeeping
+from noisewatch.operations.pinning import pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.records import dataclass
@@ -137,9 +137,7 @@ def follow(
     read_options = replace(snapshot_options(options.machine, machine), is_discreet=True)  # a benchmark may run there
     task_reader = TaskReader()
     before = read_snapshot(machine, read_options, task_reader)
-    remark = pin_to_housekeeping(before)
-    if remark is not None:
-        listener.on_remark(remark)
+    pin_with_remark(before, listener)
     if not before.target.cpus:
         raise CannotMeasure("there is no target CPU to trace")
     if isinstance(machine, Recording):

@@ -14,7 +14,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.frame import ClockCpu, ClockFigures, ClockGroup, ClockPackage, ClockSensor
+from noisewatch.operations.frame.frame import ClockCpu, ClockFigures, ClockGroup, ClockPackage, Temperature
 from noisewatch.operations.frame.line import decode_frame, encode_frame
 from noisewatch.operations.sampling import sample_frames
 from tests.surfaces.running import quiet_tree
@@ -135,7 +135,7 @@ def test_an_amd_machine_has_a_sensor_without_a_package_and_no_limits(figures: Fi
         without(intel_files(at), *(f"{ZONE}/{name}" for name in gone), f"{CHIP}/temp4_label") | amd for at in range(3)
     ]
     last = figures(moments)[-1]
-    assert last.sensors == (ClockSensor("k10temp Tctl", 41.0, 100.0),)
+    assert last.sensors == (Temperature("k10temp Tctl", 41.0, 100.0),)
     (package,) = last.packages
     assert (package.celsius, package.watts, package.long_limit_w) == (41.0, 65.0, None)
     assert set(last.reasons) == {"limits", "core_celsius"}

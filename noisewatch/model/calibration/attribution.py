@@ -36,7 +36,7 @@ from noisewatch.model.calibration.gap_causes import (
     tells_of_spinner,
     was_idle,
 )
-from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
+from noisewatch.model.interval.disturbance import Disturbance, costliest_first, disturbances_of, timer_interrupts_per_s
 from noisewatch.model.trace.culprits import MeasuredCulprit, Others, others_of, with_kinds
 from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
@@ -340,7 +340,7 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
     for cpu, quota in by_quota.items():
         named = sum(each.disturbance.share or 0.0 for each in culprits[cpu] if each.disturbance.kind == Kind.QUOTA)
         if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
-            suspects[cpu] = _costliest_first([quota, *suspects.get(cpu, ())])
+            suspects[cpu] = costliest_first([quota, *suspects.get(cpu, ())])
     return Attribution(
         causes_by_cpu=causes,
         culprits_by_cpu=culprits,
@@ -414,11 +414,7 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
                 is_inferred=True,
             )
         )
-    return _costliest_first(culprits)
-
-
-def _costliest_first(found: Iterable[Disturbance]) -> tuple[Disturbance, ...]:
-    return tuple(sorted(found, key=lambda each: -(each.stolen_ns or 0)))
+    return costliest_first(culprits)
 
 
 def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[MeasuredCulprit, ...]:

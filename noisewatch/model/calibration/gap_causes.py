@@ -133,19 +133,9 @@ def causes_by_trace(
         kernel_ns = sum(shares.values())
         rest_ns = length - kernel_ns
         parts = parts_of(shares, pieces, irqs, crowds)
-        if not parts or rest_ns > max(2 * usual_ns * len(shares), kernel_ns):
-            causes.append(GapCause(*nobody, start, length, kernel_ns, parts))
-        else:
-            causes.append(
-                GapCause(
-                    kind=parts[0].source.kind,
-                    name=parts[0].name,
-                    start_ns=start,
-                    length_ns=length,
-                    kernel_ns=kernel_ns,
-                    parts=parts,
-                )
-            )
+        is_nobodys = not parts or rest_ns > max(2 * usual_ns * len(shares), kernel_ns)
+        kind, name = nobody if is_nobodys else (parts[0].source.kind, parts[0].name)
+        causes.append(GapCause(kind, name, start, length, kernel_ns, parts))
     return causes
 
 

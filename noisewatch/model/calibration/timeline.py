@@ -289,12 +289,6 @@ class Timeline:
         done_before, passed_before = done[at - 1], passed[at - 1]
         return passed_before + (passed[at] - passed_before) * (done_ns - done_before) / (done[at] - done_before)
 
-    def sample_times(self, work_ns: float) -> list[float]:
-        """Return the times (ns) of consecutive samples of `work_ns` of work."""
-        count = int(self.useful_ns / work_ns)
-        edges = [self.passed_at(number * work_ns) for number in range(count + 1)]
-        return [end - begin for begin, end in pairwise(edges)]
-
 
 @dataclass(frozen=True, slots=True)
 class Timelines:

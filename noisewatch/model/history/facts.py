@@ -175,7 +175,14 @@ def in_plain_words(fact: str | None) -> str | None:
 
 def differences(before: Facts, after: Facts) -> tuple[FactDifference, ...]:
     """Return the facts that are known on both sides and differ, in the order of the classes."""
-    return tuple(_differences(before, after))
+    return tuple(
+        FactDifference(of_class, name, one, other)
+        for of_class in FactClass
+        for name in _names(before, after, of_class)
+        if (one := before.get(of_class, {}).get(name)) is not None
+        and (other := after.get(of_class, {}).get(name)) is not None
+        and not _are_same(name, one, other)
+    )
 
 
 def known_alone(facts: Facts, other: Facts) -> tuple[str, ...]:
@@ -196,14 +203,6 @@ def unknown_on_one_side(before: Facts, after: Facts) -> tuple[str, ...]:
         for name in _names(before, after, of_class)
         if (before.get(of_class, {}).get(name) is None) != (after.get(of_class, {}).get(name) is None)
     )
-
-
-def _differences(before: Facts, after: Facts) -> Iterator[FactDifference]:
-    for of_class in FactClass:
-        for name in _names(before, after, of_class):
-            one, other = before.get(of_class, {}).get(name), after.get(of_class, {}).get(name)
-            if one is not None and other is not None and not _are_same(name, one, other):
-                yield FactDifference(of_class, name, one, other)
 
 
 def _names(before: Facts, after: Facts, of_class: FactClass) -> list[str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
@@ -115,7 +115,7 @@ def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
 def threads_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     """Return the threads on the CPU, and unattributed time, the costliest first."""
     return interval.cached(
-        (threads_of, cpu), lambda: _ordered([*_threads(interval, cpu), *_unexplained(interval, cpu)])
+        (threads_of, cpu), lambda: costliest_first([*_threads(interval, cpu), *_unexplained(interval, cpu)])
     )
 
 
@@ -129,10 +129,10 @@ def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
         culprits += _interrupts(interval, cpu)
     if interval.softirqs.on_cpu(cpu):
         culprits += _softirqs(interval, cpu)
-    return _ordered(culprits)
+    return costliest_first(culprits)
 
 
-def _ordered(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
+def costliest_first(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
     return tuple(sorted(culprits, key=lambda each: -(each.stolen_ns or 0)) if len(culprits) > 1 else culprits)
 
 
@@ -168,45 +168,28 @@ def name_of_run(run: TaskRun) -> str:
 
 def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     for run in interval.runs_on(cpu):
-        yield Disturbance(
-            kind=Kind.KERNEL_THREAD if run.is_kernel else Kind.THREAD,
-            name=name_of_run(run),
-            cpu=cpu,
-            stolen_ns=run.ran_ns,
-            share=run.ran_ns / interval.length_ns,
-            rate_per_s=None,
-            pid=run.pid,
-            tid=None if run.are_children or run.are_ended_threads else run.tid,
-            is_inferred=run.is_inferred,
-        )
+        kind = Kind.KERNEL_THREAD if run.is_kernel else Kind.THREAD
+        tid = None if run.are_children or run.are_ended_threads else run.tid
+        more = {"pid": run.pid, "tid": tid, "is_inferred": run.is_inferred}
+        yield _disturbance(interval, cpu, kind, name_of_run(run), run.ran_ns, **more)
 
 
 def _unexplained(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     rest_ns = interval.unexplained_ns(cpu)
     if rest_ns:
-        yield Disturbance(
-            kind=Kind.UNATTRIBUTED,
-            name="unattributed time",
-            cpu=cpu,
-            stolen_ns=rest_ns,
-            share=rest_ns / interval.length_ns,
-            rate_per_s=None,
-        )
+        yield _disturbance(interval, cpu, Kind.UNATTRIBUTED, "unattributed time", rest_ns)
 
 
-def _steal(interval: Interval, cpu: int) -> Sequence[Disturbance]:
+def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
-    if load is None or not load.steal_ns:
-        return ()
-    steal = Disturbance(
-        kind=Kind.OUTSIDE,
-        name="hypervisor (steal time)",
-        cpu=cpu,
-        stolen_ns=load.steal_ns,
-        share=load.steal_ns / interval.length_ns,
-        rate_per_s=None,
-    )
-    return (steal,)
+    if load is not None and load.steal_ns:
+        yield _disturbance(interval, cpu, Kind.OUTSIDE, "hypervisor (steal time)", load.steal_ns)
+
+
+def _disturbance(
+    interval: Interval, cpu: int, kind: Kind, name: str, ns: int | None, rate_per_s: float | None = None, **more: Any
+) -> Disturbance:
+    return Disturbance(kind, name, cpu, ns, None if ns is None else ns / interval.length_ns, rate_per_s, **more)
 
 
 def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
@@ -234,16 +217,7 @@ def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
             ran_ns[throttle] += run.ran_ns
     for throttle, ns in ran_ns.items():
         stopped_ns = None if throttle.ns is None else min(throttle.ns, max(interval.length_ns - ns, 0))
-        share = None if stopped_ns is None else stopped_ns / interval.length_ns
-        yield Disturbance(
-            kind=Kind.QUOTA,
-            name=throttle.name,
-            cpu=cpu,
-            stolen_ns=stopped_ns,
-            share=share,
-            rate_per_s=None,
-            is_inferred=True,
-        )
+        yield _disturbance(interval, cpu, Kind.QUOTA, throttle.name, stopped_ns, is_inferred=True)
 
 
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
@@ -297,15 +271,8 @@ def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     scale = _scale(load.softirq_ns if load is not None else None, expected_ns)
     for row, count in rows:
         stolen_ns = round(count * TYPICAL_COST_NS[Kind.SOFTIRQ] * scale)
-        yield Disturbance(
-            kind=Kind.SOFTIRQ,
-            name=row.label,
-            cpu=cpu,
-            stolen_ns=stolen_ns,
-            share=stolen_ns / interval.length_ns,
-            rate_per_s=count / interval.seconds,
-            is_inferred=True,
-        )
+        rate_per_s = count / interval.seconds
+        yield _disturbance(interval, cpu, Kind.SOFTIRQ, row.label, stolen_ns, rate_per_s, is_inferred=True)
 
 
 def _scale(measured_ns: int | None, estimated_ns: int) -> float:

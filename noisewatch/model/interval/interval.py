@@ -332,6 +332,5 @@ def _slowdowns(
     sharing = cpus_of_core if what == "core" else cpus_of_package
     target, topology = interval.after.target.cpus, interval.after.topology
     for cpu in {**after, **before}:  # a counter that disappeared is unknown
-        first, last = before.get(cpu), after.get(cpu)
-        times = last - first if first is not None and last is not None and last >= first else None
+        times = _grown(before.get(cpu), after.get(cpu))
         yield Slowdown(by, what, path(cpu, what), sharing(cpu, target, topology), times)

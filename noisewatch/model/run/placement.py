@@ -184,26 +184,25 @@ class Placement:
 
     def ns_by_node(self) -> Mapping[int | None, float]:
         """Return the run time (ns) of all threads on each memory node."""
-        return _added(thread.ns_by_node for thread in self.threads)
+        return _sums(pair for thread in self.threads for pair in thread.ns_by_node.items())
 
     def ns_by_kind(self) -> Mapping[str | None, float]:
         """Return the run time (ns) of all threads on each kind of core."""
-        return _added(thread.ns_by_kind for thread in self.threads)
+        return _sums(pair for thread in self.threads for pair in thread.ns_by_kind.items())
 
     def ns_by_core(self) -> Mapping[int, float]:
         """Return the run time (ns) of all threads on each core, by its first CPU."""
-        return _added(thread.ns_by_core for thread in self.threads)
+        return _sums(pair for thread in self.threads for pair in thread.ns_by_core.items())
 
     def ns_by_cpu(self) -> Mapping[int, float]:
         """Return the run time (ns) of all threads on each CPU."""
-        return _added(thread.ns_by_cpu for thread in self.threads)
+        return _sums(pair for thread in self.threads for pair in thread.ns_by_cpu.items())
 
 
-def _added(maps: Iterable[Mapping[_Key, float]]) -> Mapping[_Key, float]:
+def _sums(pairs: Iterable[tuple[_Key, float]]) -> Mapping[_Key, float]:
     sums: dict[_Key, float] = {}
-    for each in maps:
-        for key, ns in each.items():
-            sums[key] = sums.get(key, 0.0) + ns
+    for key, ns in pairs:
+        sums[key] = sums.get(key, 0.0) + ns
     return sums
 
 
@@ -220,9 +219,6 @@ def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int,
         idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
         found[cpu] = min(max(idle_ns / (last.total_ns - first.total_ns), 0.0), 1.0)
     return found
-
-
-_Group = TypeVar("_Group")
 
 
 class CpuGroups:
@@ -252,10 +248,6 @@ def differ(group: Callable[[int], object], one: int, other: int) -> bool:
     return None not in groups and groups[0] != groups[1]
 
 
-def grouped(ns_by_cpu: Mapping[int, float], group: Callable[[int], _Group]) -> Mapping[_Group, float]:
+def grouped(ns_by_cpu: Mapping[int, float], group: Callable[[int], _Key]) -> Mapping[_Key, float]:
     """Return the sums of the times by group."""
-    sums: dict[_Group, float] = {}
-    for cpu, ns in ns_by_cpu.items():
-        key = group(cpu)
-        sums[key] = sums.get(key, 0.0) + ns
-    return sums
+    return _sums((group(cpu), ns) for cpu, ns in ns_by_cpu.items())

@@ -7,7 +7,7 @@ between two looks.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
 from noisewatch.cpus import CpuSet
@@ -224,16 +224,6 @@ class PlacementTally:
             free=frozenset(cpu for cpu in idle if idle[cpu] > 0),
             tids=frozenset(stacks.tids),
         )
-
-
-def placement_of(
-    looks: Iterable[CommandLook], target: CpuSet, topology: Mapping[int, CpuPlace], memory: MemoryElsewhere
-) -> Placement:
-    """Return the placement by the looks of one repetition, which have to be in order."""
-    tally = PlacementTally(target, topology)
-    for look in looks:
-        tally.add(look)
-    return tally.placement(memory)
 
 
 _NEARLY_ALL = 0.9  # of the CPU time: on some kernels part of it is always in doubt

@@ -34,11 +34,11 @@ def opened_document(path: str) -> Iterator[BinaryIO]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UsageError(f"{_shown(path)}: not a regular file")
+                raise UsageError(f"{clean(path)}: not a regular file")
             yield file
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{_shown(path)}: {reason.lower()}") from error
+        raise UsageError(f"{clean(path)}: {reason.lower()}") from error
 
 
 def documents_in(path: str, file: BinaryIO) -> Iterator[Document]:
@@ -59,27 +59,27 @@ def documents_in(path: str, file: BinaryIO) -> Iterator[Document]:
             continue
         parsed = _parsed(line)
         if parsed is None and (line.endswith(b"\n") or len(line) == _MOST_LINE_BYTES):
-            raise UsageError(f"{_shown(path)}: {damaged_words('no JSON object', f'in line {number}')}")
+            raise UsageError(f"{clean(path)}: {damaged_words('no JSON object', f'in line {number}')}")
         if parsed is not None:
             yield parsed
 
 
 def not_ours(path: str) -> UsageError:
     """Return the error for a file that cannot be compared."""
-    return UsageError(f"{_shown(path)}: {_NOT_OURS}")
+    return UsageError(f"{clean(path)}: {_NOT_OURS}")
 
 
 def _whole(path: str, first: bytes, file: BinaryIO) -> Document:
     text = first + file.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
-        raise UsageError(f"{_shown(path)}: more than {_MOST_BYTES >> 20} MiB of JSON")
+        raise UsageError(f"{clean(path)}: more than {_MOST_BYTES >> 20} MiB of JSON")
     if not text.lstrip().startswith(b"{"):
         raise not_ours(path)
     try:
         said = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         told = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
-        raise UsageError(f"{_shown(path)}: {damaged_words(told)}") from error
+        raise UsageError(f"{clean(path)}: {damaged_words(told)}") from error
     if not isinstance(said, dict):
         raise not_ours(path)
     return said
@@ -96,10 +96,6 @@ def _parsed(line: bytes) -> Document | None:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number of JSON")
-
-
-def _shown(path: str) -> str:
-    return clean(path)
 
 
 _MOST = 1e30  # of any figure: what is larger was never measured

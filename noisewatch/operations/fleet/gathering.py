@@ -82,7 +82,11 @@ def _reports(places: Sequence[str]) -> Reports:
             second = earlier.get(report.host)
             if second is None or older.counts_before(second):
                 earlier[report.host] = older
-    others = {name: _others(newest[name], of_name) for name, of_name in machines.items() if len(of_name) > 1}
+    others = {  # of other machines than that of the newest report; if that is broken, all
+        name: tuple(report for report in of_name if report is not newest[name])
+        for name, of_name in machines.items()
+        if len(of_name) > 1
+    }
     return Reports(newest, earlier, counts, others)
 
 
@@ -93,11 +97,6 @@ def _sort_in(report: Report, machines: list[Report]) -> None:
             machines[place] = report if report.counts_before(known) else known
             return
     machines.append(report)
-
-
-def _others(newest: Report, machines: Sequence[Report]) -> tuple[Report, ...]:
-    """Return the reports of other machines than the newest report's; if that is broken, of all."""
-    return tuple(report for report in machines if report is not newest)
 
 
 def _read_all(places: Sequence[str]) -> Iterator[Report]:

@@ -174,15 +174,6 @@ class ClockPackage:
 
 
 @dataclass(frozen=True, slots=True)
-class ClockSensor:
-    """A sensor of the processor, by chip and label: `k10temp Tctl`. None is unknown."""
-
-    name: str
-    celsius: float | None
-    critical_celsius: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class ClockFigures:
     """All figures of the clock screen.
 
@@ -192,7 +183,7 @@ class ClockFigures:
     groups: tuple[ClockGroup, ...] = ()
     cpus: tuple[ClockCpu, ...] = ()
     packages: tuple[ClockPackage, ...] = ()
-    sensors: tuple[ClockSensor, ...] = ()
+    sensors: tuple[Temperature, ...] = ()
     idle_names: tuple[str, ...] = ()  # the lightest first: POLL, C1 …
     packages_age_s: float | None = None  # since cores and packages were asked: every five seconds
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -349,7 +340,7 @@ class CoolingLine:
 
 @dataclass(frozen=True, slots=True)
 class Temperature:
-    """One sensor of the processor that can be read without interrupting a target CPU."""
+    """A sensor of the processor, by chip and label: `k10temp Tctl`. None is unknown."""
 
     name: str
     celsius: float | None
@@ -364,7 +355,7 @@ class Conditions:
     clock_limits: tuple[ClockLimits, ...] = ()
     throttled: tuple[Throttled, ...] = ()  # in this interval
     cooling: tuple[CoolingLine, ...] | None = None
-    temperatures: tuple[Temperature, ...] = ()
+    temperatures: tuple[Temperature, ...] = ()  # readable without interrupting a target CPU
 
 
 _UNKNOWN_CONDITIONS = Conditions()

@@ -19,7 +19,6 @@ from noisewatch.operations.frame.frame import (
     ClockGroup,
     ClockLimits,
     ClockPackage,
-    ClockSensor,
     Conditions,
     CoolingLine,
     CpuLine,
@@ -162,7 +161,7 @@ def _clock(values: Any) -> ClockFigures:
     fields["groups"] = tuple(ClockGroup(*each) for each in fields["groups"])
     fields["cpus"] = tuple(_clock_cpu(each) for each in fields["cpus"])
     fields["packages"] = tuple(ClockPackage(**each) for each in fields["packages"])
-    fields["sensors"] = tuple(ClockSensor(*each) for each in fields["sensors"])
+    fields["sensors"] = tuple(Temperature(*each) for each in fields["sensors"])
     fields["idle_names"], fields["reasons"] = tuple(fields["idle_names"]), dict(fields["reasons"])
     return ClockFigures(**fields)
 

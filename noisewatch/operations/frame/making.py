@@ -7,7 +7,7 @@ change. Each repetition of a run is in one frame only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
@@ -127,8 +127,7 @@ _NOTHING_BY_KIND = (0,) * len(KINDS)
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
 _TELLING = frozenset(Gravity) - {Gravity.PASSED, Gravity.LEFT_OUT}
 _LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
-_GRAVITIES = list(Gravity)
-_PLACE_OF_GRAVITY = {gravity: str(place) for place, gravity in enumerate(_GRAVITIES)}
+_PLACE_OF_GRAVITY = {gravity: str(place) for place, gravity in enumerate(Gravity)}
 
 
 def frame_of(
@@ -347,10 +346,10 @@ def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]]) -> di
     """Return the findings that did not pass, and their causes."""
     causes = causes_of(verdict)
     number_by_id = {each.check.id: number for number, cause in enumerate(causes, 1) for each in cause.findings}
-    placed = [(_PLACE_OF_GRAVITY[gravity], number_by_id.get(each.check.id), each) for each, gravity in telling]
-    placed.sort(key=lambda each: (each[0], each[1] or len(causes) + 1))
+    placed = [(gravity, number_by_id.get(each.check.id), each) for each, gravity in telling]
+    placed.sort(key=lambda each: (_PLACE_OF_GRAVITY[each[0]], each[1] or len(causes) + 1))
     return {
-        "findings": tuple([_finding_line(each, _GRAVITIES[int(place)], number) for place, number, each in placed]),
+        "findings": tuple([_finding_line(each, gravity, number) for gravity, number, each in placed]),
         "causes": tuple(_cause_line(cause, verdict.case) for cause in causes),
     }
 
@@ -427,20 +426,8 @@ class RunLines:
             since_ns=run.since_ns,
             counts=run.counts,
             share_by_cpu=tuple((cpu, round(share, 4)) for cpu, share in shares if share),
-            repetitions=tuple(_repetition(each) for each in run.repetitions if each not in known),
+            repetitions=tuple(RepetitionLine(**asdict(each)) for each in run.repetitions if each not in known),
         )
-
-
-def _repetition(told: ToldRepetition) -> RepetitionLine:
-    return RepetitionLine(
-        number=told.number,
-        last=told.last,
-        command=told.command,
-        began_ns=told.began_ns,
-        ended_ns=told.ended_ns,
-        outcome=told.outcome,
-        said=told.said,
-    )
 
 
 class News:

@@ -17,7 +17,7 @@ from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.clock import state_shares, watts_of
 from noisewatch.model.interval.interval import Interval
-from noisewatch.operations.frame.frame import ClockCpu, ClockFigures, ClockGroup, ClockPackage, ClockSensor
+from noisewatch.operations.frame.frame import ClockCpu, ClockFigures, ClockGroup, ClockPackage, Temperature
 
 _TWO_LOOKS = "known from the second look on"
 _LASTING_SLEEP = "a sleep that lasts is counted when it ends"
@@ -43,29 +43,16 @@ def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures
 
 
 def _groups(clocks: Mapping[int, CpuFrequency]) -> tuple[ClockGroup, ...]:
-    cpus_by_settings: dict[tuple[object, ...], list[int]] = {}
+    cpus_by_settings: dict[tuple[Any, ...], list[int]] = {}
     for cpu, clock in clocks.items():
         cpus_by_settings.setdefault(_settings_of(clock), []).append(cpu)
-    return tuple(_group(clocks[cpus[0]], cpus) for cpus in cpus_by_settings.values())
+    return tuple(ClockGroup(format_cpu_list(cpus), *settings) for settings, cpus in cpus_by_settings.items())
 
 
-def _settings_of(clock: CpuFrequency) -> tuple[object, ...]:
+def _settings_of(clock: CpuFrequency) -> tuple[Any, ...]:
+    """Return the settings in the order of the fields of ClockGroup."""
     window = (clock.min_khz, clock.max_khz, clock.hardware_min_khz, clock.hardware_max_khz)
     return clock.driver, clock.governor, *window, clock.base_khz, clock.energy_preference
-
-
-def _group(clock: CpuFrequency, cpus: Iterable[int]) -> ClockGroup:
-    return ClockGroup(
-        cpus=format_cpu_list(cpus),
-        driver=clock.driver,
-        governor=clock.governor,
-        min_khz=clock.min_khz,
-        max_khz=clock.max_khz,
-        hardware_min_khz=clock.hardware_min_khz,
-        hardware_max_khz=clock.hardware_max_khz,
-        base_khz=clock.base_khz,
-        preference=clock.energy_preference,
-    )
 
 
 def _idle_names(readings: ClockReadings) -> tuple[str, ...]:
@@ -202,10 +189,10 @@ def _why_no_shares(snapshot: Snapshot, readings: ClockReadings, interval: Interv
     return _LASTING_SLEEP
 
 
-def _why(snapshot: Snapshot, *paths: str, default: str = _NOT_TOLD) -> str:
+def _why(snapshot: Snapshot, *paths: str) -> str:
     """Return the recorded reason of the first of the paths that has one."""
     reasons = snapshot.reason_by_path
-    return next((f"{reasons[path]} ({path})" for path in paths if path in reasons), default)
+    return next((f"{reasons[path]} ({path})" for path in paths if path in reasons), _NOT_TOLD)
 
 
 def clock_packages(snapshot: Snapshot, readings: ClockReadings, is_first: bool) -> tuple[ClockPackage, ...]:
@@ -298,10 +285,10 @@ def _celsius(snapshot: Snapshot, sensor: Sensor, is_first: bool) -> float | None
     return sensor.celsius if known is None and is_first else known
 
 
-def clock_sensors(snapshot: Snapshot, is_first: bool) -> tuple[ClockSensor, ...]:
+def clock_sensors(snapshot: Snapshot, is_first: bool) -> tuple[Temperature, ...]:
     """Return the most informative sensors of the processor."""
     return tuple(
-        ClockSensor(
+        Temperature(
             name=f"{sensor.chip} {sensor.label}" if sensor.label else sensor.chip,
             celsius=_celsius(snapshot, sensor, is_first),
             critical_celsius=sensor.critical_celsius,

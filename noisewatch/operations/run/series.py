@@ -34,7 +34,7 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.mean_difference import drawn_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
-from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
+from noisewatch.operations.pinning import allowed_now, pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.run.freeze_watch import FreezeWatch
 from noisewatch.operations.run.judging import (
@@ -142,9 +142,7 @@ def run_series(
     looked_at = replace(snapshot_options(options.machine, machine), asks_inventory=True)
     watch = RunWatch(recorder or machine, looked_at, machine)
     first = watch.last
-    remark = pin_to_housekeeping(first)
-    if remark is not None:
-        listener.on_remark(remark)
+    pin_with_remark(first, listener)
     if not first.target.cpus:
         raise CannotMeasure("there is no target CPU to run on")
     command_plan(options, options.argv, first)  # invalid options are refused before anything takes time

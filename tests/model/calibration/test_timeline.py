@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -13,21 +14,28 @@ from noisewatch.model.calibration.timeline import INTERRUPTIONS as GAPS_ALONE
 from noisewatch.model.calibration.timeline import Timeline, Timelines, timelines_of
 
 
+def _sample_times(timeline: Timeline, work_ns: float) -> list[float]:
+    """Return the times (ns) of consecutive samples of `work_ns` of work."""
+    count = int(timeline.useful_ns / work_ns)
+    edges = [timeline.passed_at(number * work_ns) for number in range(count + 1)]
+    return [end - begin for begin, end in pairwise(edges)]
+
+
 def test_undisturbed_work_takes_its_own_time() -> None:
-    assert Timeline([(100.0, 100.0)] * 10).sample_times(250.0) == [250.0] * 4
+    assert _sample_times(Timeline([(100.0, 100.0)] * 10), 250.0) == [250.0] * 4
 
 
 def test_a_gap_lengthens_the_sample_that_it_falls_into() -> None:
-    assert Timeline([(100.0, 100.0), (50.0, 0.0), (100.0, 100.0)]).sample_times(100.0) == [100.0, 150.0]
+    assert _sample_times(Timeline([(100.0, 100.0), (50.0, 0.0), (100.0, 100.0)]), 100.0) == [100.0, 150.0]
 
 
 def test_a_slow_stretch_lengthens_what_is_done_in_it() -> None:
-    assert Timeline([(100.0, 100.0), (200.0, 100.0)]).sample_times(50.0) == [50.0, 50.0, 100.0, 100.0]
+    assert _sample_times(Timeline([(100.0, 100.0), (200.0, 100.0)]), 50.0) == [50.0, 50.0, 100.0, 100.0]
 
 
 def test_of_nothing_there_is_no_sample() -> None:
-    assert Timeline([]).sample_times(10.0) == []
-    assert Timeline([(5.0, 5.0)]).sample_times(10.0) == []
+    assert _sample_times(Timeline([]), 10.0) == []
+    assert _sample_times(Timeline([(5.0, 5.0)]), 10.0) == []
     assert Timeline([]).passed_at(3.0) == 0.0
 
 
@@ -81,7 +89,7 @@ _SPINS = Samples((20 * _MS, 50 * _MS), (10 * _MS, 10 * _MS))
 
 def _times(series: tuple[str, ...], said: CpuSamples, ms: float = 5.0) -> list[float]:
     """Of samples of so many ms, in shares of the shortest."""
-    times = timelines_of([said], series).steady.sample_times(ms * _MS)
+    times = _sample_times(timelines_of([said], series).steady, ms * _MS)
     return [round(time / min(times), 2) for time in times]
 
 

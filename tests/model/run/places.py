@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
+from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.tasks.command_threads import CommandLook
+from noisewatch.model.run.placement import MemoryElsewhere, Placement
+from noisewatch.model.run.placement_tally import PlacementTally
 
 
 def place(cpu: int, *, node: int | None, kind: str | None = "none", core: int | None = None) -> CpuPlace:
@@ -25,3 +31,13 @@ TWO_KINDS = {cpu: place(cpu, node=0, kind="performance" if cpu < 2 else "efficie
 ONE_NODE = {cpu: place(cpu, node=0) for cpu in range(4)}
 UNKNOWN_NODES = {cpu: place(cpu, node=None) for cpu in range(4)}
 ALL = frozenset(range(4))
+
+
+def placement_of(
+    looks: Iterable[CommandLook], target: CpuSet, topology: Mapping[int, CpuPlace], memory: MemoryElsewhere
+) -> Placement:
+    """Return the placement by the looks of one repetition, which have to be in order."""
+    tally = PlacementTally(target, topology)
+    for look in looks:
+        tally.add(look)
+    return tally.placement(memory)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from noisewatch.kernel.memory.nodes import NodePages
 from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook
 from noisewatch.model.run.placement import NOWHERE_ELSE, Placement, ThreadPlacement, elsewhere_by_pages, idle_shares
-from noisewatch.model.run.placement_tally import MOST_ENDED, PlacementTally, placement_of
+from noisewatch.model.run.placement_tally import MOST_ENDED, PlacementTally
 from tests.kernel.tasks.commands import by_tid, thread_look
-from tests.model.run.places import ALL, ONE_NODE, TWO_KINDS, TWO_NODES, place
+from tests.model.run.places import ALL, ONE_NODE, TWO_KINDS, TWO_NODES, place, placement_of
 from tests.written.quiet_machine import quiet_files, stat_file
 from tests.written.repetitions import repeat
 

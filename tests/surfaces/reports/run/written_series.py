@@ -10,7 +10,6 @@ from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunO
 from noisewatch.kinds import Kind
 from noisewatch.machine.command.ending import EndedCommand, ResourceUsage
 from noisewatch.model.run.placement import NOWHERE_ELSE
-from noisewatch.model.run.placement_tally import placement_of
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
@@ -18,7 +17,7 @@ from noisewatch.operations.run.series import RunSeries, WatchingCost
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look
-from tests.model.run.places import ONE_NODE
+from tests.model.run.places import ONE_NODE, placement_of
 from tests.written.repetitions import ALLOWED, MS, ran, repeat
 
 UNDISTURBED = RepetitionVerdict(RunOutcome.UNDISTURBED)
