@@ -35,7 +35,7 @@ from noisewatch.surfaces.cli.options.shared import (
     words,
 )
 from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
 
 _COMPARE_EPILOG = """\

@@ -33,8 +33,8 @@ from noisewatch.surfaces.reports.calibration.report import (
     report_rows,
     text_of,
 )
-from noisewatch.surfaces.reports.calibration.settling import settling_line
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast
+from noisewatch.surfaces.reports.calibration.text import settling_line
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.draw.text_row import Row
 

@@ -18,7 +18,7 @@ from noisewatch.surfaces.reports.explain import (
     text_of_catalogue,
     text_of_check,
 )
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.surfaces.reports.topics.pages import markdown_of_topics, text_of_topics
 
 _WIDEST = 100

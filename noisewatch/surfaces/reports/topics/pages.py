@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.surfaces.reports.topics.names import TOPICS
+from noisewatch.surfaces.reports.topics import TOPICS
 
 
 def read_page(topic: str) -> str:

@@ -49,7 +49,7 @@ from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area
-from noisewatch.surfaces.reports.topics.names import VERDICT
+from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 from noisewatch.units import describe_count
