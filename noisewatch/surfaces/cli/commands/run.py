@@ -32,7 +32,6 @@ from noisewatch.surfaces.cli.options.shared import FAIL, PASS
 from noisewatch.surfaces.output import opened_output, width
 from noisewatch.surfaces.reports.parts.colours import painted_row
 from noisewatch.surfaces.reports.run.report import ReportWish, opened_report
-from noisewatch.surfaces.reports.run.results_text import text_of_results
 from noisewatch.text import printable
 
 if TYPE_CHECKING:
@@ -188,6 +187,8 @@ def read_results(path: str, series: RunSeries) -> MarkedResults | None:
 
 def tell_results(marked: MarkedResults, filtered: str | None) -> bool:
     """Print the runs' verdicts to standard error; return whether the undisturbed runs could be written as requested."""
+    from noisewatch.surfaces.reports.run.text import text_of_results  # most runs do not need it
+
     print(text_of_results(marked, width()), end="", file=sys.stderr)
     if filtered is None:
         return True
