@@ -28,11 +28,11 @@ from noisewatch.surfaces.cli.options.shared import (
     add_output,
     add_record,
     add_tracer,
-    calibration_seconds,
     or_auto,
-    process_count,
     seconds,
+    whole_number,
     words,
+    zero_or_seconds,
 )
 from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
@@ -64,7 +64,7 @@ def fill_record(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
-        type=calibration_seconds,
+        type=zero_or_seconds(SHORTEST_CALIBRATION_S),
         default=0.0,
         help="length of a microbenchmark at the end (default 0: none)",
     )
@@ -215,6 +215,7 @@ def _age(text: str) -> float:
 
 
 _SETTLE_S = 120.0
+_MOST_PROCESSES = 4096
 
 
 def fill_calibrate(parser: ArgumentParser) -> None:
@@ -245,7 +246,7 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         metavar="N",
         nargs="?",
         const=0,
-        type=process_count,
+        type=whole_number(1, _MOST_PROCESSES, " of processes"),
         help="calibrate again beside N busy processes, on all CPUs but isolated target CPUs (default one for each)",
     )
     parser.add_argument(
