@@ -17,7 +17,7 @@ from noisewatch.model.calibration.settling import SettledCpu, Settling
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.turbo import LEAST_S
-from noisewatch.units import describe_chance, describe_ghz, describe_ns, describe_share, in_one_unit
+from noisewatch.units import describe_chance, describe_count, describe_ghz, describe_ns, describe_share, in_one_unit
 
 _EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
 _ABBREVIATIONS = "CV: relative standard deviation; chance: of a CV within the budget; MDE: minimum detectable effect"
@@ -72,7 +72,7 @@ def note_lines(calibrated: Calibrated) -> list[str]:
 def _drift_line(drift: Drift, at_ns: int) -> str:
     """Return by how much drift widens the intervals, and how that was determined."""
     changes = drift.changes_at(at_ns)
-    known = f"learned from {changes} change{'' if changes == 1 else 's'} between calibrations here"
+    known = f"learned from {describe_count(changes, 'change')} between calibrations here"
     usual = "default; --history learns it here"
     return f"Intervals widened ×{drift.margin_at(at_ns):.2f} for drift ({known if changes else usual})."
 
