@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.tables import align, table
 from noisewatch.surfaces.reports.topics import TOPICS
 
 
@@ -20,8 +20,7 @@ def text_of_topics() -> str:
 
 def markdown_of_topics() -> str:
     """Return a table of the topics with their titles, as Markdown."""
-    rows = [f"| `{topic}` | {_title(topic)} |" for topic in TOPICS]
-    return "\n".join(["| topic | title |", "| --- | --- |", *rows]) + "\n"
+    return table(("topic", "title"), [(f"`{topic}`", _title(topic)) for topic in TOPICS])
 
 
 def _title(topic: str) -> str:
