@@ -63,7 +63,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
     target = series.machine.target
     about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {_runs(series)}"
     yield from textwrap.wrap(about, width)
-    first, *more = textwrap.wrap(headline_of(series, conclusion), width)
+    first, *more = textwrap.wrap(headline_of(conclusion), width)
     yield painted(first, _meaning_of(series, conclusion)) if in_colour else first
     yield from more
     for sentence in (*machine_sentences(conclusion), *ending_sentences(series), *level_sentences(series)):
