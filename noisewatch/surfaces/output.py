@@ -134,7 +134,16 @@ def takes_colour(output: str | None) -> bool:
 
 def takes_unicode(output: str | None) -> bool:
     """Return whether the answer may contain non-ASCII characters: a file always, a terminal or pipe by its encoding."""
-    return output is not None or (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    return output is not None or is_utf8(sys.stdout)
+
+
+def is_utf8(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def can_move_cursor() -> bool:
+    """Return whether the terminal, by its type, can redraw what is already shown."""
+    return os.environ.get("TERM", "dumb") not in ("dumb", "")
 
 
 def is_interactive() -> bool:
@@ -142,5 +151,5 @@ def is_interactive() -> bool:
 
     If standard output is redirected, as in `noisewatch | head`, its reader expects text.
     """
-    usable = os.environ.get("TERM", "dumb") not in ("dumb", "")
-    return usable and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return can_move_cursor() and all(stream is not None and stream.isatty() for stream in streams)

@@ -28,36 +28,19 @@ from noisewatch.surfaces.cli.options.shared import (
     add_output,
     add_record,
     add_tracer,
-    calibration_seconds,
     or_auto,
-    process_count,
     seconds,
+    whole_number,
     words,
+    zero_or_seconds,
 )
 from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
-
-_COMPARE_EPILOG = """\
-examples:
-  noisewatch compare before.json after.json         verdicts, calibrations or receipts, before and after a change
-  noisewatch compare good-host.nw bad-host.nw       two machines by their recordings
-  noisewatch compare golden.json now.json || exit 1
-
-They differ in what blocks where a blocking check fails on one side but not on the other, or is unknown on one side but
-answered on the other; and where a figure differs by more than chance (5 % false alarms for all figures together) and by
-as much as counts: 1 % of speed or run time, 5 % of a clock reading, twice the gaps or the noise floor. Facts that
-differ are shown, and do not block. What was measured under load, or on the CPUs of --against, is compared by itself.
-
-exit status: 0 no difference in what blocks; 1 they differ in what blocks; 2 usage or input error; 3 unknown: a blocking
-check is ignored or missing on one side, or unknown on both; a figure was not measured on one side, or not in the same
-way on both; speeds are too noisy to compare; or nothing that blocks is known to both sides
-"""
 
 
 def fill_compare(parser: ArgumentParser) -> None:
     """Add the options of `noisewatch compare`; the kind of either file is recognized by its content."""
-    parser.epilog = _COMPARE_EPILOG
     kinds = "a verdict, calibration or receipt (JSON, JSON Lines) or a recording"
     parser.add_argument("before", metavar="BEFORE", help=f"{kinds}, recognized by its content")
     parser.add_argument("after", metavar="AFTER", help="the file to compare it with, of the same kind or another")
@@ -81,7 +64,7 @@ def fill_record(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
-        type=calibration_seconds,
+        type=zero_or_seconds(SHORTEST_CALIBRATION_S),
         default=0.0,
         help="length of a microbenchmark at the end (default 0: none)",
     )
@@ -232,6 +215,7 @@ def _age(text: str) -> float:
 
 
 _SETTLE_S = 120.0
+_MOST_PROCESSES = 4096
 
 
 def fill_calibrate(parser: ArgumentParser) -> None:
@@ -262,7 +246,7 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         metavar="N",
         nargs="?",
         const=0,
-        type=process_count,
+        type=whole_number(1, _MOST_PROCESSES, " of processes"),
         help="calibrate again beside N busy processes, on all CPUs but isolated target CPUs (default one for each)",
     )
     parser.add_argument(
@@ -356,6 +340,21 @@ Of each set of CPUs up to 200 entries count: the newest 40, and older ones evenl
 
 exit status: 0 shown, also where there is no entry yet, or the machine is not as usual (`preflight
 --history` judges that), or accepted; 2 usage or input error, also where there is no entry to accept
+""",
+    "compare": """\
+examples:
+  noisewatch compare before.json after.json         verdicts, calibrations or receipts, before and after a change
+  noisewatch compare good-host.nw bad-host.nw       two machines by their recordings
+  noisewatch compare golden.json now.json || exit 1
+
+They differ in what blocks where a blocking check fails on one side but not on the other, or is unknown on one side but
+answered on the other; and where a figure differs by more than chance (5 % false alarms for all figures together) and by
+as much as counts: 1 % of speed or run time, 5 % of a clock reading, twice the gaps or the noise floor. Facts that
+differ are shown, and do not block. What was measured under load, or on the CPUs of --against, is compared by itself.
+
+exit status: 0 no difference in what blocks; 1 they differ in what blocks; 2 usage or input error; 3 unknown: a blocking
+check is ignored or missing on one side, or unknown on both; a figure was not measured on one side, or not in the same
+way on both; speeds are too noisy to compare; or nothing that blocks is known to both sides
 """,
     "fleet": """\
 examples:

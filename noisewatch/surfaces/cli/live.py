@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from noisewatch.surfaces.output import can_move_cursor
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class _LivePicture:
         self._live = LiveGaps()
         self._shows = sys.stderr.isatty()
         self._in_colour = not os.environ.get("NO_COLOR")
-        self._can_move = os.environ.get("TERM", "dumb") not in ("dumb", "")
+        self._can_move = can_move_cursor()
         self._drawn = 0
         self._next_s = 0.0
 
@@ -88,6 +89,8 @@ class _ProgressLine:
 class TerminalListener:
     """A listener that shows an operation's progress on standard error; nothing but remarks without a terminal."""
 
+    program = "noisewatch"  # before each remark
+
     def __init__(self) -> None:
         self._picture: _LivePicture | None = None
         self._line: _ProgressLine | None = None
@@ -109,7 +112,7 @@ class TerminalListener:
             self._waits_for, self._tell_s = reasons, now_s + _WAITING_EVERY_S
 
     def on_remark(self, text: str) -> None:
-        print(f"noisewatch: {text}", file=sys.stderr, flush=True)
+        print(f"{self.program}: {text}", file=sys.stderr, flush=True)
 
     def on_done(self) -> None:
         for drawn in (self._picture, self._line):

@@ -15,7 +15,7 @@ from noisewatch.judgement.rules import MICRO, Rules
 from noisewatch.judgement.terms import Severity
 from noisewatch.operations.wanted import read_description
 from noisewatch.surfaces.cli.common import budget_of
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 
 T = TypeVar("T")
 

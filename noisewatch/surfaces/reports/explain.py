@@ -9,7 +9,7 @@ from typing import Any
 from noisewatch.judgement.check import Check, Limit, describe_bound, describe_limit
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Ground
-from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.tables import align, table
 
 GROUNDS: Mapping[Ground, str] = {
     Ground.INVALIDATES: "no measurement can be trusted then, whatever the effect",
@@ -114,8 +114,8 @@ def _items(texts: Iterable[str], width: int) -> str:
 
 def markdown_of_catalogue(checks: Iterable[Check]) -> str:
     """Return a table of all checks by area, as Markdown."""
-    rows = [f"| {each.area} | `{each.id}` | {each.severity} | {_cell(each.question)} |" for each in by_area(checks)]
-    return "\n".join(["| area | check | severity | question |", "| --- | --- | --- | --- |", *rows]) + "\n"
+    rows = [(each.area, f"`{each.id}`", each.severity, each.question.replace("|", "\\|")) for each in by_area(checks)]
+    return table(("area", "check", "severity", "question"), rows)
 
 
 def markdown_of_check(each: Check) -> str:
@@ -139,10 +139,6 @@ def markdown_of_check(each: Check) -> str:
 def _listed(heading: str, texts: Iterable[str]) -> str:
     items = [f"- {text}" for text in texts]
     return "\n".join([f"**{heading}**", "", *items]) if items else ""
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def describe_check(each: Check) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from noisewatch.judgement.check import Check
 from noisewatch.program import started_by
 from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
 from noisewatch.surfaces.reports.explain import differences
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from tests import CHECKOUT
 from tests.surfaces.running import Run
 

@@ -26,15 +26,14 @@ from noisewatch.surfaces.reports.calibration.report import (
     WIDTH,
     contrast_detail_lines,
     contrast_of,
-    contrast_report_rows,
     detail_lines,
     folded,
     markdown_of,
     report_rows,
     text_of,
 )
-from noisewatch.surfaces.reports.calibration.settling import settling_line
-from noisewatch.surfaces.reports.calibration.side_by_side import Contrast
+from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT, Contrast, contrast_rows
+from noisewatch.surfaces.reports.calibration.text import settling_line
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.draw.text_row import Row
 
@@ -89,14 +88,14 @@ def _rows_and_details(
     """Return the picture and the lines below it."""
     settling = [] if result.settling is None else folded([settling_line(result.settling), ""], columns)
     if contrast is not None:
-        return contrast_report_rows(contrast, columns, glyphs), settling + contrast_detail_lines(contrast, columns)
+        return contrast_rows(contrast, columns, HEIGHT, glyphs), settling + contrast_detail_lines(contrast, columns)
     rows = report_rows(result.calibrated, result.target, columns, glyphs)
     return rows, settling + detail_lines(result.calibrated, columns)
 
 
 def _picture(result: CalibratedTarget, contrast: Contrast | None, arguments: Namespace) -> bytes:
     if contrast is not None:
-        rows = contrast_report_rows(contrast, WIDTH, UNICODE)
+        rows = contrast_rows(contrast, WIDTH, HEIGHT, UNICODE)
     else:
         rows = report_rows(result.calibrated, result.target, WIDTH, UNICODE)
     svg = svg_of(rows, WIDTH, "noisewatch calibrate", THEMES[arguments.theme])

@@ -8,7 +8,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.surfaces.cli.arguments import build_parsers
 from noisewatch.surfaces.cli.rules import areas
 from noisewatch.surfaces.output import print_answer
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 
 _FILES = (
     "--sysroot",

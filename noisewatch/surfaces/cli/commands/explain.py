@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import Any
 
 from noisewatch.judgement.check import Check
@@ -18,7 +19,7 @@ from noisewatch.surfaces.reports.explain import (
     text_of_catalogue,
     text_of_check,
 )
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.surfaces.reports.topics.pages import markdown_of_topics, text_of_topics
 
 _WIDEST = 100
@@ -49,25 +50,9 @@ def _asked(arguments: Namespace) -> str:
 
 
 def _schema(command: str) -> str:
-    if command == "run":
-        from noisewatch.surfaces.reports.run.receipt import schema_of_run
-
-        return schema_of_run()
-    if command == "plan":
-        from noisewatch.surfaces.reports.plan.json import schema_of_plan
-
-        return schema_of_plan()
-    if command == "compare":
-        from noisewatch.surfaces.reports.compare.json import schema_of_comparison
-
-        return schema_of_comparison()
-    if command == "history":
-        from noisewatch.surfaces.reports.history.json import schema_of_history
-
-        return schema_of_history()
-    from noisewatch.surfaces.reports.verdict.json import schema_of_verdict
-
-    return schema_of_verdict()
+    """Return the text of the JSON schema (draft 2020-12); later versions only add keys."""
+    report = "verdict" if command == "preflight" else command
+    return files(f"noisewatch.surfaces.reports.{report}").joinpath(f"{report}.schema.json").read_text("utf-8")
 
 
 def _listed(area: str | None, form: str) -> str:

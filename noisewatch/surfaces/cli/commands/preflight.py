@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import BinaryIO
 
 from noisewatch.cpus import CpuSet
@@ -74,7 +75,9 @@ def run(arguments: Namespace) -> int:
             )
             lock.keep_if(may_start, listener)
     if wanted.fills_step_summary:
-        trouble = fill_step_summary(lambda most_bytes: _markdown(verdict, most_bytes))
+        from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
+
+        trouble = fill_step_summary(partial(markdown_of_verdict, verdict))
         if trouble is not None:
             listener.on_remark(trouble)
     report_damage(machine)
@@ -151,9 +154,3 @@ def _scripts_wanted(arguments: Namespace) -> Iterator[tuple[str, Callable[[Verdi
     for path, text_of in ((arguments.fix_script, fix_script), (arguments.undo_script, undo_script)):
         if path is not None:
             yield path, text_of
-
-
-def _markdown(verdict: Verdict, most_bytes: int) -> str:
-    from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
-
-    return markdown_of_verdict(verdict, most_bytes)

@@ -11,6 +11,7 @@ from noisewatch.operations.machines import open_machine, require_free
 from noisewatch.operations.record import RecordingMade, RecordOptions, record
 from noisewatch.surfaces.cli.common import machine_options
 from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.units import describe_count
 
 
 def run(arguments: Namespace) -> int:
@@ -40,7 +41,7 @@ def run(arguments: Namespace) -> int:
 
 def _report(file: str, made: RecordingMade, size_bytes: int) -> None:
     """Print what was written, and the command that replays it, to standard error."""
-    count = f"{made.snapshot_count} snapshot{'s' * (made.snapshot_count != 1)}"
+    count = describe_count(made.snapshot_count, "snapshot")
     size = f"{count} in {_rounded(made.seconds)} s, {_rounded(size_bytes / 1e3)} kB"
     interrupted = "" if made.is_whole else "interrupted: "
     print(f"{file}: {interrupted}{size}; noisewatch --replay {shlex.quote(file)}", file=sys.stderr)

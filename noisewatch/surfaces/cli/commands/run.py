@@ -29,10 +29,9 @@ from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.cli.options.run import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.options.shared import FAIL, PASS
-from noisewatch.surfaces.output import opened_output, width
+from noisewatch.surfaces.output import can_move_cursor, is_utf8, opened_output, width
 from noisewatch.surfaces.reports.parts.colours import painted_row
 from noisewatch.surfaces.reports.run.report import ReportWish, opened_report
-from noisewatch.surfaces.reports.run.results_text import text_of_results
 from noisewatch.text import printable
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
 
 
+_PROGRAM = "noisewatch run"
 _BY_TRACE = " (attribution: kernel trace)"
 _OFTEN_NS = 100_000_000  # faster changes are unreadable
 _MARGIN = 3  # columns left free at the end of the line, so that the terminal's ^C does not wrap it
@@ -54,10 +54,12 @@ class RunProgress(TerminalListener):
     If the command also writes to the terminal, each run that was not undisturbed is reported in a line of its own.
     """
 
+    program = _PROGRAM
+
     def __init__(self, wanted: int) -> None:
         super().__init__()
         self._wanted = wanted
-        self._shows = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
+        self._shows = sys.stderr.isatty() and can_move_cursor()
         self._progress: SeriesProgress | None = None
         self._drawn_ns: int | None = None  # the end of the run that was drawn last
         self._is_between_output = False
@@ -96,7 +98,7 @@ class RunProgress(TerminalListener):
 
     def on_remark(self, text: str) -> None:
         self._clear()
-        print(f"noisewatch run: {text}", file=sys.stderr, flush=True)
+        super().on_remark(text)
 
     def on_done(self) -> None:
         super().on_done()
@@ -105,7 +107,7 @@ class RunProgress(TerminalListener):
 
     def _draw(self, waits_for: str = "") -> None:
         if self._progress is not None:
-            in_unicode = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+            in_unicode = is_utf8(sys.stderr)
             row = self._progress.row(max(_columns() - _MARGIN, 1), in_unicode, waits_for)
             line = painted_row(row, in_colour=not os.environ.get("NO_COLOR"))
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
@@ -130,6 +132,7 @@ class OneRun(TerminalListener):
     and compares no results of different configurations (https://pkg.go.dev/golang.org/x/perf/benchfmt).
     """
 
+    program = _PROGRAM
     _tracer = Tracer.NONE
     _of_machine: tuple[Unwatched, ...] = ()
 
@@ -137,9 +140,6 @@ class OneRun(TerminalListener):
         """Store what the report needs; nothing is printed before the run ends."""
         self._tracer = beginning.options.tracer
         self._of_machine = tuple(not_watched(beginning.machine, calibrated_khz(beginning.opening)))
-
-    def on_remark(self, text: str) -> None:
-        print(f"noisewatch run: {text}", file=sys.stderr, flush=True)
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         conclusion = "cut short, " if judged.repetition.is_cut_short else ""
@@ -188,6 +188,8 @@ def read_results(path: str, series: RunSeries) -> MarkedResults | None:
 
 def tell_results(marked: MarkedResults, filtered: str | None) -> bool:
     """Print the runs' verdicts to standard error; return whether the undisturbed runs could be written as requested."""
+    from noisewatch.surfaces.reports.run.text import text_of_results  # most runs do not need it
+
     print(text_of_results(marked, width()), end="", file=sys.stderr)
     if filtered is None:
         return True

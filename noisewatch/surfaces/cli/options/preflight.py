@@ -7,15 +7,16 @@ from argparse import SUPPRESS, ArgumentParser
 from noisewatch.judgement.rules import MICRO, PROFILES, SHARED
 from noisewatch.surfaces.cli.options.shared import (
     MOST_AUTO_S,
+    SHORTEST_CALIBRATION_S,
+    SHORTEST_SAMPLE_S,
     add_budget,
     add_machine_options,
     add_on_unknown,
     add_output,
     add_record,
-    calibration_seconds,
     or_auto,
-    sample_seconds,
     seconds,
+    zero_or_seconds,
 )
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 
@@ -72,14 +73,14 @@ def fill_preflight(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--sample",
         metavar="SECONDS",
-        type=sample_seconds,
+        type=zero_or_seconds(SHORTEST_SAMPLE_S),
         default=3.0,
         help="length of the sample (default 3; 0: settings only; of a recording: all of it)",
     )
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
-        type=or_auto(calibration_seconds),
+        type=or_auto(zero_or_seconds(SHORTEST_CALIBRATION_S)),
         default=3.0,
         help=f"length of the microbenchmark after the sample (default 3; auto: until the noise floor is known well "
         f"enough, at most {MOST_AUTO_S:g}; 0: none; of a recording: the one in it)",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
-from collections.abc import Callable
+from argparse import SUPPRESS, ArgumentParser
 
 from noisewatch.surfaces.cli.options.shared import (
+    SHORTEST_CALIBRATION_S,
     add_cpus,
     add_on_unknown,
     add_output,
     add_record,
     add_tracer,
-    calibration_seconds,
     seconds,
     share,
+    whole_number,
     words,
+    zero_or_seconds,
 )
 from noisewatch.surfaces.reports.run.formats import RUN_FORMATS
 
@@ -58,13 +59,13 @@ def fill_run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--runs",
         metavar="N",
-        type=_count(1),
+        type=whole_number(1, _MOST_RUNS),
         help="repetitions, each a process of its own (default 1; with --against 25, with --aa 30)",
     )
     parser.add_argument(
         "--retry",
         metavar="N",
-        type=_count(0),
+        type=whole_number(0, _MOST_RUNS),
         default=0,
         help="at most N further repetitions, until as many as --runs were undisturbed (default 0)",
     )
@@ -122,7 +123,7 @@ def fill_run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
-        type=calibration_seconds,
+        type=zero_or_seconds(SHORTEST_CALIBRATION_S),
         help=f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run none)",
     )
     add_tracer(parser, None, "events; of one run none, as switching the trace on takes a fifth of a second")
@@ -136,13 +137,3 @@ def fill_run(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--filtered", metavar="OUT", help="write the undisturbed runs of --results to OUT")
     parser.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
-
-
-def _count(least: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdecimal() else -1
-        if not least <= value <= _MOST_RUNS:
-            raise ArgumentTypeError(f"wanted a number from {least} to {_MOST_RUNS}, found {text!r}")
-        return value
-
-    return parse

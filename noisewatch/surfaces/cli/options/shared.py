@@ -18,15 +18,14 @@ USUAL_HISTORY = (
     "~/.local/state"
 )
 _LONGEST_S = 1e6
-SHORTEST_SAMPLE_S = 0.5
-SHORTEST_CALIBRATION_S = 0.5
+SHORTEST_SAMPLE_S = 0.5  # in less, a tick of 10 ms or a single interrupt could decide the verdict
+SHORTEST_CALIBRATION_S = 0.5  # in less, some kinds of measurement would not take place
 FAIL, PASS = "fail", "pass"  # the values of --on-unknown
 AUTO, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as needed, and its longest duration
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
 _LARGEST_INFLATION = 1e6
-_MOST_SAMPLES = 10_000
-_MOST_PROCESSES = 4096
+_MOST_SAMPLES = 10_000  # at least 2: a single one has no deviation
 _SHORTEST_INTERVAL_S = 0.1
 
 
@@ -100,7 +99,13 @@ def add_budget(parser: ArgumentParser) -> None:
         default="100ms",
         help="length of one of its samples (default 100ms)",
     )
-    group.add_argument("--samples", metavar="N", type=sample_count, default="25", help="number of samples (default 25)")
+    group.add_argument(
+        "--samples",
+        metavar="N",
+        type=whole_number(2, _MOST_SAMPLES, " of samples"),
+        default="25",
+        help="number of samples (default 25)",
+    )
     group.add_argument(
         "--max-cv",
         metavar="SHARE",
@@ -183,20 +188,16 @@ def seconds(least: float) -> Callable[[str], float]:
     return parse
 
 
-def sample_seconds(text: str) -> float:
-    """Parse 0, or seconds long enough that a tick of 10 ms or a single interrupt does not decide the verdict."""
-    value = seconds(0)(text)
-    if 0 < value < SHORTEST_SAMPLE_S:
-        raise ArgumentTypeError(f"wanted 0 or at least {SHORTEST_SAMPLE_S:g} seconds, found {text!r}")
-    return value
+def zero_or_seconds(least: float) -> Callable[[str], float]:
+    """Return a parser of seconds that accepts 0, and `least` or more."""
 
+    def parse(text: str) -> float:
+        value = seconds(0)(text)
+        if 0 < value < least:
+            raise ArgumentTypeError(f"wanted 0 or at least {least:g} seconds, found {text!r}")
+        return value
 
-def calibration_seconds(text: str) -> float:
-    """Parse 0, or seconds long enough for each kind of measurement to take place."""
-    value = seconds(0)(text)
-    if 0 < value < SHORTEST_CALIBRATION_S:
-        raise ArgumentTypeError(f"wanted 0 or at least {SHORTEST_CALIBRATION_S:g} seconds, found {text!r}")
-    return value
+    return parse
 
 
 def or_auto(parse: Callable[[str], float]) -> Callable[[str], float]:
@@ -249,18 +250,16 @@ def inflation(text: str) -> float:
     return value
 
 
-def sample_count(text: str) -> int:
-    """Parse a number of samples, 2 or more, as a single one has no deviation."""
-    if not text.isascii() or not text.isdecimal() or not 2 <= int(text) <= _MOST_SAMPLES:
-        raise ArgumentTypeError(f"wanted a number of samples from 2 to {_MOST_SAMPLES}, found {text!r}")
-    return int(text)
+def whole_number(least: int, most: int, of: str = "") -> Callable[[str], int]:
+    """Return a parser of whole numbers from `least` to `most`; its error names what they are a number `of`."""
 
+    def parse(text: str) -> int:
+        value = int(text) if text.isascii() and text.isdecimal() else -1
+        if not least <= value <= most:
+            raise ArgumentTypeError(f"wanted a number{of} from {least} to {most}, found {text!r}")
+        return value
 
-def process_count(text: str) -> int:
-    """Parse a number of busy processes, 1 or more."""
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= _MOST_PROCESSES:
-        raise ArgumentTypeError(f"wanted a number of processes from 1 to {_MOST_PROCESSES}, found {text!r}")
-    return int(text)
+    return parse
 
 
 def words(text: str) -> tuple[str, ...]:

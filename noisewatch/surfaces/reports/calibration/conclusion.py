@@ -51,7 +51,7 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
     if floor is None or calibrated.is_of_any_work:
         why = why_incomplete(calibrated) or calibrated.doubt or "too little was measured"
         said = f"Nobody can say what may be measured here: {why}."
-        return Conclusion(Status.UNKNOWN, said, helps=f"{_capital(_LONGER)}.")
+        return Conclusion(Status.UNKNOWN, said, helps="Calibrate longer (--duration).")
     status, judged = _judged(calibrated, floor)
     helps = " ".join(
         filter(None, (_what_helps(calibrated, floor, gaps, calibrated.budget.work), _longer_samples(calibrated)))
@@ -159,10 +159,6 @@ def _extrapolated(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> 
         return f"Samples of {length} vary too much for the budget of {limit} on {above}; {_LONGER} to know what shows."
     why = why_incomplete(calibrated) or f"too little was measured for samples of {length}"
     return f"Nobody can say what may be measured here: {why}; {_LONGER}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _varies(floor: NoiseFloor) -> str:

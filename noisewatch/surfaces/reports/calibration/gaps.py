@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
-from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.calibration.statistics import lower_edge, quantile
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.records import dataclass
@@ -109,24 +108,17 @@ def gaps_of(calibrated: Calibrated, cpus: CpuSet | None = None) -> GapsShown:
     stolen_ns = sum(lengths) + sum(said.gaps.lost_ns for said in samples)
     names, are_suspects = _names(calibrated, wanted, spun_ns)
     return GapsShown(
-        counts=_counted(found),
+        counts=Counter(found),
         looked_s=spun_ns / 1e9,
         totals=_totals(found, spun_ns),
         unplaced=sum(said.gaps.lost_count for said in samples),
         share=stolen_ns / spun_ns if spun_ns else None,
         percentiles={name: value for name, share in MARKED if (value := quantile(lengths, share)) is not None},
-        longest_ns=_longest_ns(whole),
+        longest_ns=max((each.gap_max_ns for each in whole if each.gap_max_ns is not None), default=None),
         unknown_because=attribution.reason,
         names=names,
         are_suspects=are_suspects,
     )
-
-
-def _counted(found: Iterable[tuple[int, GapClass]]) -> dict[tuple[int, GapClass], int]:
-    counts: dict[tuple[int, GapClass], int] = {}
-    for each in found:
-        counts[each] = counts.get(each, 0) + 1
-    return counts
 
 
 def _totals(found: Sequence[tuple[int, GapClass]], spun_ns: int) -> list[CauseTotal]:
@@ -136,10 +128,6 @@ def _totals(found: Sequence[tuple[int, GapClass]], spun_ns: int) -> list[CauseTo
         for cause, mine in lengths.items()
         if mine
     ]
-
-
-def _longest_ns(whole: Sequence[CpuFigures]) -> float | None:
-    return max((each.gap_max_ns for each in whole if each.gap_max_ns is not None), default=None)
 
 
 def _names(calibrated: Calibrated, cpus: set[int], spun_ns: int) -> tuple[list[tuple[str, float | None]], bool]:
@@ -269,16 +257,13 @@ def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> l
     if not total:
         return [(" ", "plain")] * height
     high = min(1 + (height - 1) * math.log10(total) / power, height)
-    cells = [_cell(_cause_at((level + 0.5) / high, bar, total), glyphs) for level in range(int(high))]
+    causes = [_cause_at((level + 0.5) / high, bar, total) for level in range(int(high))]
+    cells: list[Piece] = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     part = int((high - int(high)) * (len(glyphs.ramp) - 1))
     last = _cause_at(1.0, bar, total)
     if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its sign is never partial
         cells.append((glyphs.ramp[part], last.style))
     return cells + [(" ", "plain")] * (height - len(cells))
-
-
-def _cell(cause: GapClass, glyphs: Glyphs) -> Piece:
-    return glyph_of(cause, glyphs), cause.style
 
 
 def glyph_of(cause: GapClass, glyphs: Glyphs) -> str:

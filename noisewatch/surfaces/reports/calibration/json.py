@@ -18,11 +18,11 @@ from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.model.calibration.attribution import Attribution
 from noisewatch.model.calibration.figures import Calibration, CpuFigures, blocks_of
+from noisewatch.model.calibration.settling import Settling
 from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
 from noisewatch.surfaces.reports.calibration.detection import describe_detection
-from noisewatch.surfaces.reports.calibration.settling import describe_settling
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_facts
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_gap, describe_source
 
@@ -232,3 +232,24 @@ def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:
             benchmarks.append({"metadata": {"name": name}, "runs": [run]})
     metadata = {"unit": "second", "loops": 1, "noisewatch_version": __version__, "core": calibration.samples.core}
     return {"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}
+
+
+def describe_settling(settling: Settling | None) -> dict[str, Any] | None:
+    """Return `settling` of the JSON document, or None if it was not requested. `speed_ratio` is last by first speed."""
+    if settling is None:
+        return None
+    return {
+        "is_level": settling.is_level,
+        "settled_after_s": settling.after_s,
+        "worked_s": settling.seconds,
+        "cpus": [
+            {
+                "cpu": each.cpu,
+                "settled_after_s": each.after_s,
+                "first_khz": each.first if each.is_khz else None,
+                "last_khz": each.last if each.is_khz else None,
+                "speed_ratio": each.last / each.first,
+            }
+            for each in settling.cpus
+        ],
+    }

@@ -302,7 +302,7 @@ def ladder_rows(
     room = width - len(texts[0]) - 2 - (right + 2 if right else 0)
     if room < _LEAST_WHISKERS:
         room = 0
-    rows = [_heading(texts[0], room, right, budget, width, glyphs)]
+    rows = [_heading(texts[0], room, right, budget, glyphs)]
     for floor, text, said in zip(floors, texts[1:], after, strict=True):
         style: Style = "strong" if floor.sample_ns == budget.at_ns and not names else "plain"
         row: Row = [(f"{text}  ", style), *(_whiskers(floor, budget, room, glyphs) if room else [])]
@@ -342,7 +342,7 @@ def _place(share: float, room: int) -> int:
     return min(max(int(at * room), 0), room - 1)
 
 
-def _heading(text: str, room: int, right: int, budget: Budget, width: int, glyphs: Glyphs) -> Row:
+def _heading(text: str, room: int, right: int, budget: Budget, glyphs: Glyphs) -> Row:
     axis = [" "] * room
     said = f"{'┊' if glyphs.has_braille else ':'}budget {share_text(budget.max_cv)}"
     labels = [(_place(budget.max_cv, room), said)] if room else []

@@ -13,8 +13,7 @@ from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.detection import detect_lines, opening_sentence
 from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
-from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT
-from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
+from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side
 from noisewatch.surfaces.reports.calibration.text import cause_lines, cpu_lines, headline, how_measured, note_lines
 from noisewatch.surfaces.reports.parts.charts import work_chart
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
@@ -151,11 +150,6 @@ def isolation_said(loaded: CalibratedUnderLoad, found: Comparison) -> str:
     if found.are_floors_apart or (found.longest_ratio or 0.0) > _LONGER_GAP:
         return f"{unproven}as much noise as without the load, but not alike."
     return "Isolation holds against this load."
-
-
-def contrast_report_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
-    """Draw both sides as one picture."""
-    return contrast_rows(contrast, width, CONTRAST_HEIGHT, glyphs)
 
 
 def contrast_detail_lines(contrast: Contrast, width: int) -> list[str]:

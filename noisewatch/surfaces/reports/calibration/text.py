@@ -13,14 +13,17 @@ from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_wo
 from noisewatch.judgement.noise.drift import Drift
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
+from noisewatch.model.calibration.settling import SettledCpu, Settling
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
 from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.units import describe_chance, describe_ghz, describe_ns, describe_share, in_one_unit
+from noisewatch.turbo import LEAST_S
+from noisewatch.units import describe_chance, describe_count, describe_ghz, describe_ns, describe_share, in_one_unit
 
 _EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
 _ABBREVIATIONS = "CV: relative standard deviation; chance: of a CV within the budget; MDE: minimum detectable effect"
 _MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
 _SPARE = ("p99.9 ", "modes", "±", "p50 ", "drift", "p99 ", "GHz")  # columns in the order in which they are dropped
+_SAME = 0.005  # a share: clocks shown in three digits do not differ by less
 REALTIME_REMARK = (
     "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second unless it is "
     "switched off: such gaps are not noise of the machine."
@@ -69,7 +72,7 @@ def note_lines(calibrated: Calibrated) -> list[str]:
 def _drift_line(drift: Drift, at_ns: int) -> str:
     """Return by how much drift widens the intervals, and how that was determined."""
     changes = drift.changes_at(at_ns)
-    known = f"learned from {changes} change{'' if changes == 1 else 's'} between calibrations here"
+    known = f"learned from {describe_count(changes, 'change')} between calibrations here"
     usual = "default; --history learns it here"
     return f"Intervals widened ×{drift.margin_at(at_ns):.2f} for drift ({known if changes else usual})."
 
@@ -258,3 +261,28 @@ def _lines_by_length(calibrated: Calibrated) -> list[str]:
     samples = floors[0].samples
     said = f"noise floor of {samples} samples of {calibrated.floors_of} on the worst CPU"
     return [said, *align([header, *rows]).splitlines(), _ABBREVIATIONS]
+
+
+def settling_line(settling: Settling) -> str:
+    """Return a line such as `settled after 27 s: 4.40 → 2.10 GHz on CPU 3 (worked for 53 s)`."""
+    slowest, worked = settling.slowest, f"worked for {settling.seconds} s"
+    if slowest is None:
+        return "not settled: not all of the CPUs could be measured"
+    moved = _moved(slowest)
+    if settling.after_s is not None:
+        after = f"after {settling.after_s} s" if settling.after_s else "at once"
+        return f"settled {after}: {moved} ({worked})"
+    if settling.seconds < LEAST_S:
+        return f"not settled: {moved} ({worked}, and a turbo budget may last for {LEAST_S} s)"
+    return f"not settled in time: {moved}, and the clock may still move ({worked})"
+
+
+def _moved(cpu: SettledCpu) -> str:
+    """Return from which clock to which the CPU moved, or by which ratio if the frequency itself is unknown."""
+    is_same = abs(cpu.last / cpu.first - 1) < _SAME
+    if cpu.is_khz:
+        last = f"{cpu.last / 1e6:.2f} GHz on CPU {cpu.cpu}"
+        return last if is_same else f"{cpu.first / 1e6:.2f} → {last}"
+    return (
+        f"the same speed on CPU {cpu.cpu}" if is_same else f"{cpu.last / cpu.first:.0%} of the speed on CPU {cpu.cpu}"
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from importlib.resources import files
 from typing import Any
 
 from noisewatch import __version__
@@ -23,11 +22,6 @@ from noisewatch.surfaces.reports.machine.json import SCHEMA, listed
 def json_of_comparison(found: SideComparison) -> str:
     """Return the document of `compare --format json`."""
     return json.dumps(_comparison(found), indent=1, allow_nan=False) + "\n"
-
-
-def schema_of_comparison() -> str:
-    """Return the text of the JSON schema (draft 2020-12)."""
-    return files(__package__).joinpath("compare.schema.json").read_text("utf-8")
 
 
 def _comparison(found: SideComparison) -> dict[str, Any]:

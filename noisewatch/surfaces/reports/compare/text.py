@@ -5,7 +5,6 @@ The Markdown is for an issue or a pull request.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
@@ -22,7 +21,7 @@ from noisewatch.judgement.history.development import words_of_change
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, prose, table
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, hanging, prose, table
 from noisewatch.units import describe_count, describe_figure, describe_share
 
 _MOST_BLOCKING, _MOST_ALONE = 3, 6
@@ -197,13 +196,12 @@ def _listed(words: Sequence[str]) -> str:
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
 
 
-_NARROWEST = 20
 _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"}
 
 
 def text_of_comparison(found: SideComparison, width: int, is_unicode: bool = True) -> str:
     """Return the comparison in lines of at most `width` columns."""
-    lines = [line for text in _lines(found) for line in _wrapped(text, width)]
+    lines = [line for text in _lines(found) for line in hanging(text, width) or [""]]
     text = "\n".join(lines) + "\n"
     return text if is_unicode else "".join(_ASCII.get(character, character) for character in text)
 
@@ -239,12 +237,6 @@ def _below(found: SideComparison) -> Iterator[str]:
     if sentences:
         yield ""
     yield from sentences
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    indent = " " * (len(text) - len(text.lstrip()))
-    room = max(width, _NARROWEST)
-    return textwrap.wrap(text, room, subsequent_indent=f"{indent}  ", break_on_hyphens=False) or [""]
 
 
 def markdown_of_comparison(found: SideComparison) -> str:

@@ -37,9 +37,21 @@ class _Gauges(Collector):
         )
         yield self._verdicts()
         yield self._standings()
-        yield self._times()
-        yield self._floors()
-        yield self._chances()
+        yield self._reported(
+            "noisewatch_fleet_report_timestamp_seconds",
+            "When the host's verdict was reached.",
+            lambda report: report.at_s,
+        )
+        yield self._reported(
+            "noisewatch_fleet_noise_floor_cv_ratio",
+            "Relative standard deviation that samples of 100 ms will show of the machine alone.",
+            lambda report: None if report.floor is None else report.floor.expected,
+        )
+        yield self._reported(
+            "noisewatch_fleet_noise_floor_chance_ratio",
+            "Chance that the samples of a benchmark stay within the budget that the host's verdict was asked for.",
+            lambda report: report.chance,
+        )
         yield self._outliers()
 
     def _counts(self) -> Metric:
@@ -62,27 +74,6 @@ class _Gauges(Collector):
             if host.standing is not Standing.REPORTED:
                 gauge.add_metric([printable(host.name), host.standing], 1.0)
         return gauge
-
-    def _times(self) -> Metric:
-        return self._reported(
-            "noisewatch_fleet_report_timestamp_seconds",
-            "When the host's verdict was reached.",
-            lambda report: report.at_s,
-        )
-
-    def _floors(self) -> Metric:
-        return self._reported(
-            "noisewatch_fleet_noise_floor_cv_ratio",
-            "Relative standard deviation that samples of 100 ms will show of the machine alone.",
-            lambda report: None if report.floor is None else report.floor.expected,
-        )
-
-    def _chances(self) -> Metric:
-        return self._reported(
-            "noisewatch_fleet_noise_floor_chance_ratio",
-            "Chance that the samples of a benchmark stay within the budget that the host's verdict was asked for.",
-            lambda report: report.chance,
-        )
 
     def _reported(self, name: str, about: str, value_of: Callable[[Report], float | None]) -> Metric:
         """Return a gauge of a value in the hosts' reports; hosts without the value have no sample."""

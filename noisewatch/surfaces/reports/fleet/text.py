@@ -15,9 +15,9 @@ from noisewatch.judgement.terms import Outcome
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.tables import align, align_within
+from noisewatch.surfaces.reports.parts.tables import align, align_within, hanging
 from noisewatch.text import clean
-from noisewatch.units import describe_chance, describe_minute, describe_ns, share_text
+from noisewatch.units import describe_chance, describe_count, describe_minute, describe_ns, share_text
 
 MOST_ROWS = 40
 HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
@@ -76,7 +76,7 @@ def remarks_on(fleet: Fleet) -> Iterator[str]:
         names = listed_names(fleet.perhaps_two)
         yield f"not stable by an older report in another folder: {names}; if that is another machine, rename its file"
     if fleet.passed_over:
-        yield f"{fleet.passed_over} older report{'s' * (fleet.passed_over > 1)} of these hosts passed over"
+        yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts passed over"
 
 
 def shown_hosts(fleet: Fleet, rendering: FleetRendering) -> Sequence[FleetHost]:
@@ -185,9 +185,9 @@ def render(fleet: Fleet, rendering: FleetRendering) -> str:
 
 def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]:
     style = _STYLES[fleet.exit_status] if rendering.in_colour else "plain"
-    yield from (painted(line, style) for line in _wrapped(answer_of(fleet), width))
+    yield from (painted(line, style) for line in hanging(answer_of(fleet), width))
     for remark in remarks_on(fleet):
-        yield from _wrapped(remark, width)
+        yield from hanging(remark, width)
     yield ""
     yield from (line[:width] for line in _charts(fleet, rendering.in_unicode, min(width // 4, _MOST_BINS)))
     yield ""
@@ -195,13 +195,13 @@ def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]
     yield from _wide_table(hosts, width) if width >= _WIDE else _narrow_table(hosts, width)
     rest = left_out(fleet, rendering)
     if rest is not None:
-        yield from _wrapped(rest, width)
+        yield from hanging(rest, width)
     most = len(fleet.hosts) if rendering.is_verbose else MOST_ROWS
     yield from _section("changed:", changes_told(fleet), most, width)
     yield from _section(f"{RULE}:", outliers_told(fleet), most, width)
     nothing = nothing_out_of_line(fleet)
     if nothing is not None:
-        yield from ("", *_wrapped(nothing, width))
+        yield from ("", *hanging(nothing, width))
 
 
 def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
@@ -272,12 +272,8 @@ def _section(heading: str, told: Sequence[str], most: int, width: int) -> Iterat
     if not told:
         return
     yield ""
-    yield from _wrapped(heading, width)
+    yield from hanging(heading, width)
     for line in told[:most]:
         yield from _cut(line, width)
     if len(told) > most:
         yield f"    and {len(told) - most} more"
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)

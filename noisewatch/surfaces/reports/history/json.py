@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from importlib.resources import files
 from typing import Any
 
 from noisewatch.judgement.history.development import Development, FigureMove
@@ -42,11 +41,6 @@ def json_of_history(view: HistoryView) -> str:
         "unjudged": list(development.unjudged) if is_known else None,
     }
     return json.dumps(described, indent=1, allow_nan=False) + "\n"
-
-
-def schema_of_history() -> str:
-    """Return the text of the JSON schema (draft 2020-12)."""
-    return files(__package__).joinpath("history.schema.json").read_text("utf-8")
 
 
 def _accepted(past: Past) -> dict[str, Any] | None:

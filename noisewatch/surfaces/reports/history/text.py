@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
@@ -22,12 +21,12 @@ from noisewatch.judgement.history.development import (
     value_words,
 )
 from noisewatch.model.history.entries import Acceptance, Entry, Past
-from noisewatch.model.history.facts import FactDifference, differences
+from noisewatch.model.history.facts import differences
 from noisewatch.model.history.figures import TRAITS, Figure, logarithm
 from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, LEAST_BEFORE
 from noisewatch.operations.history.past import damage_words
 from noisewatch.operations.history.view import HistoryView
-from noisewatch.surfaces.reports.parts.tables import align_within, fenced
+from noisewatch.surfaces.reports.parts.tables import align_within, fenced, hanging
 from noisewatch.units import describe_minute
 
 WIDTH = 120  # columns of reports that are not shown in a terminal
@@ -67,27 +66,27 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     """Yield the findings of the history, its charts and its table."""
     development = view.development
     if development is None or not development.entries:
-        yield from _wrapped(_nothing(view), width)
+        yield from hanging(_nothing(view), width)
         return
     newest, count = development.entries[-1], len(development.entries)
     first, last = describe_minute(development.entries[0].at_s), describe_minute(newest.at_s)
-    yield from _wrapped(
+    yield from hanging(
         f"noisewatch history · {name_cpus(newest.cpus)} · {_entries(count)}, {first} to {last} · {view.path}",
         width,
     )
     if view.past.acceptance is not None:
-        yield from _wrapped(_acceptance(view.past.acceptance), width)
+        yield from hanging(_acceptance(view.past.acceptance), width)
     if view.past.doubt is not None:
-        yield from _wrapped(f"unknown: {view.past.doubt}", width)
+        yield from hanging(f"unknown: {view.past.doubt}", width)
     elif count <= LEAST_BEFORE:
         yield f"remembering: {count} of {LEAST_BEFORE}, then the next one is judged"
     else:
         yield from _development(development, width)
-    yield from _wrapped(_left_out(view, development), width)
+    yield from hanging(_left_out(view, development), width)
     if view.past.damaged:
-        yield from _wrapped(damage_words(view.past.damaged), width)
+        yield from hanging(damage_words(view.past.damaged), width)
     if _runs_backwards(development.entries):
-        yield from _wrapped(_BACKWARDS, width)
+        yield from hanging(_BACKWARDS, width)
     yield ""
     charts = chart_lines(development, width, is_unicode)
     yield from [*charts, ""] if charts else []
@@ -148,20 +147,20 @@ def _entries(count: int, which: str = "") -> str:
 
 def _development(development: Development, width: int) -> Iterator[str]:
     if not (development.moves or development.drifts or development.alternations or development.apart):
-        yield from _wrapped(_STEADY, width)
+        yield from hanging(_STEADY, width)
     for apart in development.apart:
-        yield from _wrapped(apart_words(apart), width)
+        yield from hanging(apart_words(apart), width)
         yield from _attribution(apart, width)
     for move in (*development.drifts, *development.moves):
-        yield from _wrapped(move_words(move, len(development.entries)), width)
+        yield from hanging(move_words(move, len(development.entries)), width)
         yield from _attribution(move, width)
     for alternation in development.alternations:
-        yield from _wrapped(alternation_words(alternation), width)
+        yield from hanging(alternation_words(alternation), width)
     if departures := (*development.departures, *development.drifts):
-        yield from _wrapped(f"not as usual now: {_departures(departures)} ({_ACCEPT})", width)
+        yield from hanging(f"not as usual now: {_departures(departures)} ({_ACCEPT})", width)
     if development.unjudged:
         named = ", ".join(development.unjudged)
-        yield from _wrapped(f"not judged, as at most {LEAST_BEFORE} entries have it: {named}", width)
+        yield from hanging(f"not judged, as at most {LEAST_BEFORE} entries have it: {named}", width)
 
 
 def _departures(departures: Sequence[FigureMove]) -> str:
@@ -171,16 +170,16 @@ def _departures(departures: Sequence[FigureMove]) -> str:
 def _attribution(move: FigureMove, width: int) -> Iterator[str]:
     changed = difference_words(move.changed)
     if not move.has_facts:
-        yield from _wrapped(f"  {FACTS_UNKNOWN}", width)
+        yield from hanging(f"  {FACTS_UNKNOWN}", width)
     elif not changed and not move.unknown:
-        yield from _wrapped(f"  since {describe_minute(move.last_old.at_s)} {NOTHING_CHANGED}", width)
+        yield from hanging(f"  since {describe_minute(move.last_old.at_s)} {NOTHING_CHANGED}", width)
     elif changed:
         until = "now" if move.is_drift else "then"
-        yield from _wrapped(f"  between {describe_minute(move.last_old.at_s)} and {until} changed:", width)
+        yield from hanging(f"  between {describe_minute(move.last_old.at_s)} and {until} changed:", width)
         for each in changed:
-            yield from _wrapped(f"    {each}", width)
+            yield from hanging(f"    {each}", width)
     if move.has_facts and move.unknown:
-        yield from _wrapped(f"  may have changed, as only one side knows it: {', '.join(move.unknown)}", width)
+        yield from hanging(f"  may have changed, as only one side knows it: {', '.join(move.unknown)}", width)
 
 
 def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:
@@ -194,7 +193,7 @@ def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:
                 _value(entry, Figure.LATENCY),
                 _value(entry, Figure.CLOCK),
                 _value(entry, Figure.NOISE_10MS),
-                _changed(differences(before, entry.facts)),
+                "; ".join(map(str, differences(before, entry.facts))),
             ]
         )
     return rows
@@ -203,15 +202,6 @@ def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:
 def _value(entry: Entry, figure: Figure) -> str:
     value = entry.figures.get(figure)
     return "?" if value is None else value_words(figure, value)
-
-
-def _changed(changes: Sequence[FactDifference]) -> str:
-    return "; ".join(map(str, changes))
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    indent = " " * (len(text) - len(text.lstrip()))
-    return textwrap.wrap(text, max(width, 20), subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 
 
 def chart_lines(development: Development, width: int, is_unicode: bool) -> list[str]:

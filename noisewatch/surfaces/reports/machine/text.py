@@ -22,6 +22,7 @@ from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
+from noisewatch.units import describe_count
 
 _MOST_REASONS, _MOST_PATHS = 4, 4
 _MOST_ROWS, _MOST_SILENT = 20, 12
@@ -66,7 +67,7 @@ def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, i
     if topic in (Topic.ALL, Topic.IRQS):
         sections.append(irq_tables(snapshot, width, is_whole))
     faults = {path: why for path, why in snapshot.reason_by_path.items() if why != NO_SUCH_FILE}
-    sections.append(_each_unreadable(faults, width) if is_whole else _unreadable(faults, width))
+    sections.append(_each_unreadable(faults) if is_whole else _unreadable(faults, width))
     sections.append(_not_exported([path for path in snapshot.reason_by_path if path not in faults], width, is_whole))
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -115,7 +116,7 @@ def _clock(snapshot: Snapshot) -> str:
     return align(rows)
 
 
-def _each_unreadable(reasons: Mapping[str, str], width: int) -> str:
+def _each_unreadable(reasons: Mapping[str, str]) -> str:
     """Return all files that could not be read; paths that differ only in numbers are merged."""
     if not reasons:
         return ""
@@ -206,16 +207,16 @@ def irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
     busy = sorted((line for line in lines if line.count != 0), key=lambda line: -(line.count or 0))
     silent = [line for line in lines if line.count == 0]
     if is_whole:
-        return align([_HEAD, *map(_row, [*busy, *silent])])
+        return align([_HEAD, *(_row_of([line]) for line in [*busy, *silent])])
     groups = _folded(busy)
     groups.sort(key=lambda group: -sum(line.count or 0 for line in group))
     shown, rest = groups[:_MOST_ROWS], groups[_MOST_ROWS:]
-    rows = [_row(group[0]) if len(group) == 1 else _row_of(group) for group in shown]
+    rows = [_row_of(group) for group in shown]
     said = [align([_HEAD, *rows])] if rows else []
     if rest:
         more = [line for group in rest for line in group]
         total = count(sum(line.count or 0 for line in more))
-        said.append(f"{len(more)} other IRQ{'s' * (len(more) != 1)} since boot: {total} in all (-v shows each)")
+        said.append(f"{describe_count(len(more), 'other IRQ')} since boot: {total} in all (-v shows each)")
     return "\n".join(said + ([_silent_words(silent, width)] if silent else []))
 
 
@@ -249,26 +250,13 @@ def _lines(snapshot: Snapshot) -> list[ShownIrq] | None:
     return lines
 
 
-def _row(line: ShownIrq) -> tuple[str, ...]:
-    irq = line.irq
-    return (
-        str(line.number),
-        _whole(line.count),
-        cpus_of([irq.effective if irq is not None else None]),
-        cpus_of([irq.allowed if irq is not None else None]),
-        yes(irq.movable if irq is not None else None),
-        line.driver,
-        or_dash(line.device),
-    )
-
-
 def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
-    """Return the row of several IRQs: the CPUs that any of them uses, and the CPUs that any may use."""
+    """Return the row of one or several IRQs: the CPUs that any of them uses, and the CPUs that any may use."""
     irqs = [line.irq for line in group]
     movable = {yes(irq.movable if irq is not None else None) for irq in irqs}
     numbers = [line.number for line in group]
     return (
-        f"{min(numbers)}…{max(numbers)} ({len(numbers)})",
+        str(numbers[0]) if len(numbers) == 1 else f"{min(numbers)}…{max(numbers)} ({len(numbers)})",
         _whole(None if None in {line.count for line in group} else sum(line.count or 0 for line in group)),
         cpus_of([irq.effective if irq is not None else None for irq in irqs]),
         cpus_of([irq.allowed if irq is not None else None for irq in irqs]),

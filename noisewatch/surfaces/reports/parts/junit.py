@@ -25,6 +25,12 @@ def add_properties(suite: Element, described: Mapping[str, str]) -> None:
         SubElement(properties, "property", name=name, value=printable(value))
 
 
+def error_case(name: str, suite: str, message: str, kind: str) -> Element:
+    case = Element("testcase", name=name, classname=suite, time="0")
+    SubElement(case, "error", message=message, type=kind)
+    return case
+
+
 def counted_document(root: Element, time_s: str) -> str:
     """Return the text of a report with complete suites, with the totals of each suite and of all."""
     for suite in root:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.judgement.terms import Area, Gravity
-from noisewatch.surfaces.reports.parts.colours import Meaning
+from noisewatch.surfaces.reports.parts.colours import Meaning, painted
 
 Pieces = list[tuple[str, Meaning | None]]  # text with its colour; None is plain
 
@@ -44,6 +44,11 @@ _ORDER = list(Gravity)
 def mark_of(gravity: Gravity, in_unicode: bool) -> str:
     """Return the character for a gravity."""
     return (_MARKS if in_unicode else _LETTERS)[gravity]
+
+
+def painted_mark(gravity: Gravity, in_unicode: bool, in_colour: bool) -> str:
+    mark, meaning = mark_of(gravity, in_unicode), MEANINGS[gravity]
+    return painted(mark, meaning) if in_colour and meaning is not None else mark
 
 
 def legend(in_unicode: bool) -> list[Pieces]:

@@ -1,9 +1,8 @@
-"""A plan as JSON, and its schema."""
+"""A plan as JSON."""
 
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from typing import Any
 
 from noisewatch import __version__
@@ -46,11 +45,6 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
         "left_out": dict(steps.left_out),
         "start": [{"about": line.about, "command": line.command} for line in plan.start_lines],
     }
-
-
-def schema_of_plan() -> str:
-    """Return the text of the JSON schema (draft 2020-12)."""
-    return files(__package__).joinpath("plan.schema.json").read_text("utf-8")
 
 
 def _criterion(judged: Judged) -> dict[str, Any]:

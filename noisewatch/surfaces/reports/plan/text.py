@@ -11,8 +11,7 @@ from noisewatch.judgement.plan.criteria import Judged
 from noisewatch.judgement.plan.plan import Plan
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
+from noisewatch.surfaces.reports.parts.marks import painted_mark
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 from noisewatch.surfaces.reports.plan.words import NOT_HERE, boot_notes, left_out, not_known, placement
 from noisewatch.text import printable
@@ -57,18 +56,13 @@ def _why(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
 
 def _said(judged: Judged) -> str:
     answer = judged.answer
-    is_told_by_reason = answer.status in (Status.UNKNOWN, Status.NOT_APPLICABLE) and answer.reason
-    return (
-        f"unknown: {answer.reason}"
-        if answer.status == Status.UNKNOWN
-        else str(answer.reason if is_told_by_reason else answer.said)
-    )
+    if answer.status == Status.UNKNOWN:
+        return f"unknown: {answer.reason}"
+    return str(answer.reason if answer.status == Status.NOT_APPLICABLE and answer.reason else answer.said)
 
 
 def _mark(judged: Judged, options: PlanRenderOptions) -> str:
-    gravity = _GRAVITIES[judged.answer.status]
-    mark, meaning = mark_of(gravity, options.in_unicode), MEANINGS[gravity]
-    return painted(mark, meaning) if options.in_colour and meaning is not None else mark
+    return painted_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
 
 
 def _now(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:

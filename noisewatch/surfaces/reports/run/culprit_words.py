@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from noisewatch.cpus import fitting_cpu_list, name_cpus
@@ -74,8 +74,12 @@ def remedies_in(series: RunSeries, culprits: Sequence[RunCulprit]) -> list[tuple
     ]
 
 
+def fitting_cpu_names(cpus: Iterable[int]) -> str:
+    return name_cpus(cpus, lambda cpus: fitting_cpu_list(cpus, _LIST_WIDTH))
+
+
 def _where(culprit: RunCulprit) -> str:
     if not culprit.cpus:
         return ""
-    where = name_cpus(culprit.cpus, lambda cpus: fitting_cpu_list(cpus, _LIST_WIDTH))
+    where = fitting_cpu_names(culprit.cpus)
     return f"sibling {where}" if culprit.kind == ReasonKind.SIBLING else where

@@ -18,7 +18,7 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp
+from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, error_case, timestamp
 from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.receipt import COMMANDS
@@ -41,8 +41,9 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
         suite.extend(_case(each, name) for each in judged)
     troubles = [*machine_sentences(conclude(series)), *ending_sentences(series)]
     if troubles:
-        suite = SubElement(root, "testsuite", name="noisewatch.run.series", timestamp=began)
-        suite.extend(_trouble(each) for each in troubles)
+        name = "noisewatch.run.series"
+        suite = SubElement(root, "testsuite", name=name, timestamp=began)
+        suite.extend(error_case("series", name, each, "series") for each in troubles)
     return counted_document(root, f"{sum(each.repetition.seconds for each in series.repetitions):.6f}")
 
 
@@ -89,9 +90,3 @@ def _failure_of(repetition: Repetition) -> str:
         if status < 0
         else f"the command ended with status {status}" * (status > 0)
     )
-
-
-def _trouble(message: str) -> Element:
-    case = Element("testcase", name="series", classname="noisewatch.run.series", time="0")
-    SubElement(case, "error", message=message, type="series")
-    return case

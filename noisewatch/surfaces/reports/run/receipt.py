@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noisewatch import __version__
@@ -296,14 +295,6 @@ def _known(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _known(each) for key, each in value.items()}
     return [_known(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def schema_of_run() -> str:
-    """Return the text of the JSON schema (draft 2020-12) of each line and of the whole document.
-
-    Later versions only ever add keys.
-    """
-    return files(__package__).joinpath("run.schema.json").read_text("utf-8")
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from noisewatch.errors import UsageError
@@ -86,7 +87,9 @@ class RunReport:
                 shown = _for_terminal(form, options) if is_printed else options
                 output.write(render_series(form, series, shown).encode("utf-8", "replace"))
         if self._wish.wanted_form == GITHUB:
-            trouble = fill_step_summary(lambda most_bytes: _markdown(series, options, most_bytes))
+            from noisewatch.surfaces.reports.run.markdown import markdown_of_series
+
+            trouble = fill_step_summary(partial(markdown_of_series, series, options))
             if trouble is not None:
                 self.listener.on_remark(trouble)
 
@@ -98,12 +101,6 @@ def _for_terminal(form: str, options: SeriesOptions) -> SeriesOptions:
     glyphs = glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
     identifies = options.identifies or form == TEXT
     return replace(options, identifies=identifies, in_colour=takes_colour(None), in_unicode=glyphs.has_braille)
-
-
-def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:
-    from noisewatch.surfaces.reports.run.markdown import markdown_of_series
-
-    return markdown_of_series(series, options, most_bytes)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from noisewatch.cpus import fitting_cpu_list, format_cpu_list, name_cpus
+from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement import (
@@ -35,7 +35,7 @@ from noisewatch.model.run.series import (
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.command_words import program_of, words_to_copy
-from noisewatch.surfaces.reports.run.culprit_words import name_of_culprit, time_of_culprit
+from noisewatch.surfaces.reports.run.culprit_words import fitting_cpu_names, name_of_culprit, time_of_culprit
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_share, share_text
 
@@ -246,7 +246,6 @@ _MOST_THREADS = 8
 _MOST_LEFT = 3  # runs
 _MOST_PLACES = 4
 _LEAST_SHARE = 0.005  # of a thread's time: what would be shown as none
-_LIST_WIDTH = 24  # columns for a list of CPUs
 _MB = 1_000_000
 _Key = TypeVar("_Key")
 _WHY = {
@@ -274,7 +273,7 @@ def run_name(series: RunSeries, repetition: Repetition) -> str:
     return f"{letter_of(series, repetition.command)}{repetition.number}"
 
 
-def headline_of(series: RunSeries, conclusion: RunConclusion) -> str:
+def headline_of(conclusion: RunConclusion) -> str:
     """Return how many runs count, and which culprit took most time from the others.
 
     For a single command it also contains whether there is a result.
@@ -431,15 +430,11 @@ def _summary(placement: Placement) -> str:
     if not placement.looks and not placement.is_traced:
         return "no look at its threads: it was too short"
     count = len(weighty_threads(placement)) or len(placement.threads)
-    busy = f"{count} thread{'' if count == 1 else 's'} on {_cpus(placement.ns_by_cpu())}"
-    looks = f"{placement.looks} look{'' if placement.looks == 1 else 's'}"
+    busy = f"{describe_count(count, 'thread')} on {fitting_cpu_names(placement.ns_by_cpu())}"
+    looks = describe_count(placement.looks, "look")
     seen = placement.seen_share
     of = "" if seen is None else f", which saw {describe_share(seen, 0)} of the CPU time"
     return f"{busy}, by {'the trace' if placement.is_traced else looks}{of}"
-
-
-def _cpus(ns_by_cpu: Mapping[int, float]) -> str:
-    return name_cpus(ns_by_cpu, lambda cpus: fitting_cpu_list(cpus, _LIST_WIDTH))
 
 
 def _of_thread(thread: ThreadPlacement, placement: Placement) -> str:

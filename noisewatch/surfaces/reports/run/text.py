@@ -1,4 +1,4 @@
-"""The text report of a series: whether to trust it, its figures, the culprits, the remedies, and a timeline."""
+"""The text report of a series: whether to trust it, its figures, culprits, remedies, a timeline, and marked results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.run.reasons import describe_run
+from noisewatch.judgement.run.reasons import RunOutcome, describe_reasons, describe_run
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
+from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import align
@@ -28,8 +29,10 @@ from noisewatch.surfaces.reports.run.sentences import (
     not_watched_sentences,
     run_name,
     selection_rows,
+    undisturbed_words,
 )
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
+from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_ns
 
 _MOST_ROWS = 12
@@ -60,7 +63,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
     target = series.machine.target
     about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {_runs(series)}"
     yield from textwrap.wrap(about, width)
-    first, *more = textwrap.wrap(headline_of(series, conclusion), width)
+    first, *more = textwrap.wrap(headline_of(conclusion), width)
     yield painted(first, _meaning_of(series, conclusion)) if in_colour else first
     yield from more
     for sentence in (*machine_sentences(conclusion), *ending_sentences(series), *level_sentences(series)):
@@ -136,3 +139,26 @@ def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
             lines += [f"{row:<{begin}}{first}".rstrip(), *(" " * begin + line for line in more)]
     rest = len(judged) - len(shown)
     return lines + ([f"  and {rest} more"] if rest else [])
+
+
+def text_of_results(results: MarkedResults, width: int) -> str:
+    """Return the number of undisturbed runs, and a table of all runs with the reasons why the others were not."""
+    title = f"{printable(results.file.path)} · {undisturbed_words(len(results.undisturbed), len(results.marked))}"
+    rows = [
+        [
+            str(each.run.run + 1),
+            printable(each.run.name),
+            "?" if each.run.length_ns is None else describe_ns(each.run.length_ns),
+            each.verdict.outcome.value,
+        ]
+        for each in results.marked
+    ]
+    header = ["run", "benchmark", "time", "verdict"]
+    head, *lines = align([header, *rows]).splitlines()
+    shown = [head]
+    left = max(width - max(map(len, [head, *lines])) - 2, _LEAST_WHY)
+    for line, each in zip(lines, results.marked, strict=True):
+        is_told = each.verdict.outcome != RunOutcome.UNDISTURBED
+        why = textwrap.wrap(describe_reasons(each.verdict), left) if is_told else []
+        shown += [f"{line}  {why[0]}" if why else line, *[" " * (len(line) + 2) + more for more in why[1:]]]
+    return "\n".join(each.rstrip() for each in [title, *shown]) + "\n"

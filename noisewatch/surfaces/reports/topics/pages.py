@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.surfaces.reports.topics.names import TOPICS
+from noisewatch.surfaces.reports.parts.tables import align, table
+from noisewatch.surfaces.reports.topics import TOPICS
 
 
 def read_page(topic: str) -> str:
@@ -20,8 +20,7 @@ def text_of_topics() -> str:
 
 def markdown_of_topics() -> str:
     """Return a table of the topics with their titles, as Markdown."""
-    rows = [f"| `{topic}` | {_title(topic)} |" for topic in TOPICS]
-    return "\n".join(["| topic | title |", "| --- | --- |", *rows]) + "\n"
+    return table(("topic", "title"), [(f"`{topic}`", _title(topic)) for topic in TOPICS])
 
 
 def _title(topic: str) -> str:

@@ -24,7 +24,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
 from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import cell, code, table
-from noisewatch.surfaces.reports.topics.names import VERDICT
+from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.topics.pages import read_page
 
 

@@ -1,9 +1,8 @@
-"""The verdict as JSON and as JSON lines, and the schema of both."""
+"""The verdict as JSON and as JSON lines."""
 
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from typing import Any
 
 from noisewatch import __version__
@@ -96,11 +95,3 @@ def render_lines(verdict: Verdict, occasion: RenderOptions) -> str:
     head = _described(verdict, occasion)
     findings = head.pop("findings")
     return "".join(json.dumps(each) + "\n" for each in (head, *findings))
-
-
-def schema_of_verdict() -> str:
-    """Return the text of the JSON schema (draft 2020-12).
-
-    Later versions only add keys, so the schema allows additional ones.
-    """
-    return files(__package__).joinpath("verdict.schema.json").read_text("utf-8")

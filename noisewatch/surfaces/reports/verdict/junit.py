@@ -24,7 +24,7 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.noise.by_work import chance_line
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, timestamp
+from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, error_case, timestamp
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 _RESULTS = {
@@ -93,6 +93,5 @@ def _nothing_asked(verdict: Verdict) -> Element:
 
     This happens if no check was asked.
     """
-    case = Element("testcase", name="verdict", classname="noisewatch.verdict", time="0")
-    SubElement(case, "error", message=f"the verdict is {verdict.verdict}: {counts(verdict)}", type="blocking")
-    return case
+    message = f"the verdict is {verdict.verdict}: {counts(verdict)}"
+    return error_case("verdict", "noisewatch.verdict", message, "blocking")

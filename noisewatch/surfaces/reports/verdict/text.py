@@ -48,8 +48,8 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
-from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area
-from noisewatch.surfaces.reports.topics.names import VERDICT
+from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_by_area, painted_mark
+from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 from noisewatch.units import describe_count
@@ -224,8 +224,7 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, occasion: Re
     margin, width = 5, max(occasion.width, NARROWEST)
     title = short_title(cause, case)
     lines = _titled(title.text, title.limits, width, margin)
-    mark, meaning = mark_of(cause.gravity, occasion.in_unicode), MEANINGS[cause.gravity]
-    shown = painted(mark, meaning) if occasion.in_colour and meaning is not None else mark
+    shown = painted_mark(cause.gravity, occasion.in_unicode, occasion.in_colour)
     lines[0] = f"{number:>2} {shown} {lines[0].lstrip()}"
     if level == _MOST_STEPS:
         return lines
@@ -392,8 +391,7 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: R
     title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
     first, *more = wrapped(title, occasion.width, margin)
-    mark, meaning = mark_of(cause.gravity, occasion.in_unicode), MEANINGS[cause.gravity]
-    shown = painted(mark, meaning) if occasion.in_colour and meaning is not None else mark
+    shown = painted_mark(cause.gravity, occasion.in_unicode, occasion.in_colour)
     yield f"{number:>{margin - 3}} {shown} {first.strip()}"
     yield from more
     for item in items:

@@ -6,7 +6,8 @@ import pytest
 
 from noisewatch.kernel.calibration import CpuSpeeds
 from noisewatch.model.calibration.settling import settling_of
-from noisewatch.surfaces.reports.calibration.settling import describe_settling, settling_line
+from noisewatch.surfaces.reports.calibration.json import describe_settling
+from noisewatch.surfaces.reports.calibration.text import settling_line
 
 _TURBO = (10_000,) * 27 + (21_000,) * 16
 

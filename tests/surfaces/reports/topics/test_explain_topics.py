@@ -14,7 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.surfaces.reports.topics.pages import read_page
 from noisewatch.surfaces.reports.topics.report import parse_page, text_of_page
 from tests.surfaces.running import NOISEWATCH, Run

@@ -13,8 +13,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Area
 from noisewatch.kinds import Work
 from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
-from noisewatch.surfaces.reports.topics import pages
-from noisewatch.surfaces.reports.topics.names import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS, pages
 from noisewatch.surfaces.reports.topics.pages import read_page
 from noisewatch.surfaces.reports.topics.report import BlockKind, TopicPage, parse_page
 
