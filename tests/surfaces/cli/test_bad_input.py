@@ -11,6 +11,7 @@ from tests.written.quiet_machine import CPUS, quiet_files
 
 # The command line, with TREE, FILE and SPACE to be replaced, and what its line must name.
 _REFUSED = [
+    (f"preflight --samples {'9' * 5000} --sysroot TREE", "wanted a number of samples"),
     ("show --sysroot TREE --cpus 5-", "--cpus 5-"),
     ("show --sysroot TREE --cpus 99", "99"),
     ("show --sysroot TREE --cpus 2-99", "4-99"),

@@ -24,6 +24,7 @@ FAIL, PASS = "fail", "pass"  # the values of --on-unknown
 AUTO, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as needed, and its longest duration
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
+_MOST_DIGITS = 9  # of a whole number; int refuses some thousands
 _LARGEST_INFLATION = 1e6
 _MOST_SAMPLES = 10_000  # at least 2: a single one has no deviation
 _SHORTEST_INTERVAL_S = 0.1
@@ -254,7 +255,8 @@ def whole_number(least: int, most: int, of: str = "") -> Callable[[str], int]:
     """Return a parser of whole numbers from `least` to `most`; its error names what they are a number `of`."""
 
     def parse(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdecimal() else -1
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+        value = int(text) if is_number else -1
         if not least <= value <= most:
             raise ArgumentTypeError(f"wanted a number{of} from {least} to {most}, found {text!r}")
         return value
