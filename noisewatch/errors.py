@@ -95,3 +95,8 @@ class Malformed(NoisewatchError):
     def at(self, path: str) -> Malformed:
         """Return a copy of the error with the path of the file."""
         return Malformed(self.wanted, self.found, self.line, path)
+
+
+def system_reason(error: OSError) -> str:
+    """Return the operating system's reason for the error, in lower case: `permission denied`."""
+    return (error.strerror or str(error)).lower()

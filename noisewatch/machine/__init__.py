@@ -24,11 +24,6 @@ def is_readable_within(descriptor: int, seconds: float) -> bool:
     return bool(waiting.poll(seconds * 1e3))
 
 
-def system_reason(error: OSError) -> str:
-    """Return the operating system's reason for the error, in lower case: `permission denied`."""
-    return (error.strerror or str(error)).lower()
-
-
 def not_at_hand(files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
     """Return the answer of `Machine.reread` that leaves every file to `read_bytes`."""
     return [(at, None) for at in range(len(files))]

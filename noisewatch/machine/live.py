@@ -16,8 +16,8 @@ from contextlib import closing
 from threading import local
 from typing import Any, Generic, Protocol
 
-from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
-from noisewatch.machine import Json, T, is_readable_within, system_reason
+from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable, system_reason
+from noisewatch.machine import Json, T, is_readable_within
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
 from noisewatch.machine.threads import signals_left_to_us
 from noisewatch.records import dataclass

@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from noisewatch.errors import UsageError
-from noisewatch.machine import system_reason
+from noisewatch.errors import UsageError, system_reason
 
 HOLD_WITHIN_S = 1.0  # all that is done meanwhile is to read and write a line; a stopped process may hold it for ever
 _TRY_AGAIN_S = 0.01

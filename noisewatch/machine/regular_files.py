@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from noisewatch.errors import UsageError
-from noisewatch.machine import system_reason
+from noisewatch.errors import UsageError, system_reason
 
 READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 

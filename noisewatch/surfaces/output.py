@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, TextIO
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, system_reason
 
 _WIDTH_WITHOUT_TERMINAL = 100
 _MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub refuses longer ones
@@ -72,7 +72,7 @@ def fill_step_summary(markdown_within: Callable[[int], str]) -> str | None:
             markdown = markdown_within(_MOST_SUMMARY_BYTES - file.tell() - 1)
             file.write(f"\n{markdown}".encode("utf-8", "replace") if markdown else b"")
     except OSError as error:
-        return f"{path}: {(error.strerror or str(error)).lower()}"
+        return f"{path}: {system_reason(error)}"
     return None
 
 
@@ -115,7 +115,7 @@ def _reported(path: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+        raise UsageError(f"{path}: {system_reason(error)}") from error
 
 
 def width() -> int:

@@ -12,13 +12,13 @@ from functools import cache
 from pathlib import Path
 
 from noisewatch.cpus import CpuSet, format_cpu_list
-from noisewatch.errors import Unreadable
+from noisewatch.errors import Unreadable, system_reason
 from noisewatch.kernel.cpus.isolation import Isolation
 from noisewatch.kernel.cpus.online import Online
 from noisewatch.kernel.cpus.topology import CpuPlace, fastest_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import parse_allowed
-from noisewatch.machine import Json, system_reason
+from noisewatch.machine import Json
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 

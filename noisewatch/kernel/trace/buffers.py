@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from noisewatch.cpus import CpuSet
-from noisewatch.errors import CannotMeasure, Malformed
+from noisewatch.errors import CannotMeasure, Malformed, system_reason
 from noisewatch.kernel.trace.events import (
     BIRTHS,
     CONDITIONS,
@@ -31,7 +31,6 @@ from noisewatch.kernel.trace.events import (
 )
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kinds import Tracer
-from noisewatch.machine import system_reason
 from noisewatch.machine.tracefs.instance import OSNOISE, Instance, how_to_follow
 from noisewatch.machine.tracefs.watcher import (
     MOUNTS,

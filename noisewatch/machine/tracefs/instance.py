@@ -22,8 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from noisewatch.errors import CannotMeasure
-from noisewatch.machine import system_reason
+from noisewatch.errors import CannotMeasure, system_reason
 from noisewatch.machine.reading import load_reading
 from noisewatch.machine.reading.python_reading import PROGRESS_WORDS, read_whole
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remove, tracer_of, write_setting

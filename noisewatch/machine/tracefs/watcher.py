@@ -25,8 +25,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from noisewatch.errors import CannotMeasure
-from noisewatch.machine import is_readable_within, system_reason
+from noisewatch.errors import CannotMeasure, system_reason
+from noisewatch.machine import is_readable_within
 from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.patterns import regex
 

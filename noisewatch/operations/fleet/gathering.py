@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.fleet import Fleet, Report, Reports, fleet_of, lasting_difference
 from noisewatch.operations.fleet.verdict_file import broken_report, report_in
 from noisewatch.records import dataclass
@@ -62,7 +62,7 @@ def _text_of(path: Path) -> str:
         with path.open("rb") as file:
             return file.read(_MOST_HOSTS_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        raise UsageError(f"--expect {path}: {(error.strerror or str(error)).lower()}") from error
+        raise UsageError(f"--expect {path}: {system_reason(error)}") from error
 
 
 def _reports(places: Sequence[str]) -> Reports:
@@ -159,7 +159,7 @@ def _in_folder(top: str) -> Iterator[ReportFile]:
                     elif entry.name.endswith(_ENDINGS):
                         yield ReportFile(entry.path, _host_of(entry.path))
         except OSError as error:
-            yield ReportFile(folder, _name(folder), (error.strerror or str(error)).lower())
+            yield ReportFile(folder, _name(folder), system_reason(error))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

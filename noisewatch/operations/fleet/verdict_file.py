@@ -16,7 +16,7 @@ from typing import Annotated
 
 import msgspec
 
-from noisewatch.errors import Unreadable, damaged_words
+from noisewatch.errors import Unreadable, damaged_words, system_reason
 from noisewatch.judgement.fleet import BOARD, FLOOR_NS, Floor, Reason, Report, SlowestCpu
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
@@ -167,7 +167,7 @@ def _read(path: str) -> tuple[bytes, float]:
                 raise Unreadable(path, f"larger than {_MOST_BYTES >> 20} MB, so no verdict")
             return file.read(status.st_size) or b"", status.st_mtime
     except OSError as error:
-        raise Unreadable(path, (error.strerror or str(error)).lower()) from error
+        raise Unreadable(path, system_reason(error)) from error
     except ValueError as error:  # a NUL in the name
         raise Unreadable(path, str(error)) from error
 

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
-from noisewatch.errors import CannotMeasure
-from noisewatch.machine import system_reason
+from noisewatch.errors import CannotMeasure, system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,

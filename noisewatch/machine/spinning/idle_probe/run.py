@@ -10,8 +10,7 @@ import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 
-from noisewatch.errors import CannotMeasure
-from noisewatch.machine import system_reason
+from noisewatch.errors import CannotMeasure, system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.machine.spinning.idle_probe.buffer import (
     BUFFER_WORDS,

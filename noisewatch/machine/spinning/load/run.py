@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from noisewatch.errors import CannotMeasure
-from noisewatch.machine import is_readable_within, system_reason
+from noisewatch.errors import CannotMeasure, system_reason
+from noisewatch.machine import is_readable_within
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 
 _WITHIN_S = 10.0  # until all are ready, and until all have ended

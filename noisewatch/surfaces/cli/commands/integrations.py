@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, system_reason
 from noisewatch.integrations import Integration, integrations
 from noisewatch.program import named_for_root, started_by
 from noisewatch.surfaces.output import opened_output, print_answer
@@ -64,14 +64,14 @@ def _is_other(place: Path, text: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise UsageError(f"{place}: {(error.strerror or str(error)).lower()}") from error
+        raise UsageError(f"{place}: {system_reason(error)}") from error
 
 
 def _write_one(place: Path, text: str) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{place.parent}: {(error.strerror or str(error)).lower()}") from error
+        raise UsageError(f"{place.parent}: {system_reason(error)}") from error
     with opened_output(str(place)) as output:
         output.write(text.encode())
     if text.startswith(_SCRIPT):

@@ -6,7 +6,7 @@ import shlex
 import sys
 from argparse import Namespace
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, system_reason
 from noisewatch.operations.machines import open_machine, require_free
 from noisewatch.operations.record import RecordingMade, RecordOptions, record
 from noisewatch.surfaces.cli.common import machine_options
@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> int:
             made = record(machine, output, options, TerminalListener())
             _report(arguments.file, made, output.tell())
     except OSError as error:
-        raise UsageError(f"{arguments.file}: {(error.strerror or str(error)).lower()}") from error
+        raise UsageError(f"{arguments.file}: {system_reason(error)}") from error
     return 0
 
 

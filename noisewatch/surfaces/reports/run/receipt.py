@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noisewatch import __version__
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
 from noisewatch.judgement.run.clock_speed import calibrated_khz
@@ -482,7 +482,7 @@ class _ReceiptFile:
         except OSError as error:
             self.is_incomplete = True
             self._cut()
-            return f"{self._name}: {(error.strerror or str(error)).lower()}: the receipt ends there, the run goes on"
+            return f"{self._name}: {system_reason(error)}: the receipt ends there, the run goes on"
         self._length += len(content)
         return None
 

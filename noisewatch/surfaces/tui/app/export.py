@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import count
 
 from noisewatch.cpus import format_cpu_list, name_cpus
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.terms import FOR_GOOD, label_of, tally
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, Frame
@@ -62,7 +62,7 @@ def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_tim
                 if suffix.endswith(".sh"):
                     os.fchmod(file.fileno(), _RUNNABLE)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = system_reason(error)
             return name, f"{'written in part' if at else 'nothing was written'}: {path}: {reason}"
     return name, None
 
