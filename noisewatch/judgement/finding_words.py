@@ -138,7 +138,7 @@ def _sample(verdict: Verdict, digits: int) -> str:
     if interval is None:
         return "no sample"
     return f"{interval.seconds:.{digits}f} s sample" + (
-        ", settings at its end" if interval.seconds > _LONG_SAMPLE_S else ""
+        ", settings read after it" if interval.seconds > _LONG_SAMPLE_S else ""
     )
 
 

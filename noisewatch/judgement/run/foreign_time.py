@@ -34,9 +34,9 @@ _UNSETTLED = (
     "{} on the target CPUs were not the command's, but the counts may be off by {}: the repetition is too short for "
     "them (the kernel's trace would tell)"
 )
-_WAS_ELSEWHERE = "the command was seen on CPUs that are no target CPUs for {}"
-_MAY_HAVE_LEFT = "the command set its affinity to {}: how long it ran on CPUs that are no target CPUs is not known"
-_NO_AFFINITY = "whether the command changed its affinity, to run on CPUs that are no target CPUs, is not known"
+_WAS_ELSEWHERE = "the command was seen on CPUs other than the target CPUs for {}"
+_MAY_HAVE_LEFT = "the command set its affinity to {}: how long it ran on CPUs other than the target CPUs is not known"
+_NO_AFFINITY = "whether the command changed its affinity, to run on CPUs other than the target CPUs, is not known"
 _LATE_NS = 2 * TICK_NS  # of a CPU: a task that has it at the end may be counted when it leaves
 _ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more of a CPU where none left it has stayed
 

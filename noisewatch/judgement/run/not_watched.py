@@ -14,7 +14,7 @@ _TICKLESS = "without a tick (nohz_full) the kernel does not measure it while a c
 _CALIBRATED = "the calibrations at both ends tell a change that lasts"
 _NOT_CALIBRATED = "nothing was calibrated before and after"
 _NO_OPENING = "nothing was calibrated before, to compare it with"
-_NO_CLOCK = "the calibration before has not told it"
+_NO_CLOCK = "the opening calibration did not measure it"
 
 
 def not_watched(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:

@@ -108,10 +108,10 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.CLOCK_LOWERED: "Set the clock to one that it holds under this load (governor, turbo, power limits).",
     ReasonKind.CLOCK_STEPPED: "Stop what sets the clock: a daemon that slews it (chrony) disturbs nothing.",
     ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
-    ReasonKind.PAUSED: "Ask whoever runs the virtual machine what pauses it: snapshots, backups, live migration.",
+    ReasonKind.PAUSED: "Ask the owner of the host what pauses the virtual machine: snapshots, backups, live migration.",
     ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",
-    ReasonKind.FROZEN: "Let nobody freeze its control group (cgroup.freeze, docker pause) meanwhile.",
-    ReasonKind.DEBUGGED: "Let nobody attach a debugger, or a tracer of system calls, while it is measured.",
+    ReasonKind.FROZEN: "Do not freeze its control group meanwhile (cgroup.freeze, docker pause).",
+    ReasonKind.DEBUGGED: "Do not attach a debugger or a tracer of system calls while it is measured.",
     ReasonKind.NODE_CHANGED: "Keep it on one memory node (--cpus, or numactl).",
     ReasonKind.CORES_CHANGED: "Keep it on one kind of core (--cpus).",
 }

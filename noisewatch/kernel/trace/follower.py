@@ -209,7 +209,7 @@ def _parent_of(tid: int, sends: Sends) -> Parent | None:
 _MOST_PENDING = 500  # pages, of 4 kB as a rule
 _NOT_FOLLOWED = "no command was followed"
 _BIRTHS_LOST = "events were lost: who was started by whom is not known"
-_SWITCHED_OFF = "somebody has switched the trace off, or changed it, meanwhile"
+_SWITCHED_OFF = "the trace was switched off or changed meanwhile"
 _SILENT = "{}: the trace has not seen a thread of the command end, so events are missing"
 _ENDS_WITHIN_NS = 20_000_000  # a reaped thread has yet to leave its CPU
 _NOT_BEGUN = "the trace has not seen the command begin"

@@ -95,7 +95,7 @@ def _parsed(line: bytes) -> Document | None:
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number in JSON")
 
 
 _MOST = 1e30  # of any figure: what is larger was never measured

@@ -250,7 +250,7 @@ def _reason(verdict: _Verdict, findings: Sequence[_Finding]) -> Reason | None:
         return None
     check = verdict.causes[0].findings[0]
     finding = next((each for each in findings if each.id == check), _Finding(check))
-    said = (finding.said if finding.reason is None else finding.reason) or "no more is said of it"
+    said = (finding.said if finding.reason is None else finding.reason) or "without further details"
     return Reason(clean(check), clean(said), _culprit(finding.culprits))
 
 

@@ -22,7 +22,7 @@ from noisewatch.operations.frame.frame import ClockCpu, ClockFigures, ClockGroup
 _TWO_LOOKS = "known from the second look on"
 _LASTING_SLEEP = "a sleep that lasts is counted when it ends"
 _SPARED = "asking would interrupt a target CPU"
-_NOT_TOLD = "not told by this processor or driver"
+_NOT_TOLD = "not reported by this processor or driver"
 
 
 def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures | None:

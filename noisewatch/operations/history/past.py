@@ -138,7 +138,7 @@ _SHARED = (
     "each its own (systemd-machine-id-setup)"
 )
 _NAMELESS = (
-    "this machine has no /etc/machine-id, so its entries cannot be told from those of others without one "
+    "this machine has no /etc/machine-id, so its entries cannot be distinguished from those of others without one "
     "(systemd-machine-id-setup makes one)"
 )
 _LONG = (

@@ -238,7 +238,7 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         type=seconds(LEAST_WORK_S),
         help="first work on all CPUs until their clocks are level, for SECONDS at most "
         f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and tell when they had become level; a clock that is "
-        f"level for less than {LEAST_S} is not believed, as a turbo budget may last so long",
+        f"level for less than {LEAST_S} does not count, as a turbo budget may last that long",
     )
     parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
     parser.add_argument(

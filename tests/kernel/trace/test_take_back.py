@@ -1,4 +1,4 @@
-"""What is told when it is over, given the time that it had."""
+"""What is known at the end, given the time that it had."""
 
 from __future__ import annotations
 

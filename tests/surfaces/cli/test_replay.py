@@ -42,7 +42,7 @@ def test_a_long_recording_says_that_its_settings_are_those_of_its_end(run: Run, 
     short, long = (
         record(tmp_path / f"{count}.nw", *(quiet_files(3.0 * number) for number in range(count))) for count in (5, 12)
     )
-    assert "33 s sample, settings at its end" in run("preflight", "--replay", long).words
+    assert "33 s sample, settings read after it" in run("preflight", "--replay", long).words
     assert "settings at its end" not in run("preflight", "--replay", short).words
 
 

@@ -124,7 +124,7 @@ def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
     ]
     lost = [irq for irq in lost if irq.kind == Kind.IRQ]  # the table hides some of the CPU's own
     whose = ", ".join(lost[0].actions) if lost else ""
-    return f"{PATH} has no row for IRQ {lost[0].irq} ({whose or 'of whom is not told'})" if lost else None
+    return f"{PATH} has no row for IRQ {lost[0].irq} ({whose or 'of an unknown device'})" if lost else None
 
 
 def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:

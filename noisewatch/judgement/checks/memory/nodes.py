@@ -85,7 +85,7 @@ def _said_of(wanted: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:
     advice = f"(numactl --membind={cpu_list_argument(own)}, or noisewatch run --membind auto)"
     if policy.mode in _UNSAID:
         nodes = f"node{'' if len(wanted) == 1 else 's'} {format_cpu_list(wanted)}"
-        return f"memory from {nodes}, bound by nobody {advice}"
+        return f"memory from {nodes}, not bound to any {advice}"
     listed = f"{policy.mode}:{format_cpu_list(policy.nodes)}"
     return f"memory by the policy {listed} that it was started with {advice}"
 

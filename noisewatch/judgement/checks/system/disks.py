@@ -124,7 +124,7 @@ _ARRAYS = Limit(
 @check(
     id="disk-array-rebuilds",
     area="load",
-    question="Are no disk arrays being checked or rebuilt?",
+    question="Is no disk array checked or rebuilt?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
     severity_in={IO: Severity.BLOCKING},

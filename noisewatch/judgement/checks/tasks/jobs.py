@@ -57,7 +57,7 @@ def machine_locked(case: Case) -> Answer:
     if lock is None:
         return unknown(case.why_unknown(LOCK))
     if lock.owner is None:
-        return Answer(Status.PASS, "nobody has locked the machine")
+        return Answer(Status.PASS, "the machine is not locked")
     who = f"{lock.owner.name} (pid {lock.owner.pid})"
     evidence = {"pid": lock.owner.pid, "name": lock.owner.name, "is_alive": lock.is_alive}
     if lock.is_alive is None:
@@ -249,7 +249,7 @@ class _Due:
 @check(
     id="job-scheduled",
     area="jobs",
-    question="Is no system job scheduled during the benchmark?",
+    question="Are the next minutes free of scheduled system jobs?",
     severity=Severity.INFORMATION,
     reads=("systemctl list-timers", "/etc/crontab", "/etc/cron.d/*", "/proc/PID/stat"),
     limits=(_AHEAD,),

@@ -200,7 +200,7 @@ _RARE_EVENTS = (
     ),
     why=(
         "Each traced function and each event costs 0.1 to 1 µs wherever it occurs, also on the target CPUs, and even "
-        "if nobody reads the trace."
+        "if the trace is not read."
     ),
     remedy="Stop the tracing program, or switch off what it left on.",
     sources=("https://docs.kernel.org/trace/ftrace.html", "https://docs.kernel.org/trace/events.html"),
@@ -296,7 +296,7 @@ _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATIS
         "Statistics of the scheduler, of delays and of BPF programs read the clock at each context switch or program "
         "run: the same code is slower than on a machine without them."
     ),
-    remedy="Switch off the statistics that nobody reads.",
+    remedy="Switch off statistics that are not needed.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/kernel.html",),
 )
 def kernel_statistics_collected(case: Case) -> Answer:

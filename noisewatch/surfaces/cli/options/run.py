@@ -74,7 +74,7 @@ def fill_run(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=seconds(0),
         default=0.0,
-        help="before each repetition, wait until nobody else uses the target CPUs, for at most SECONDS (default 0)",
+        help="before each repetition, wait until the target CPUs are idle, for at most SECONDS (default 0)",
     )
     parser.add_argument(
         "--min-undisturbed",

@@ -50,7 +50,7 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
     floor = calibrated.floor
     if floor is None or calibrated.is_of_any_work:
         why = why_incomplete(calibrated) or calibrated.doubt or "too little was measured"
-        said = f"Nobody can say what may be measured here: {why}."
+        said = f"What can be measured here is unknown: {why}."
         return Conclusion(Status.UNKNOWN, said, helps="Calibrate longer (--duration).")
     status, judged = _judged(calibrated, floor)
     helps = " ".join(
@@ -158,7 +158,7 @@ def _extrapolated(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> 
         above, limit = name_cpus(calibrated.cpus_above_budget), share_text(calibrated.budget.max_cv)
         return f"Samples of {length} vary too much for the budget of {limit} on {above}; {_LONGER} to know what shows."
     why = why_incomplete(calibrated) or f"too little was measured for samples of {length}"
-    return f"Nobody can say what may be measured here: {why}; {_LONGER}."
+    return f"What can be measured here is unknown: {why}; {_LONGER}."
 
 
 def _varies(floor: NoiseFloor) -> str:
@@ -170,7 +170,7 @@ def _varies(floor: NoiseFloor) -> str:
 
 def _changes(floor: NoiseFloor) -> str:
     if not math.isfinite(floor.smallest_change_share):
-        return "no change can be told from noise"
+        return "no change can be distinguished from noise"
     return f"a change below {share_text(floor.smallest_change_share)} is noise"
 
 

@@ -68,7 +68,7 @@ class _Gauges(Collector):
         return gauge
 
     def _standings(self) -> Metric:
-        told = "1 for hosts whose report cannot be gone by, and why."
+        told = "1 for hosts without a usable report, by reason."
         gauge = GaugeMetricFamily("noisewatch_fleet_no_report", told, labels=["host", "standing"])
         for host in self.fleet.hosts:
             if host.standing is not Standing.REPORTED:

@@ -39,7 +39,7 @@ _WHY: Mapping[FactClass, str] = {
     FactClass.SURROUNDINGS: "A hypervisor costs time, and hides what else its machine does.",
 }
 _WHY_NOT: Mapping[FactClass, str] = {
-    FactClass.FIRMWARE: "Not asked, as each update would be another machine. `noisewatch history` tells of those.",
+    FactClass.FIRMWARE: "Not asked, as each update would be another machine. `noisewatch history` shows those.",
     FactClass.KERNEL: "Not asked, as an update may change them.",
     FactClass.SETTINGS: "Not asked. Some of these belong to one tuning, or to these target CPUs.",
 }

@@ -484,7 +484,7 @@ def _remarks(placement: Placement) -> Iterator[str]:
         yield _of_stacking(placement.stacking)
     outside = [cpu for cpu, ns in placement.ns_by_cpu().items() if cpu not in placement.target and ns > 0]
     if outside:
-        yield f"it also ran on {name_cpus(outside)}, which is no target CPU: it chose its CPUs itself"
+        yield f"it also ran on {name_cpus(outside)}, not a target CPU: it chose its CPUs itself"
     memory = _of_memory(placement.memory)
     if memory:
         yield memory

@@ -25,7 +25,7 @@ counted() { as_root "$@" || { echo "failed: $*" >&2; echo "$*" >>"$failures"; re
 """
 _SUDO = """sudo() { counted "$@"; }"""
 _SUDO_FOR_THE_SAME = """\
-# A number may belong to another process by now: what is called otherwise than it was then is left alone.
+# A pid may belong to another process by now: a process whose name has changed is left alone.
 is_same() {
     case $1 in
     {cases}

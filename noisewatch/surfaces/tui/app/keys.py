@@ -101,7 +101,7 @@ def name_of_key(key: str, in_unicode: bool = True) -> str:
 
 
 _TEXT = """\
-noisewatch: who makes the CPUs of your benchmark noisy
+noisewatch: what makes the CPUs of your benchmark noisy
   T   a target CPU        s   shares a core with one        x   offline
   noise/s  time taken from whoever would run there, per second
            ~ estimated: a typical cost, or noise that may have moved between CPUs

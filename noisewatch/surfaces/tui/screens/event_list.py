@@ -152,7 +152,7 @@ def _settles(cause: CauseLine, event: Event) -> bool:
     return False
 
 
-KINDS = "what is told, where it can be read"
+KINDS = "kinds of event, where they can be read"
 _LEAST = 4  # rows: a heading and what it takes to be worth an edge
 _KIND = 12  # columns
 _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns

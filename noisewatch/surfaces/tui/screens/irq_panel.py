@@ -175,11 +175,11 @@ def _not_moved(model: ScreenModel, row: IrqRow) -> str:
     if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
         return "unknown: only its last moves are kept"
     if not model.history.count or model.frame is None:
-        return "unknown: a single look tells of no move"
+        return "unknown: a single look shows no move"
     known = [model.irqs.affinity_known(setting, model.number) for setting in row.settings]
     latest = max((each for each in known if each is not None), key=lambda each: each.at_ns, default=None)
     if latest is None or None in known:
-        return "unknown: what was told of it then is not kept"
+        return "unknown: its affinity was not recorded then"
     for_s = (model.frame.taken_at_ns - latest.at_ns) / 1e9
     if any(each.is_less for each in known if each is not None):
         return f"unknown for {short_seconds(for_s)}: the kernel no longer tells where it goes"

@@ -52,7 +52,7 @@ def _refused(ran: Ran, path: Path | str) -> str:
         (b"\x7fELF\0\0", "nothing to compare"),
         (b'{"schema": 1, "calibration": {"cpus": [', "damaged: "),
         (b'{"calibration": {"cpus": [], "clock_ns": NaN}}\n{"a": 1}\n', "damaged: "),
-        (b'{\n"calibration": {"cpus": [], "clock_ns": Infinity}}', "damaged: Infinity is no number of JSON"),
+        (b'{\n"calibration": {"cpus": [], "clock_ns": Infinity}}', "damaged: Infinity is not a number in JSON"),
         (b'{\n"a":' + b"[" * 100_000, "damaged: brackets within brackets"),
         (b'{\n"calibration": ' + b"9" * 5000 + b"}", "damaged: "),
         (gzip.compress(b"nothing", mtime=0), "nothing to compare"),

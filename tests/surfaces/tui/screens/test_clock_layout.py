@@ -134,7 +134,7 @@ def test_of_many_settings_only_the_cpus_are_told() -> None:
 
 
 def test_a_reason_stands_whole_beside_what_is_unknown() -> None:
-    why = "not told by this processor or driver"
+    why = "not reported by this processor or driver"
     clock = ClockFigures(
         packages=(ClockPackage(0, "0-3"), ClockPackage(1, "4-7")),
         reasons={"preference": why, "watts": "no such file (/sys/class/powercap/intel-rapl:0/energy_uj)"},

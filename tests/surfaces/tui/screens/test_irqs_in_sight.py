@@ -211,7 +211,7 @@ def test_a_copied_tree_has_neither_rates_nor_moves() -> None:
     model.go_to(Screen.IRQS)
     text = " ".join(_lines(model))
     assert "rates unknown: a copied tree is a single snapshot" in text
-    assert "moved     unknown: a single look tells of no move" in text
+    assert "moved     unknown: a single look shows no move" in text
     assert "in 0 intervals" not in text
 
 

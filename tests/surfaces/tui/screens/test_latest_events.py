@@ -98,7 +98,7 @@ def test_where_they_leave_room_stands_what_else_would_be_told() -> None:
 
 def test_without_an_event_it_is_all_that_stands_there() -> None:
     lines = screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 60)
-    assert any("what is told, where it can be read" in line for line in lines)
+    assert any("kinds of event, where they can be read" in line for line in lines)
     assert any(line.startswith("├─ no events ──") for line in lines)
     assert not any("times" in line for line in lines if "verdict changes" in line)
     assert not any(_TITLE in line for line in screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 34))
