@@ -31,7 +31,7 @@ EXAMPLES = [
         _ID,
         "warn",
         TWO_NODES,
-        "CPUs 2-3 in node 1, memory from nodes 0-1, bound by nobody (numactl --membind=1",
+        "CPUs 2-3 in node 1, memory from nodes 0-1, not bound to any (numactl --membind=1",
         {2, 3},
     ),
     Example(_ID, "warn", _MEMORY_ALONE, "CPUs 2-3 in node 0, memory from nodes 0-1"),

@@ -148,7 +148,7 @@ def test_a_command_that_is_seen_on_other_cpus_is_unknown() -> None:
     moments = (ran() | files[0], ran({1: 500, 2: 500}, 1.0) | files[1])
     verdict = judge(repeat(*moments, own_ms=500, own_pids=[900, 901]))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert "no target CPUs for 500 ms" in verdict.unknowns[0]
+    assert "other than the target CPUs for 500 ms" in verdict.unknowns[0]
 
 
 def test_a_command_that_has_left_its_cpus_is_unknown_though_it_never_waited() -> None:

@@ -111,7 +111,7 @@ def test_what_the_kernel_wrote_for_the_command_is_own() -> None:
 def test_a_command_that_ran_elsewhere_is_unknown(own_ms: float, outcome: RunOutcome) -> None:
     verdict = judge(traced(_busy(), own_ms=own_ms))
     assert verdict.outcome == outcome
-    assert ("no target CPUs" in "".join(verdict.unknowns)) == (outcome == RunOutcome.UNKNOWN)
+    assert ("other than the target CPUs" in "".join(verdict.unknowns)) == (outcome == RunOutcome.UNKNOWN)
 
 
 def test_time_that_may_have_been_idle_is_neither_held_against_anybody_nor_overlooked() -> None:

@@ -122,7 +122,7 @@ def test_a_shows_the_culprits_of_all_cpus_and_then_not() -> None:
 
 @pytest.mark.parametrize("key", ["question_mark", "h", "f1"])
 def test_the_help_opens(key: str) -> None:
-    assert "who makes the CPUs of your benchmark noisy" in _screen_after(key)[0]
+    assert "what makes the CPUs of your benchmark noisy" in _screen_after(key)[0]
 
 
 @pytest.mark.parametrize("key", ["question_mark", "x"])

@@ -144,7 +144,7 @@ def test_a_reason_stands_whole_beside_what_is_unknown() -> None:
     side = [line[-39:-1].strip(" │") for line in _lines(model, 120, 40)]
     assert "power      ? no such file" in side
     assert "package 1  ? no such file" in side
-    at = side.index("EPP        ? not told by this")
+    at = side.index("EPP        ? not reported by this")
     assert side[at + 1] == "processor or driver"
 
 
