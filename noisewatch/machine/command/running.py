@@ -19,12 +19,13 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic_ns
 from types import FrameType, ModuleType, TracebackType
 from typing import Self
 
 from noisewatch.cpus import CpuSet
+from noisewatch.errors import CannotStart, system_reason
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.adopted import AdoptedProcesses, with_descendants
 from noisewatch.machine.command.ending import EndedCommand, ResourceUsage
@@ -70,10 +71,11 @@ class TakenSignals:
         self._poll = select.poll()
 
     def begin(self, core: ModuleType) -> None:
-        """Block the signals; from here on they are pending until taken."""
-        self._child_handler = signal.signal(signal.SIGCHLD, self._on_child)  # ignoring SIGCHLD leaves no zombies
-        taken = {each for each in FOR_MAIN_THREAD if signal.getsignal(each) is not signal.SIG_IGN}
+        """Block the signals; from here on they are pending until taken. Raise OSError, with nothing changed."""
+        ignored = {each for each in FOR_MAIN_THREAD if signal.getsignal(each) is signal.SIG_IGN}
+        taken = FOR_MAIN_THREAD - ignored | {signal.SIGCHLD}  # ignoring SIGCHLD leaves no zombies
         self._descriptor = core.signalfd(signal_bits(taken))
+        self._child_handler = signal.signal(signal.SIGCHLD, self._on_child)
         self._poll.register(self._descriptor, select.POLLIN)
         self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, taken))
 
@@ -160,10 +162,15 @@ class CommandGuard:
     def begin(self) -> None:
         """Fork the guard.
 
-        The caller has blocked all signals that concern a command, so that the guard outlives them.
+        The caller has blocked all signals that concern a command, so that the guard outlives them. Raise OSError.
         """
         ends, self._alive = os.pipe()
-        self._pid = os.fork()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(ends)
+            os.close(self._alive)
+            raise
         if self._pid == 0:
             try:
                 self._guard(ends)
@@ -236,9 +243,18 @@ class Commands:
         self._asked_to_end: signal.Signals | None = None
 
     def __enter__(self) -> Self:
+        """Take the signals and start the guard. Raise CannotStart where the system refuses either."""
         self._core.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        self._signals.begin(self._core)
-        self._guard.begin()
+        with ExitStack() as undo:
+            undo.callback(self._core.prctl, _PR_SET_CHILD_SUBREAPER, 0)
+            try:
+                self._signals.begin(self._core)
+                undo.callback(self._signals.end)
+                self._guard.begin()
+            except OSError as error:
+                reason = f"no command can be watched: {system_reason(error)}"
+                raise CannotStart(CannotStart.OURS, reason) from error
+            undo.pop_all()
         return self
 
     def __exit__(

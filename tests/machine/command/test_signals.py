@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.errors import CannotStart
+from noisewatch.machine.command.running import Commands
 from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
 from tests.plumbing.waiting import wait_until
 
@@ -117,3 +120,21 @@ def test_threads_that_have_read_the_machine_take_no_signals(core: str, tmp_path:
         ended = wrapper.end()
     assert (ended["exit_status"], ended["asked"]) == (9, signal.SIGTERM)
     assert ended["stopped_ns"] > 0.9e9 * _STOPPED_S
+
+
+@pytest.mark.parametrize("refused", ["fork", "pipe"])
+def test_a_guard_that_the_system_refuses_leaves_signals_as_they_were(
+    refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    blocked, handler = signal.pthread_sigmask(signal.SIG_BLOCK, ()), signal.getsignal(signal.SIGCHLD)
+    opened = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, refused, refuse)
+    with pytest.raises(CannotStart, match="no command can be watched: resource temporarily unavailable") as raised:
+        Commands().__enter__()
+    assert raised.value.status == CannotStart.OURS
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == blocked
+    assert len(os.listdir("/proc/self/fd")) == opened
+    signal.signal(signal.SIGCHLD, handler)

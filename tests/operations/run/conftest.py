@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from dataclasses import replace
@@ -20,6 +21,7 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> object:
     cpus, children = os.sched_getaffinity(0), children_of("self")
     assert children is not None
     yield
+    gc.collect()  # machines that earlier tests opened keep hundreds of files open, of the 1,024 that most may have
     os.sched_setaffinity(0, cpus)
     for left in (children_of("self") or frozenset()) - children:
         os.kill(left, signal.SIGKILL)

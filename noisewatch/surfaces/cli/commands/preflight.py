@@ -75,9 +75,7 @@ def run(arguments: Namespace) -> int:
             )
             lock.keep_if(may_start, listener)
     if wanted.fills_step_summary:
-        from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
-
-        trouble = fill_step_summary(partial(markdown_of_verdict, verdict))
+        trouble = fill_step_summary(partial(_markdown, verdict))
         if trouble is not None:
             listener.on_remark(trouble)
     report_damage(machine)
@@ -154,3 +152,9 @@ def _scripts_wanted(arguments: Namespace) -> Iterator[tuple[str, Callable[[Verdi
     for path, text_of in ((arguments.fix_script, fix_script), (arguments.undo_script, undo_script)):
         if path is not None:
             yield path, text_of
+
+
+def _markdown(verdict: Verdict, most_bytes: int) -> str:
+    from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
+
+    return markdown_of_verdict(verdict, most_bytes)

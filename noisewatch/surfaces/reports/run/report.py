@@ -87,9 +87,7 @@ class RunReport:
                 shown = _for_terminal(form, options) if is_printed else options
                 output.write(render_series(form, series, shown).encode("utf-8", "replace"))
         if self._wish.wanted_form == GITHUB:
-            from noisewatch.surfaces.reports.run.markdown import markdown_of_series
-
-            trouble = fill_step_summary(partial(markdown_of_series, series, options))
+            trouble = fill_step_summary(partial(_markdown, series, options))
             if trouble is not None:
                 self.listener.on_remark(trouble)
 
@@ -101,6 +99,12 @@ def _for_terminal(form: str, options: SeriesOptions) -> SeriesOptions:
     glyphs = glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
     identifies = options.identifies or form == TEXT
     return replace(options, identifies=identifies, in_colour=takes_colour(None), in_unicode=glyphs.has_braille)
+
+
+def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:
+    from noisewatch.surfaces.reports.run.markdown import markdown_of_series
+
+    return markdown_of_series(series, options, most_bytes)
 
 
 @contextmanager
