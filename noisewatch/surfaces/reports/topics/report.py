@@ -1,7 +1,7 @@
 """A topic's page, parsed and as text, Markdown and JSON, followed by the checks of the area that has the topic's name.
 
-The page has sections, and perhaps sources, whose numbers replace the addresses of links in text. The page on the verdict
-ends with the checks that can block, by their declared ground.
+The page has sections, and may have sources, whose numbers replace the addresses of links in text. The page on the
+verdict ends with the checks that can block, by their declared ground.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import cell, code, table
 from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.topics.pages import read_page
-
 
 _SOURCES = "Sources"
 
