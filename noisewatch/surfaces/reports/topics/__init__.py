@@ -7,7 +7,7 @@ judge from outside.
 from __future__ import annotations
 
 VERDICT = "verdict"
-GUIDES = ("monitor", "preflight", "run", "calibrate", "history", "fleet")
+GUIDES = ("monitor", "preflight", "run", "calibrate", "over-time", "fleet")
 SUBJECTS = (VERDICT, "layout", "statistics", "isolation", "hyper-threads", "turbo", "numa", "virtual-machines", "ci")
 TOPICS = (*GUIDES, *SUBJECTS)
 ALL_TOPICS = "topics"  # `explain topics` lists the topics

@@ -105,7 +105,7 @@ def test_markdown_is_the_page_itself(run: Run, topic: str) -> None:
     printed = run("explain", topic, "--format", "markdown").out
     assert printed.startswith(read_page(topic))
     kinds = [token.type for token in MarkdownIt("commonmark").enable("table").parse(printed)]
-    assert ("table_open" in kinds) == (topic in ("history", "isolation", "verdict"))
+    assert ("table_open" in kinds) == (topic in ("isolation", "verdict"))
 
 
 @_each_topic

@@ -62,7 +62,7 @@ def test_the_folder_has_a_page_for_each_topic_and_no_other() -> None:
 def test_only_an_area_may_have_the_name_of_a_topic() -> None:
     names = {*TOPICS, ALL_TOPICS}
     assert names & _IDS == set()
-    assert names & set(Area) == {"isolation", "history"}
+    assert names & set(Area) == {"isolation"}
     assert len(names) == len(TOPICS) + 1
 
 
