@@ -160,15 +160,19 @@ def _named(text: str) -> set[str]:
 
 
 def test_every_check_that_docs_and_examples_name_exists() -> None:
-    texts = {
-        path: path.read_text() for path in [CHECKOUT / "README.md", *sorted((CHECKOUT / "noisewatch").rglob("*.py"))]
-    }
+    package = CHECKOUT / "noisewatch"
+    guides = sorted((package / "surfaces/reports/topics").glob("*.md"))
+    paths = [CHECKOUT / "README.md", *guides, *sorted(package.rglob("*.py"))]
+    texts = {path: path.read_text() for path in paths}
     named = {path.relative_to(CHECKOUT).as_posix(): _named(text) for path, text in texts.items()}
     assert {path: names - _KNOWN for path, names in named.items() if names - _KNOWN} == {}
     assert named["noisewatch/surfaces/cli/configuration.py"] == {
         *("temporary-files-far-away", "turbo-enabled", "target-cpu-busy")
     }
-    assert named["README.md"] > {"turbo-enabled", "tasks-on-target", "temporary-files-far-away"}
+    assert named["README.md"] > {"turbo-enabled", "tasks-on-target", "virtual-machines"}
+    assert named["noisewatch/surfaces/reports/topics/preflight.md"] > {
+        *("turbo-enabled", "tasks-on-target", "temporary-files-far-away", "target-cpu-busy")
+    }
 
 
 def test_every_check_that_a_help_names_exists() -> None:

@@ -1,4 +1,4 @@
-"""The topics' pages, as stored in the package: Markdown with a title, a summary, sections and sources."""
+"""The topics' pages, as stored in the package: Markdown with a title, a summary, sections and perhaps sources."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A topic's page, parsed and as text, Markdown and JSON, followed by the checks of the area that has the topic's name.
 
-The page has sections, and sources, whose numbers replace the addresses of links in text. The page on the verdict ends
-with the checks that can block, by their declared ground.
+The page has sections, and may have sources, whose numbers replace the addresses of links in text. The page on the
+verdict ends with the checks that can block, by their declared ground.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import cell, code, table
 from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.topics.pages import read_page
+
+_SOURCES = "Sources"
 
 
 class BlockKind(StrEnum):
@@ -73,14 +75,17 @@ class TopicPage:
 
 
 def parse_page(page: str) -> TopicPage:
-    """Parse a page that consists of a title, a summary, sections, and a list of sources at the end.
+    """Parse a page that consists of a title, a summary, sections, and perhaps a list of sources at the end.
 
     Tests ensure that the pages in the package have this form.
     """
     root = SyntaxTreeNode(MarkdownIt("commonmark").parse(page))
     title, *nodes = root.children
-    *parts, (_, listed) = _parted(nodes)
-    sources = tuple(_source(item) for item in listed[0].children)
+    parts = _parted(nodes)
+    heading, listed = parts[-1]
+    has_sources = heading is not None and _said(heading, {}) == _SOURCES
+    sources = tuple(_source(item) for item in listed[0].children) if has_sources else ()
+    parts = parts[:-1] if has_sources else parts
     numbers = {source.url: number for number, source in enumerate(sources, 1)}
     lines = page.splitlines()
     summary, *sections = (_section(heading, below, lines, numbers) for heading, below in parts)
@@ -222,8 +227,9 @@ def text_of_page(page: TopicPage, width: int, in_colour: bool) -> str:
         _heading(page.title, width, in_colour),
         _body(page.summary.blocks, width),
         *(section_of(each.heading, _body(each.blocks, width), width, in_colour) for each in page.sections),
-        section_of("Sources", "\n".join(_sources(page.sources, width)), width, in_colour),
     ]
+    if page.sources:
+        parts.append(section_of(_SOURCES, "\n".join(_sources(page.sources, width)), width, in_colour))
     return "\n\n".join(parts) + "\n"
 
 

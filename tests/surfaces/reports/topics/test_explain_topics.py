@@ -14,7 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, SUBJECTS, TOPICS
 from noisewatch.surfaces.reports.topics.pages import read_page
 from noisewatch.surfaces.reports.topics.report import parse_page, text_of_page
 from tests.surfaces.running import NOISEWATCH, Run
@@ -87,7 +87,7 @@ def _read(controller: int) -> bytes:
         return b""
 
 
-@_each_topic
+@pytest.mark.parametrize("topic", SUBJECTS)
 def test_links_lead_to_numbered_sources(run: Run, topic: str) -> None:
     printed = run("explain", topic).out
     page = parse_page(read_page(topic))
