@@ -123,7 +123,7 @@ EXAMPLES = [
     Example("pressure-stall", "unknown", _SERVED, "lxcfs"),
     #
     Example("machine-locked", "fail", _LOCKED | _HOLDER, "nightly.sh (pid 900)"),
-    Example("machine-locked", "pass", {PATH: "\n"}, "nobody"),
+    Example("machine-locked", "pass", {PATH: "\n"}, "the machine is not locked"),
     Example("machine-locked", "pass", _LOCKED, "a stale lock", answers={"process 900 is gone": True}),
     Example("machine-locked", "unknown", _LOCKED, "nightly.sh (pid 900)", answers={"process 900 is gone": False}),
     Example("machine-locked", "unknown", _LOCKED | _HOLDER, "from here", answers={NAMESPACE: 4026532000}),

@@ -92,7 +92,7 @@ def test_what_spreading_did_is_told() -> None:
 
 def test_a_command_that_left_the_target_cpus_is_told() -> None:
     placement = placed([thread_look(9, 7, 5)], places=ONE_NODE, target=frozenset({2, 3}))
-    assert "it also ran on CPU 7, which is no target CPU" in placement_lines(placement)[-1]
+    assert "it also ran on CPU 7, not a target CPU" in placement_lines(placement)[-1]
 
 
 def test_advice_is_a_line_for_the_shell() -> None:
