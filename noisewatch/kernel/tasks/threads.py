@@ -238,7 +238,8 @@ class TaskReader:
 
     def _is_worth_a_search(self) -> bool:
         missing = self._missing
-        is_more = missing.most_ns >= self._futile_ns + missing.much_ns
+        counted_ns = missing.much_ns - 2 * TICK_NS  # the time of CPUs may be counted in ticks, then as well as now
+        is_more = missing.most_ns >= self._futile_ns + max(counted_ns, missing.much_ns // 2)
         return missing.is_much and (self._number >= self._pauses_until or is_more)
 
     def _long_running(self, threads: ThreadReader, pids: Iterable[int]) -> list[int]:

@@ -153,6 +153,13 @@ def test_who_takes_much_of_a_target_cpu_is_named_within_two_intervals_in_every_o
     assert all(named[runs + 1 :]), named
 
 
+def test_a_hog_is_named_that_begins_after_a_search_for_less_time_was_futile() -> None:
+    """18 wakers leave 40 ms of a second unexplained in ticks; then the hog adds 61 ms."""
+    counts = {"zombie": 2, "waker": 18}
+    machine = _crowd_machine(_populate(range(300, 342), counts, 1, (0, 1, 2, 61 * _MS)))
+    assert all(_shares_named(machine, 10, "hog")[2:])
+
+
 @pytest.mark.parametrize("place", [0, 6_000, 12_000])
 def test_among_ten_thousand_resting_a_thousand_new_and_a_thousand_ended_ones(place: int) -> None:
     counts = {"resting": 10_000, "newcomer": 1_000, "zombie": 1_000}
