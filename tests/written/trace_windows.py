@@ -20,11 +20,18 @@ def traced(
     untold: tuple[str, ...] = (),
     held_ms: float = 0.0,
     blocked_ms: float = 0.0,
+    debugged_ms: float = 0.0,
+    waits: int = 0,
 ) -> Repetition:
     """The repetition, traced as a whole on all its target CPUs: the command's threads had `own_ms` of the first one."""
     target = repetition.target
     own = {cpu: round(own_ms * MS) if cpu == min(target) else 0 for cpu in target}
-    states = StateTimes(held_ns=round(held_ms * MS), blocked_ns=round(blocked_ms * MS))
+    states = StateTimes(
+        held_ns=round(held_ms * MS),
+        blocked_ns=round(blocked_ms * MS),
+        debugged_ns=round(debugged_ms * MS),
+        waits=waits,
+    )
     window = TraceWindow(
         repetition.began_ns, repetition.ended_ns, own, times, untold, round(doubt_ms * MS), states=states
     )

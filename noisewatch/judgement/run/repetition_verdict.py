@@ -261,9 +261,11 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
     if held_ns > allowed_ns:
         return _HELD.format(describe_ns(window.states.held_ns))
     disks_ns = _disks_busy_ns(repetition) if use.did_disk_io or use.major_faults > 0 else 0
-    served_ns = use.switches * _SERVED_NS if repetition.served is not None else 0
-    allowed_ns += _waited_for_disks_ns(repetition) + (disks_ns or 0) + served_ns
-    if window.states.blocked_ns - use.switches * WAKE_NS > allowed_ns:
+    served_ns = window.states.waits * _SERVED_NS if repetition.served is not None else 0
+    explained_ns = _waited_for_disks_ns(repetition) + (disks_ns or 0) + served_ns  # no wait for a debugger is
+    waited_ns = window.states.blocked_ns - window.states.debugged_ns
+    unexplained_ns = window.states.debugged_ns + max(waited_ns - explained_ns, 0)
+    if unexplained_ns - use.switches * WAKE_NS > allowed_ns:
         disks = f"for disks for {describe_ns(disks_ns)} at most" if disks_ns else "for no disk"
         waits = disks if disks_ns is not None else _NO_DISKS
         if served_ns:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from noisewatch.kernel.trace.sends import Birth
 from noisewatch.records import dataclass
@@ -68,12 +68,15 @@ class StateTimes:
     """How long states of a command's threads lasted, in ns, each moment counted once.
 
     `stopped_ns`: a signal had stopped one, until it ran again. `held_ns`: one was ready to run, and the CPU that it had
-    left was idle. `blocked_ns`: none ran or was ready, and one waited in the kernel or for a debugger.
+    left was idle. `blocked_ns`: none ran or was ready, and one waited in the kernel or for a debugger; `debugged_ns`:
+    of that, for a debugger. `waits`: how often a thread began to wait in the kernel.
     """
 
     stopped_ns: int = 0
     held_ns: int = 0
     blocked_ns: int = 0
+    debugged_ns: int = 0
+    waits: int = 0
 
 
 def is_end(state: int) -> bool:
@@ -86,6 +89,7 @@ class OwnStates:
 
     def __init__(self) -> None:
         self._times = StateTimes()
+        self._waits = 0
         self._events: list[tuple[int, int, int, int]] = []  # not in order yet: time, state, thread, CPU
         self._settled_ns = 0
         self._state: dict[int, int] = {}  # by thread that has no CPU
@@ -124,7 +128,7 @@ class OwnStates:
     def times_until(self, ended_ns: int) -> StateTimes:
         """Return the sums until the command ended, by which all is settled."""
         self._count(ended_ns)
-        return self._times
+        return replace(self._times, waits=self._waits)
 
     def _count(self, now_ns: int) -> None:
         ns = now_ns - self._settled_ns
@@ -135,12 +139,14 @@ class OwnStates:
         is_blocked = not self._tid_by_cpu and not self._left and any(state & (_WAIT | _HOLD) for state in states)
         is_held = not self._idle.isdisjoint(self._left.values())
         is_stopped = any(state & _STOP for state in states)
+        is_debugged = any(state & _HOLD for state in states)
         if is_blocked or is_held or is_stopped:
             times = self._times
             self._times = StateTimes(
                 stopped_ns=times.stopped_ns + ns * is_stopped,
                 held_ns=times.held_ns + ns * is_held,
                 blocked_ns=times.blocked_ns + ns * (is_blocked and not is_stopped),
+                debugged_ns=times.debugged_ns + ns * (is_blocked and is_debugged and not is_stopped),
             )
 
     def _change(self, state: int, tid: int, cpu: int) -> None:
@@ -159,6 +165,7 @@ class OwnStates:
                 self._left[tid] = cpu
             elif state & (_WAIT | _STOP | _HOLD) and not state & _END:
                 self._state[tid] = state
+                self._waits += bool(state & _WAIT)
 
 
 MOST_THREADS = 1024  # listed individually; beyond that, those that ran least are added up

@@ -46,12 +46,19 @@ def test_a_command_that_waited_in_the_kernel_for_no_disk_is_unknown() -> None:
     assert "waited in the kernel for 30 ms, and for no disk" in _unknowns(repetition)
 
 
-def test_a_command_waits_for_a_file_server_for_a_millisecond_a_request() -> None:
-    repetition = traced(_second(), own_ms=500, blocked_ms=30)
-    served = replace(repetition, served="nfs4", use=replace(repetition.use, switches=30))
-    assert judge(served).outcome == RunOutcome.UNDISTURBED
-    fewer = replace(served, use=replace(served.use, switches=20))
-    assert "and for no disk, and for files (nfs4) for 20 ms at most" in _unknowns(fewer)
+@pytest.mark.parametrize(("waits", "is_known"), [(30, True), (20, False)])
+def test_a_command_waits_for_a_file_server_for_a_millisecond_a_wait(waits: int, is_known: bool) -> None:
+    """Its sleeps are no waits."""
+    served = replace(_second(), served="nfs4", use=replace(THREADED, user_ns=500 * MS, switches=20))
+    words = _unknowns(traced(served, own_ms=500, blocked_ms=30, waits=waits))
+    assert ("and for no disk, and for files (nfs4) for 20 ms at most" in words) != is_known
+
+
+def test_neither_disks_nor_a_file_server_explain_a_debugger() -> None:
+    files = [each | {"/proc/diskstats": diskstats(sda=at * 200)} for at, each in enumerate((ran(), ran({2: 500}, 1.0)))]
+    repetition = repeat(*files, own_ms=500, use=replace(THREADED, blocks_in=8))
+    held = traced(replace(repetition, served="nfs4"), own_ms=500, blocked_ms=190, debugged_ms=30, waits=500)
+    assert "waited in the kernel for 190 ms" in _unknowns(held)
 
 
 @pytest.mark.parametrize("io", [{"blocks_in": 8}, {"blocks_out": 8}, {"major_faults": 1}])

@@ -46,6 +46,8 @@ def test_a_command_that_leaves_an_idle_cpu_is_held_back_or_waits(
         looks=looks,
     )
     assert _us(window.states)[:2] == (held_us, blocked_us)
+    assert window.states.debugged_ns == blocked_us * US * (state == TRACED)
+    assert window.states.waits == (state == WAITS)
 
 
 def test_what_others_had_while_it_was_ready_does_not_hold_it_back() -> None:
