@@ -79,7 +79,7 @@ def _cpu_ms_of_children(work: Callable[[], object]) -> float:
 
 
 def interrupts(cpu_count: int, row_count: int, local_rows: int = 12, moving_rows: int = 60) -> None:
-    """A table of one of the largest machines met, of which most stands still.
+    """A table of one of the largest machines met, most of whose rows do not change.
 
     The architecture's own rows move on all CPUs, and of some devices' that of one CPU.
     """

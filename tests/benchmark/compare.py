@@ -1,5 +1,5 @@
 """How often `noisewatch compare` shows a difference where there is none, and how often it finds one of 3 %
-(of many CPUs: on one of them).
+(on many CPUs: on one of them).
 
 python -m tests.benchmark.compare [CALIBRATIONS_OF_THIS_HOST]
 
@@ -51,7 +51,7 @@ _MACHINES = (
 
 
 def _calibration(machine: _Machine, cpus: int, rng: random.Random, slower: float = 1.0) -> dict[str, Any]:
-    """Of so many CPUs, of which the first is slower, and each drifts by itself."""
+    """Return the calibration of `cpus` CPUs: the first one is slower, and each drifts by itself."""
     deviation = math.log(USUAL_DRIFT.margin_at(10_000_000)) / 1.645
     cv = 0.002 * math.exp(rng.gauss(0, deviation / math.sqrt(2)))
     measured = [_cpu(number, machine, rng, slower if number == 0 else 1.0) for number in range(cpus)]
@@ -83,7 +83,7 @@ def _no_recording(path: str) -> NoReturn:
 
 
 def _share_shown(draw: Callable[[random.Random, float], object], slower: float, folder: Path, is_slow: bool) -> float:
-    """Of comparisons; `is_slow`: those that tell of a speed."""
+    """Return the share of comparisons that show a difference; `is_slow`: those that show one of speed."""
     rng, shown = random.Random(11), 0
     for _ in range(_TRIES):
         one, other = (str(written(folder / name, draw(rng, by))) for name, by in (("a", 1.0), ("b", slower)))

@@ -42,7 +42,7 @@ _LEVELS = {figure: 1e-3 if "noise" in figure else 100.0 for figure in Figure}
 
 
 class Alarms(NamedTuple):
-    """What was ever told of one machine that did not change; a drift is a move here."""
+    """The reports on one machine that did not change; a drift is a move here."""
 
     moved: bool
     apart: bool
@@ -65,12 +65,12 @@ def entries_of(machine: Mapping[Figure, Values]) -> list[Entry]:
 
 
 def developments(entries: list[Entry], begin: int = 1) -> Iterator[Development]:
-    """As it was known after each entry."""
+    """Return the development as known after each entry."""
     return (development_of(entries[:count]) for count in range(begin, len(entries) + 1))
 
 
 def alarms(series: Series, spread: float, machines: int) -> list[Alarms]:
-    """Of machines that do not change."""
+    """Return the reports on machines that do not change, one for each machine."""
     rng, found = np.random.default_rng(1), []
     for _ in range(machines):
         told = list(developments(entries_of(machine_of(rng, series, spread, _ENTRIES))))
@@ -85,8 +85,10 @@ def alarms(series: Series, spread: float, machines: int) -> list[Alarms]:
 
 
 def found_within(series: Series, spread: float, machines: int, before: int) -> tuple[int, int, int]:
-    """In how many machines all speeds are 3 % slower within five entries; in how many it is dated to the entry, and
-    in how many a preflight has warned by then at least."""
+    """Count the machines on which a slow-down of 3 % is found, dated and warned of within five entries.
+
+    It is dated where its first entry is known, and warned of where a preflight has warned by then.
+    """
     rng, found, dated, warned = np.random.default_rng(2), 0, 0, 0
     for _ in range(machines):
         machine = slowed(machine_of(rng, series, spread, before + _WITHIN), before, _SHIFT)
@@ -104,9 +106,12 @@ def shares(machines: int) -> None:
     for name, (series, spread) in NOISES.items():
         told = alarms(series, spread, machines)
         print(f"\n{name}: {machines} machines of {_ENTRIES} entries that do not change")
-        print(f"  a move was told          {describe_trials(sum(each.moved for each in told), machines)}")
-        print(f"  an entry apart was told  {describe_trials(sum(each.apart for each in told), machines)}")
-        print(f"  bimodal was told         {describe_trials(sum(each.bimodal for each in told), machines)}", flush=True)
+        print(f"  a move was reported          {describe_trials(sum(each.moved for each in told), machines)}")
+        print(f"  an entry apart was reported  {describe_trials(sum(each.apart for each in told), machines)}")
+        print(
+            f"  bimodal was reported         {describe_trials(sum(each.bimodal for each in told), machines)}",
+            flush=True,
+        )
         for before in _BEFORE:
             found, dated, warned = found_within(series, spread, machines, before)
             print(
@@ -129,7 +134,7 @@ def timed(rng: np.random.Generator, days: int, wave: float) -> list[Entry]:
 
 
 def timers(machines: int) -> None:
-    """What is told of a machine that a timer looks at every ten minutes, of which 200 entries are looked at."""
+    """Print the reports on a machine that a timer measures every ten minutes, of which 200 entries are looked at."""
     for days, wave in ((7, 0.0), (28, 0.0), (120, 0.0), (28, 0.005), (28, 0.01)):
         rng, moved, found = np.random.default_rng(4), 0, 0
         for _ in range(machines):
@@ -139,8 +144,8 @@ def timers(machines: int) -> None:
             found += bool(development_of(evenly(entries)).departures)
         print(
             f"\n{machines} machines of {days} days, an entry each ten minutes, {wave:.1%} up and down each day\n"
-            f"  a move was told on the last day   {describe_trials(moved, machines)}\n"
-            f"  5 % slower, known after 63 hours  {describe_trials(found, machines)}",
+            f"  a move was reported on the last day  {describe_trials(moved, machines)}\n"
+            f"  5 % slower, known after 63 hours     {describe_trials(found, machines)}",
             flush=True,
         )
 

@@ -48,7 +48,7 @@ def standing_of(frame: Frame) -> Standing:
 
 
 def encode_frame(frame: Frame, told: Standing = NOTHING_TOLD) -> bytes:
-    """Encode the frame as one line, without fields that are unchanged since `told`."""
+    """Encode the frame as one line, without the fields that are as in `told`."""
     fields = {name: getattr(frame, name) for name in Frame.__slots__}
     for name, value in told.items():
         if fields[name] == value:

@@ -191,7 +191,7 @@ def test_two_limits_of_all_cpus_last_in_one_line(cpus: frozenset[int]) -> None:
 @pytest.mark.parametrize("count", [96, 480, 512])
 @pytest.mark.parametrize("name", [_GOVERNOR, "power/energy_perf_bias"])
 def test_so_do_halves_of_large_machines(count: int, name: str) -> None:
-    """Both hardware threads of the second half of the cores; sockets that take turns."""
+    """The CPUs are both hardware threads of the second half of the cores; sockets take turns."""
     quarter = count // 4
     threads = [*range(quarter, 2 * quarter), *range(3 * quarter, count)]
     for cpus in (threads, range(0, count, 2), range(1, count, 2), range(2, count)):

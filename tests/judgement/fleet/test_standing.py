@@ -84,7 +84,7 @@ def test_who_is_expected_outweighs_who_is_in_the_baseline() -> None:
 
 
 def _of_one_name(*reports: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
-    """By the newest, and one of another machine of that name, of its own folder."""
+    """Return the fleet of these reports and of another machine that has the name of one, in its own folder."""
     other = _report(source="b/web1.json", outcome=Outcome.UNSTABLE, at_s=at_s, facts=facts)
     newest = {report.host: report for report in reports}
     return fleet_of(Reports(newest, {"web1": other}, {"web1": 2}, {"web1": (other,)}), None, None, 3600.0, _NOW_S)

@@ -36,7 +36,7 @@ def test_steady_work_without_gaps_has_no_noise() -> None:
 
 
 def test_work_that_takes_twice_as_long_half_of_the_time_varies_by_a_third() -> None:
-    """Of 1 and 2 in equal parts the mean is 1.5, the deviation 0.5; slow for a second, then fast for one."""
+    """The mean of 1 and 2 in equal parts is 1.5, the deviation 0.5; slow for a second, then fast for one."""
     floor = _floor(at_ns=1 * _MS, work=lambda at_ns: WORK_NS * (1 + at_ns // 1_000_000_000 % 2), seconds=8.0)
     assert floor.cv_low < 1 / 3 < floor.cv_high
     assert floor.max_inflation > 1.3

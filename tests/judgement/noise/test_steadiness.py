@@ -18,7 +18,7 @@ _BOTH = frozenset({2, 3})
 
 @cache
 def calibration(slower: float = 0.0, moved: int | None = None) -> Calibrated:
-    """Of CPUs 2 and 3, on which the same work takes so much longer; the spinner of one of them was moved."""
+    """Return a calibration of CPUs 2 and 3 whose work took longer by a share, with the spinner of one moved."""
     others = {LATENCY: lambda at_ns: round(WORK_NS * (1 + slower))}
     changes = {} if moved is None else {moved: {"state": "moved"}}
     return calibrated_with(parse_calibration(written_calibration(others=others, changes=changes)), Budget())

@@ -82,7 +82,7 @@ def test_what_other_threads_of_it_waited_for_says_nothing() -> None:
 
 
 def _second_of_two(own_ms: float) -> RepetitionVerdict:
-    """Of two repetitions of 0.1 s in one window, in which a hog had 40 ms."""
+    """Return the second of two repetitions of 0.1 s in one window, in which a hog had 40 ms."""
     seen = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 40)]
     moments = (ran() | seen[0], ran({2: 100}, 0.1) | seen[0], ran({2: 200}, 0.2) | seen[1])
     return judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=own_ms, use=THREADED))
@@ -140,7 +140,7 @@ def test_the_command_itself_is_not_foreign() -> None:
 
 
 def test_a_command_that_is_seen_on_other_cpus_is_unknown() -> None:
-    """Even where somebody else had as much of the target CPUs meanwhile, so that the sums agree."""
+    """Another task had as much of the target CPUs meanwhile, so that the sums agree."""
     files = [
         process(900, "noisewatch", 0, 0) | process(901, "command", 1, ms * MS, allowed="1", parent=900)
         for ms in (0, 500)
@@ -179,7 +179,7 @@ def test_a_hog_that_has_not_left_its_cpu_is_found_by_the_looks() -> None:
 
 
 def test_those_who_may_have_had_a_part_each_are_named_together() -> None:
-    """On neither CPU it is more than is allowed, but who had how much of it is not known."""
+    """Neither CPU exceeds the allowance, but the part of each task is not known."""
     seen = [
         process(900, "hog", 2, ms * MS, allowed="2") | process(901, "pig", 3, ms * MS, allowed="3") for ms in (0, 20)
     ]
@@ -191,7 +191,7 @@ def test_those_who_may_have_had_a_part_each_are_named_together() -> None:
 
 @pytest.mark.parametrize(("hog_ms", "outcome"), [(190, RunOutcome.UNKNOWN), (250, RunOutcome.DISTURBED)])
 def test_who_cannot_have_had_all_of_it_before_and_after_was_there(hog_ms: int, outcome: RunOutcome) -> None:
-    """Of a window of 0.3 s, a third of it the repetition, where ticks are all that counts."""
+    """The window of 0.3 s is counted in ticks; a third of it is the repetition."""
     hog = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, hog_ms)]
     moments = [hog[at == 3] | {"/proc/stat": stat_file({2: 10 * at}, 10 * at)} for at in range(4)]
     assert judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=100)).outcome == outcome
@@ -204,7 +204,7 @@ def test_more_may_be_lost_where_the_machine_adds_that_anyway() -> None:
 
 
 def _with_ended_children(ran_ms: int, waited_ms: int) -> Repetition:
-    """What the command had, and noisewatch waited for, is 0.6 s; somebody else's children that ended had 0.3 s."""
+    """What the command had, and noisewatch waited for, is 0.6 s; children of another process that ended had 0.3 s."""
     parents = [
         process(900, "noisewatch", 0, at * MS, allowed="0-3", children=60 * at)
         | process(910, "make", 2, at * MS, allowed="0-3", children=30 * at)
@@ -270,7 +270,7 @@ def test_where_the_affinity_of_a_command_is_unknown_nobody_knows_where_it_ran() 
 
 
 def test_a_task_that_leaves_the_cpu_when_the_command_begins_is_not_blamed_for_what_it_had_before() -> None:
-    """It had run for an hour; the command slept, and the CPU was idle."""
+    """The task had run for an hour; the command slept, and the CPU was idle."""
     idle = {"/proc/stat": stat_file({}, 100)}
     after = late(ran({2: 3_600_000}, 1.0) | idle, [6, 5, 6, 5])
     verdict = judge(repeat(late(ran()), after, use=ALONE))

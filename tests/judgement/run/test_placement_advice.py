@@ -29,7 +29,7 @@ def _lines(
 
 
 def _moved(first: int, second: int) -> list[list[ThreadLook]]:
-    """From one CPU to another, on which it runs for longer."""
+    """Return the looks at a thread that moves from one CPU to another, on which it runs for longer."""
     return [[thread_look(9, first, 5)], [thread_look(9, second, 50)], [thread_look(9, second, 500)]]
 
 

@@ -118,7 +118,7 @@ def test_what_could_not_be_seen_is_unknown_where_it_matters(placement: Placement
 
 
 def _followed(*steps: tuple[int, int], begun: int | None = 0) -> str | None:
-    """Why the placement is unknown of a thread that each look found on this CPU, with so many migrations."""
+    """Return why the placement of a thread with these migrations is unknown, where each look found it on one CPU."""
     tally = PlacementTally(ALL, TWO_NODES, {9: begun})
     for at, (cpu, migrations) in enumerate(steps, start=1):
         tally.add(CommandLook(0, by_tid(thread_look(9, cpu, 100 * at, migrations=migrations))))

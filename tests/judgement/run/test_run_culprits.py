@@ -54,7 +54,7 @@ def test_one_name_on_two_cpus_in_one_repetition_is_one_culprit_of_one_run() -> N
 
 
 def test_a_process_of_two_names_is_one_culprit_by_the_one_that_took_most() -> None:
-    """With the others of that name; the children of it have a number that is not theirs."""
+    """It is listed with the others of that name; its children are listed by a number that is not theirs."""
     (hog, children) = rank_culprits(
         [
             (1, _disturbed(_reason("sh", 1), _reason("hog", 2, pid=5))),

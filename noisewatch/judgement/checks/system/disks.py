@@ -124,7 +124,7 @@ _ARRAYS = Limit(
 @check(
     id="disk-array-rebuilds",
     area="load",
-    question="Is no disk array checked or rebuilt?",
+    question="Are the disk arrays free of checks and rebuilds?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
     severity_in={IO: Severity.BLOCKING},

@@ -67,7 +67,7 @@ def fill_run(parser: ArgumentParser) -> None:
         metavar="N",
         type=whole_number(0, _MOST_RUNS),
         default=0,
-        help="at most N further repetitions, until as many as --runs were undisturbed (default 0)",
+        help="at most N further repetitions, until --runs of them were undisturbed (default 0)",
     )
     parser.add_argument(
         "--wait",

@@ -77,7 +77,7 @@ def test_what_a_hypervisor_takes_at_all_times_is_no_shift(share: float, is_guest
 
 
 def test_without_a_sample_a_task_that_the_calibration_met_fails_and_nothing_else_is_asked() -> None:
-    """As `preflight --sample 0` has it."""
+    """`preflight --sample 0` takes none."""
     case = _losing(0.2, 0.1, switches=1).case
     samples = case.calibrated.calibration.samples if case.calibrated is not None else None
     assert samples is not None

@@ -122,7 +122,7 @@ def test_without_a_trace_those_who_were_seen_there_afterwards_count(check_id: st
 
 
 def _beside_a_loop_that_lost_a_fifth(before: dict[str, str], after: dict[str, str]) -> Finding:
-    """Of CPU 2, in gaps with a context switch; all of it was busy."""
+    """A busy CPU 2 lost a fifth in gaps with a context switch."""
     gaps = tuple((at, _MS, 2, _MS) for at in range(0, 5_000 * _MS, 5 * _MS))
     samples = parse_calibration(written_calibration(gaps=gaps, changes={3: {"gaps": []}}))
     after = after | {"/proc/stat": stat_file({0: 78, 2: 300, 3: 180}, 600)}
@@ -184,7 +184,7 @@ def test_what_the_hypervisor_takes_from_a_cpu_that_works_counts() -> None:
 
 
 def test_it_counts_without_a_sample_as_well() -> None:
-    """As `preflight --sample 0` has it; a calibration that met none is no answer."""
+    """`preflight --sample 0` takes none; a calibration that met no task answers nothing."""
     for taken, status in ((30, "fail"), (0, "ignored")):
         sample, loaded = intervals_until({"/proc/stat": stat_file({2: 180, 3: 180}, 600, {2: taken})})
         samples = parse_calibration(written_calibration())
