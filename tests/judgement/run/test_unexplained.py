@@ -54,6 +54,10 @@ def test_a_command_waits_for_a_file_server_for_a_millisecond_a_wait(waits: int, 
     assert ("and for no disk, and for files (nfs4) for 20 ms at most" in words) != is_known
 
 
+def test_waits_of_which_none_can_be_for_a_file_server_are_unknown() -> None:
+    assert "and for no disk: whether" in _unknowns(traced(_second(), own_ms=500, blocked_ms=30, waits=30))
+
+
 def test_neither_disks_nor_a_file_server_explain_a_debugger() -> None:
     files = [each | {"/proc/diskstats": diskstats(sda=at * 200)} for at, each in enumerate((ran(), ran({2: 500}, 1.0)))]
     repetition = repeat(*files, own_ms=500, use=replace(THREADED, blocks_in=8))

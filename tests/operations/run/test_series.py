@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -327,3 +328,12 @@ def test_what_a_child_had_that_nobody_waits_for_is_not_blamed_on_a_task_that_no_
         if UNSEEN not in blamed:
             break
     assert UNSEEN not in blamed
+
+
+def test_whether_a_file_server_holds_its_files_is_known_of_each_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def served(reader: object, folders: Sequence[str]) -> str | None:
+        return "nfs4" if os.path.realpath(shutil.which("true") or "") in folders else None
+
+    monkeypatch.setattr("noisewatch.operations.run.series.find_served", served)
+    series = _ran(RunOptions(argv=("true",), against=("sleep", "0"), machine=_MACHINE, runs=2))
+    assert {each.repetition.command: each.repetition.served for each in series.repetitions} == {0: "nfs4", 1: None}

@@ -103,7 +103,7 @@ def name_of_key(key: str, in_unicode: bool = True) -> str:
 _TEXT = """\
 noisewatch: what makes the CPUs of your benchmark noisy
   T   a target CPU        s   shares a core with one        x   offline
-  noise/s  time taken from whoever would run there, per second
+  noise/s  time taken from the task that would run there, per second
            ~ estimated: a typical cost, or noise that may have moved between CPUs
   irq/s    interrupts of all kinds           sirq/s   softirqs
   load     share of the time that others used the CPU
