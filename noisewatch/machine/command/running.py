@@ -373,7 +373,8 @@ class StartedCommand:
         self._stop_count, self._stopped_ns = 0, 0
         self._stopped_since_ns: int | None = None
         self._ended: EndedCommand | None = None
-        self._is_looking = False
+        self._is_looking, self._has_news = False, False
+        self._looked_ns = self.began_ns
         self._ends = _descriptor_of(launched.pid)
 
     @property
@@ -395,14 +396,15 @@ class StartedCommand:
     @contextmanager
     def noticed(self) -> Iterator[None]:
         """Note the command's end at once while the caller does other work than waiting within the context."""
-        self.look()
         with self._commands.calling_for_children(self._look_once):
+            self._look_once()  # what happened before, of which another thread may have taken the signal
             yield
 
     def _look_once(self) -> None:
-        """Look at the command, unless a signal arrived within another look."""
-        if not self._is_looking:
-            self._is_looking = True
+        """Look at the command; where a signal arrives within a look, look again after it."""
+        self._has_news = True
+        while self._has_news and not self._is_looking:
+            self._has_news, self._is_looking = False, True
             self.look()
             self._is_looking = False
 
@@ -423,13 +425,14 @@ class StartedCommand:
             self._allowed = _allowed_cpus_of(self.pid) or self._allowed
             pid, status, used = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             now_ns = monotonic_ns()
+            looked_ns, self._looked_ns = self._looked_ns, now_ns
             if pid == 0:
                 return
             if os.WIFSTOPPED(status):
                 self._stop_count += 1
                 self._stopped_since_ns = self._stopped_since_ns or stopped_since_ns or now_ns
-            elif os.WIFCONTINUED(status):
-                self._go_on(now_ns, stopped_since_ns)
+            elif os.WIFCONTINUED(status):  # that of a stop: of one not seen, no longer than since the last look
+                self._go_on(now_ns, stopped_since_ns or looked_ns)
             else:
                 self._go_on(now_ns, None)
                 self._end(status, used, now_ns)

@@ -58,6 +58,17 @@ def test_a_stop_that_is_over_before_anybody_waits_was_one() -> None:
     assert end.stopped_ns > 100_000_000
 
 
+def test_a_stop_that_nobody_saw_is_known_by_its_continuation() -> None:
+    with Commands() as commands:
+        started = commands.start(_plan("(sleep 0.2; kill -CONT $$; sleep 0.2) & kill -STOP $$; sleep 0.2"))
+        wait_until(lambda: state_of(started.pid) == "T")
+        wait_until(lambda: state_of(started.pid) != "T")
+        end = started.wait()
+    assert end is not None
+    assert end.stop_count == 1
+    assert end.stopped_ns > 100_000_000
+
+
 def test_an_orphan_that_ends_or_a_stop_is_no_end_of_the_command() -> None:
     with Commands() as commands:
         started = commands.start(_plan("(sleep 0.05 &); (sleep 0.1; kill -CONT $$) & kill -STOP $$; sleep 0.2"))
