@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from noisewatch.judgement.checks.calibration import noise
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Verdict, judge
+from noisewatch.kinds import Kind
+from noisewatch.model.interval.disturbance import Disturbance
 from tests.judgement.checks.calibration.calibrating import NO_CPUFREQ, guest, verdict_of
 from tests.judgement.checks.calibration.meanwhile import intervals_until
 from tests.judgement.judging import finding
@@ -74,6 +77,19 @@ def test_a_loss_below_half_of_the_budget_does_not_block() -> None:
 )
 def test_what_a_hypervisor_takes_at_all_times_is_no_shift(share: float, is_guest: bool, blocks: bool) -> None:
     assert finding(_losing(share, 0.02, is_guest), _GAPS).is_blocking_failure is blocks
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "blocks"),
+    [(Kind.THREAD, 0.025, True), (Kind.IRQ, 0.025, True), (Kind.THREAD, 0.015, False), (Kind.OUTSIDE, 0.03, False)],
+)
+def test_a_guest_that_takes_more_than_the_budget_from_itself_is_not_its_hypervisor(
+    kind: Kind, share: float, blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two takers, each of them below the limit of the checks of tasks."""
+    half = Disturbance(kind, "taker", 2, round(share / 2 * 1e9), share / 2, None)
+    monkeypatch.setattr(noise, "culprits_on", lambda case, cpu: (half, replace(half, name="other")))
+    assert finding(_losing(0.03, 0.02, is_guest=True), _GAPS).is_blocking_failure is blocks
 
 
 def test_without_a_sample_a_task_that_the_calibration_met_fails_and_nothing_else_is_asked() -> None:
