@@ -8,9 +8,11 @@ import pytest
 
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kinds import Work
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import VIRTUAL
 from tests.judgement.judging import answered, finding, judged
@@ -37,7 +39,16 @@ def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
     assert (culprit.kind, culprit.name, culprit.pid) == ("sibling", "neighbour", 901)
 
 
-def _calibrated_beside(siblings: tuple[int, ...], sampled: dict[int, int], later: dict[int, int]) -> Verdict:
+_PLACES = tuple(f"{CPUS}/cpu{cpu}/{folder}" for cpu in range(4) for folder in ("cache", "topology"))
+
+
+def _calibrated_beside(
+    siblings: tuple[int, ...],
+    sampled: dict[int, int],
+    later: dict[int, int],
+    budget: Budget | None = None,
+    hidden: tuple[str, ...] = (),
+) -> Verdict:
     """Return the verdict on CPU 2, whose siblings are busy for so many ticks in the sample and in the calibration."""
     core = ",".join(map(str, sorted((2, *siblings))))
     topology = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{core}\n" for cpu in (2, *siblings)}
@@ -47,12 +58,13 @@ def _calibrated_beside(siblings: tuple[int, ...], sampled: dict[int, int], later
         quiet_files(3.0) | topology | {"/proc/stat": stat_file(sampled, 300)},
         loaded_files() | topology | {"/proc/stat": stat_file(ticks, 600)},
     ]
+    moments = [without(each, *hidden) for each in moments]
     machine, options = WrittenMachine(*moments, answers=ANSWERS), SnapshotOptions(frozenset({2}))
     looks = [read_snapshot(machine, options)]
     for _ in moments[1:]:
         machine.advance()
         looks.append(read_snapshot(machine, options, None, looks[-1]))
-    calibrated = calibrated_with(parse_calibration(written_calibration(cpus=(2,))), Budget())
+    calibrated = calibrated_with(parse_calibration(written_calibration(cpus=(2,))), budget or Budget())
     sample, loaded = (interval_between(*pair) for pair in pairwise(looks))
     return judge(Case(looks[1], sample, calibrated=calibrated, under_load=loaded))
 
@@ -62,6 +74,21 @@ def test_a_neighbour_that_is_busy_only_while_the_loops_run_fails(check_id: str) 
     found = finding(_calibrated_beside((3,) if check_id == "busy-sibling" else (), {}, {3: 297}), check_id)
     assert (found.status, set(found.answer.cpus)) == ("fail", {3})
     assert found.answer.said.endswith("during the calibration")
+
+
+@pytest.mark.parametrize(
+    ("work", "blocks"), [(None, False), (Work.LATENCY, False), (Work.CACHE, True), (Work.MEMORY, True)]
+)
+def test_a_busy_cache_neighbour_blocks_work_in_caches_and_memory(work: Work | None, blocks: bool) -> None:
+    """Such work becomes slower by a steady share, which no CV shows."""
+    found = finding(_calibrated_beside((), {3: 297}, {3: 297}, Budget(work=work)), "busy-cache-neighbour")
+    assert (found.status, found.is_blocking_failure) == ("fail", blocks)
+
+
+def test_a_cache_neighbour_that_cannot_be_seen_leaves_such_work_open() -> None:
+    """Less evidence is no better than a busy neighbour."""
+    found = finding(_calibrated_beside((), {}, {}, Budget(work=Work.MEMORY), _PLACES), "busy-cache-neighbour")
+    assert (found.status, found.severity) == ("unknown", Severity.BLOCKING)
 
 
 def test_siblings_of_one_core_slow_it_together() -> None:
