@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ from noisewatch.machine.status_files import LARGEST, StatusFile, StatusFiles, ow
 
 _NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to another user")
+
+
+@pytest.fixture(autouse=True)
+def _usual_umask() -> Iterator[None]:
+    """Let no other user write what a test writes, which would not be trusted."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 def _framed(text: bytes) -> bytes:
