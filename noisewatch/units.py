@@ -102,18 +102,13 @@ def share_text(share: float) -> str:
     return f"{share * 100:.3g}%" if share < _MOST_TEXT else "none" if math.isinf(share) else f">{_MOST_TEXT:.0%}"
 
 
-def spaced_share(share: float) -> str:
-    """Return `1.9 %`, `0.21 %`, with the digits of `share_text`."""
-    return share_text(share).replace("%", " %")
-
-
 def describe_chance(chance: float | None) -> str:
-    """Return a probability as `83 %`, `> 99 %` or `< 1 %`, rounded down, so that it is never overstated."""
+    """Return a probability as `83%`, `>99%` or `<1%`, rounded down, so that it is never overstated."""
     if chance is None:
         return "?"
     if 0 < chance < 0.01:
-        return "< 1 %"
-    return "> 99 %" if 0.99 < chance < 1 else f"{math.floor(chance * 100 + _ROUNDED)} %"
+        return "<1%"
+    return ">99%" if 0.99 < chance < 1 else f"{math.floor(chance * 100 + _ROUNDED)}%"
 
 
 _ROUNDED = 1e-9  # 0.29 * 100 is less than 29

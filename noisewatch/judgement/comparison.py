@@ -465,7 +465,7 @@ def compare_figures(
 ) -> FigureComparison:
     """Return the figures of both sides, tested: the mean of all CPUs, then the CPU whose figure changed differently.
 
-    CPUs are compared one by one if both sides have the same ones. All tests share a significance of 5 % (Bonferroni):
+    CPUs are compared one by one if both sides have the same ones. All tests share a significance of 5% (Bonferroni):
     each figure has its part, and each CPU its part of that, so that of twenty comparisons of equal sides at most one
     differs.
     """

@@ -24,7 +24,7 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, 
 from noisewatch.model.interval.interval import Interval
 
 BLOCKS_AT, WARNS_AT = 0.5, 0.2  # of the budget
-_VISIBLE = 0.0005  # what is printed as 0.1 %
+_VISIBLE = 0.0005  # what is printed as 0.1%
 _YIELDS = 0.25  # of the time that it wants: a thread that gets less cannot compete with the loops
 _ABOUT = 1.05  # pauses of the loops, and waits that begin or end beside a snapshot, are known so well
 

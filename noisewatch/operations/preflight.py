@@ -44,7 +44,7 @@ from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import wanted_of
 from noisewatch.records import dataclass
 
-_LEAST_S = 2.5  # enough to detect 0.5 % between the starts of two seconds, known to some milliseconds each
+_LEAST_S = 2.5  # enough to detect 0.5% between the starts of two seconds, known to some milliseconds each
 _AGAIN_S = 3.0  # the length of a second measurement, after a wrong rate
 
 

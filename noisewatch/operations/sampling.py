@@ -31,8 +31,8 @@ from noisewatch.text import printable
 from noisewatch.units import NS_PER_S
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
-_FIRST_INTERVAL_S = 0.5  # so that the first rates come soon; a tick of 10 ms is 2 % of it
-_JUDGED_NS = 4_900_000_000  # five intervals: in one, a tick of 10 ms is 1 %; wake-ups are not exact
+_FIRST_INTERVAL_S = 0.5  # so that the first rates come soon; a tick of 10 ms is 2% of it
+_JUDGED_NS = 4_900_000_000  # five intervals: in one, a tick of 10 ms is 1%; wake-ups are not exact
 _YOUNG_OBJECTS = 100_000  # ten frames of 512 CPUs, or some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
 _RULES = Rules(is_profile_given=False)

@@ -130,12 +130,12 @@ def test_a_hog_that_got_next_to_nothing_beside_the_loops_counts_with_what_it_got
 
 
 def test_the_time_that_such_a_hog_had_while_the_loops_paused_does_not_count() -> None:
-    """Between the kinds of work: the loops lost 1 % to it, and it ran for a twelfth of the time."""
+    """Between the kinds of work: the loops lost 1% to it, and it ran for a twelfth of the time."""
     assert _found(_case(2_990, 250, 2_700, lost=0.01)).answer.measured == pytest.approx(0.01, abs=1e-3)
 
 
 def test_nor_does_what_it_had_while_the_loops_of_another_cpu_ran() -> None:
-    """CPUs of one cache take turns: the loops run for 59 % of the time."""
+    """CPUs of one cache take turns: the loops run for 59% of the time."""
     slots = plan_slots((2, 3), {}, dict.fromkeys((2, 3), frozenset({2, 3})), 5 * _S)[2]
     found = _found(_case(2_990, 1_230, 1_770, lost=0.003, max_cv=0.2, slots=slots))
     assert found.answer.measured == pytest.approx(0.003, abs=1e-3)

@@ -38,7 +38,7 @@ def snapshot() -> Snapshot:
 
 @pytest.fixture(scope="module")
 def past(tmp_path_factory: pytest.TempPathFactory, snapshot: Snapshot) -> Past:
-    """Three weeks, and then on Friday evening a new kernel, with which all work takes 5 % longer."""
+    """Three weeks, and then on Friday evening a new kernel, with which all work takes 5% longer."""
     rng, new = random.Random(5), facts_of(snapshot)
     old, machine = _with_kernel(new, "6.1.0"), {"machine": machine_key()}
     lines: list[dict[str, Any]] = [described_facts(old) | machine, described_facts(new) | machine]

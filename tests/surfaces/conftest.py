@@ -12,8 +12,9 @@ from tests.surfaces.running import Ran, Run
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`noisewatch` with the given arguments, on 100 columns."""
+    """`noisewatch` with the given arguments, on 100 columns of a terminal with all signs."""
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm-256color")
 
     def noisewatch(*arguments: str | Path) -> Ran:
         capsys.readouterr()

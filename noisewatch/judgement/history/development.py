@@ -48,7 +48,7 @@ class FigureMove:
 
     @property
     def change(self) -> float:
-        """The change as a share: 0.04 is 4 % more."""
+        """The change as a share: 0.04 is 4% more."""
         return math.expm1(self.after.middle - self.before.middle)
 
 

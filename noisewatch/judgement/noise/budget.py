@@ -9,7 +9,7 @@ from noisewatch.records import dataclass
 
 DEFAULT_MAX_CV = 0.01
 CONFIDENCE = 0.90
-LOSES_TOO_MUCH = 0.005  # share of the time that is lost in gaps: half of a change of 1 %
+LOSES_TOO_MUCH = 0.005  # share of the time that is lost in gaps: half of a change of 1%
 ALONE = "interruptions"  # of work that nothing else slows
 
 

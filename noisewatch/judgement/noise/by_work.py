@@ -15,7 +15,7 @@ from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass
-from noisewatch.units import describe_chance, describe_ns, share_text, spaced_share
+from noisewatch.units import describe_chance, describe_ns, share_text
 
 KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY)
 
@@ -158,12 +158,12 @@ _LONGER, _MORE_SAMPLES = "--calibration auto", 60
 
 
 def chance_line(calibrated: Calibrated) -> str:
-    """Return `25 samples of 100 ms stay within 1 %: chance 41 % (latency work)`.
+    """Return `25 samples of 100 ms stay within 1%: chance 41% (latency work)`.
 
     The chance is that of the requested kind of work, else the smallest of all kinds.
     """
     budget = calibrated.budget
-    samples, most = f"{budget.samples} samples of {describe_ns(budget.at_ns)}", spaced_share(budget.max_cv)
+    samples, most = f"{budget.samples} samples of {describe_ns(budget.at_ns)}", share_text(budget.max_cv)
     chance, of_what = chance_within_budget(calibrated)
     known = "unknown" if chance is None else describe_chance(chance)
     return f"{samples} stay within {most}: chance {known} ({of_what})"

@@ -30,7 +30,7 @@ class Comparison:
     """The difference in noise between two calibrations.
 
     `ratio` is the noise of the second side divided by that of the first; None if one is unknown, or the first is 0.
-    `are_floors_apart`: the 90 % intervals of both noise floors, at the budget's sample length, do not overlap; None if
+    `are_floors_apart`: the 90% intervals of both noise floors, at the budget's sample length, do not overlap; None if
     one is unknown.
     """
 

@@ -47,7 +47,7 @@ def _is_known_well(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
 
 
 def _left_open_by(samples: int) -> float:
-    """Return the ratio of the ends of the 90 % interval of the CV of `samples` samples on a well-known machine.
+    """Return the ratio of the ends of the 90% interval of the CV of `samples` samples on a well-known machine.
 
     The standard error of a sample's standard deviation is 1 / √(2(n - 1)) of it: Ahn and Fessler, "Standard Errors of
     Mean, Variance, and Standard Deviation Estimators", 2003.

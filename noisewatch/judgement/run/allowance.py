@@ -20,7 +20,7 @@ class Allowance:
     """The allowed noise, as a share of a repetition's length.
 
     `is_measured`: it comes from the opening calibration, and is not the default for most machines. Half of a change of
-    1 % is always allowed.
+    1% is always allowed.
     """
 
     share: float

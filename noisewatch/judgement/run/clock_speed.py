@@ -22,7 +22,7 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
 
 _NAME = "a clock below that of the opening calibration"
-LEAST_SHARE = 0.95  # of the calibrated clock: the steps of 100 MHz are 2 to 5 % of it, and a calibration is off by 1 %
+LEAST_SHARE = 0.95  # of the calibrated clock: the steps of 100 MHz are 2 to 5% of it, and a calibration is off by 1%
 _BUSY_SHARE = 0.9  # of the window: an idle CPU's clock is not the command's
 _MOSTLY = 0.5  # of the repetition: the part that looks with a clock have to cover
 _WHAT = "the clock"

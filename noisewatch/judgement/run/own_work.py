@@ -14,11 +14,11 @@ from noisewatch.records import dataclass
 
 _BLOCKS_PER_IO = 8  # of 512 bytes: nothing smaller than a page goes to disk, as a rule
 _NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the journal
-# RCU's callbacks free what a command gave back in the kernel. They took 4 to 9 % of its system time where it forked 200
-# and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18 % of a shell's that started 100
+# RCU's callbacks free what a command gave back in the kernel. They took 4 to 9% of its system time where it forked 200
+# and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18% of a shell's that started 100
 # commands (Linux 6.18 in a virtual machine).
 _FREEING_SHARE = 0.25
-_MOST_FREEING_SHARE = 0.1  # of the repetition: 7 % where it did nothing but unmap pages
+_MOST_FREEING_SHARE = 0.1  # of the repetition: 7% where it did nothing but unmap pages
 _MOST_FREEING_SHARE_OF_THREADS = 0.02  # ksoftirqd has other work too
 _WRITERS = regex(
     r"kworker/.*(?:flush-|writeback|kblockd|ext4|xfs|btrfs|kcryptd|dm-|loop)\S*|jbd2/.*|xfsaild/.*|btrfs-.*"

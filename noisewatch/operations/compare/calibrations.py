@@ -37,7 +37,7 @@ _WIDTH = 3.29  # standard deviations from the 5th to the 95th percentile
 _MAD = 1.4826  # of a normal distribution, in standard deviations
 _GAPS_DEVIATION = 0.55  # of the logarithm of a rate: twenty calibrations of a virtual machine with changing neighbours
 _READING_DEVIATION = 0.03  # of the same
-SPEED_DEVIATION = 0.0033  # a third of the 1 % that counts: the change of speed by itself from hour to hour
+SPEED_DEVIATION = 0.0033  # a third of the 1% that counts: the change of speed by itself from hour to hour
 
 
 class _Part(NamedTuple):

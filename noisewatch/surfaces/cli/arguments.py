@@ -348,8 +348,8 @@ examples:
   noisewatch compare golden.json now.json || exit 1
 
 They differ in what blocks where a blocking check fails on one side but not on the other, or is unknown on one side but
-answered on the other; and where a figure differs by more than chance (5 % false alarms for all figures together) and by
-as much as counts: 1 % of speed or run time, 5 % of a clock reading, twice the gaps or the noise floor. Facts that
+answered on the other; and where a figure differs by more than chance (5% false alarms for all figures together) and by
+as much as counts: 1% of speed or run time, 5% of a clock reading, twice the gaps or the noise floor. Facts that
 differ are shown, and do not block. What was measured under load, or on the CPUs of --against, is compared by itself.
 
 exit status: 0 no difference in what blocks; 1 they differ in what blocks; 2 usage or input error; 3 unknown: a blocking

@@ -103,7 +103,7 @@ def test_an_extrapolated_floor_is_never_met_and_fails_by_its_interval() -> None:
 def test_the_finding_has_the_chance_in_its_sentence_and_its_evidence(work: Work | None) -> None:
     found = finding(verdict_of(budget=Budget(work=work)), "noise-floor-above-budget")
     assert found.status == "pass"
-    assert found.answer.said.startswith("25 samples of 100 ms stay within 1 %: chance > 99 % (")
+    assert found.answer.said.startswith("25 samples of 100 ms stay within 1%: chance >99% (")
     assert found.answer.evidence["chance"] > 0.9
 
 

@@ -49,7 +49,7 @@ def _repetition(
     gone: tuple[str, ...] = (),
     still: tuple[str, ...] = (),
 ) -> Repetition:
-    """Of 0.3 s, or the 0.1 s in its middle; a command had 60 % of CPU 2, another task its time from the middle on.
+    """Of 0.3 s, or the 0.1 s in its middle; a command had 60% of CPU 2, another task its time from the middle on.
 
     Files that are `still` say at each moment what they said at the first one.
     """

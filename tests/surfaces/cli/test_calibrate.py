@@ -75,7 +75,7 @@ def test_it_begins_with_the_change_that_shows_here(run: Run, recording: Path) ->
 def test_how_many_samples_show_a_change_is_told_on_request(run: Run, recording: Path, options: list[str]) -> None:
     for wanted in ("text", "markdown"):
         ran = run("calibrate", "--format", wanted, "--detect", "2%", *options, "--replay", recording)
-        assert "samples of each version that show a change of 2 %" in ran.words
+        assert "samples of each version that show a change of 2%" in ran.words
     answer = run("calibrate", "--format", "json", "--detect", "2%", *options, "--replay", recording).json
     detect = answer["detect"]
     assert (detect["share"], detect["reason"], len(detect["rows"])) == (0.02, None, 20)

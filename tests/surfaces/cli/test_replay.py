@@ -117,7 +117,7 @@ def test_what_came_before_the_sample_began_is_no_part_of_it(run: Run, tmp_path: 
 
 def test_of_all_samples_that_somebody_waited_through_the_last_one_counts(run: Run, tmp_path: Path) -> None:
     hog = process(900, "hog", 3, 180_000_000, allowed="0-3") | {"/proc/stat": stat_file({3: 18}, 1200)}
-    moments = (*_MOMENTS[:4], _MOMENTS[4] | hog)  # 6 % of the last sample, and 1.5 % of it all
+    moments = (*_MOMENTS[:4], _MOMENTS[4] | hog)  # 6% of the last sample, and 1.5% of it all
     waited = record(tmp_path / "machine.nw", *moments, sampled_after=[1, 3])
     ran = run("preflight", "--format", "json", "--replay", waited)
     (busy,) = [each for each in ran.json["findings"] if each["id"] == "target-cpu-busy"]

@@ -27,8 +27,8 @@ def test_target_machine_and_noise_floor_are_told() -> None:
     assert told["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
     assert told["measured"] == "3.0 s sample · 5.0 s calibration (native core)"
     assert told["noise floor"].startswith("CV of samples of 100 ms: latency 0.0% (")
-    assert "; chance > 99 %)" in told["noise floor"]
-    assert told["chance"].startswith("25 samples of 100 ms stay within 1 %: chance > 99 % (")
+    assert "; chance >99%)" in told["noise floor"]
+    assert told["chance"].startswith("25 samples of 100 ms stay within 1%: chance >99% (")
     assert told["profile"] == "micro"
     assert told["smallest change"].endswith(" shows here with 25 samples of 100 ms.")
 
@@ -38,7 +38,7 @@ def test_how_many_samples_show_a_change_is_a_block() -> None:
     assert case.calibrated is not None
     budget = replace(case.calibrated.budget, detect=0.02)
     asked = replace(case, calibrated=replace(case.calibrated, budget=budget))
-    heading = "samples of each version that show a change of 2 %"
+    heading = "samples of each version that show a change of 2%"
     assert f"```text\n{heading}" in rendered("markdown", replace(quiet_verdict(), case=asked))
     assert heading not in rendered("markdown", quiet_verdict())
 

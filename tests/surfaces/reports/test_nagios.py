@@ -60,7 +60,7 @@ def test_the_chance_is_performance_data_and_a_line() -> None:
     report = rendered("nagios", quiet_verdict())
     value, thresholds = perfdata(report)["noise_floor_chance"]
     assert (float(value.rstrip("%")) > 99, value[-1], thresholds) == (True, "%", ";;;0;100")
-    assert "25 samples of 100 ms stay within 1 %: chance > 99 % (" in report
+    assert "25 samples of 100 ms stay within 1%: chance >99% (" in report
     case = replace(quiet_verdict().case, calibrated=None)
     assert "chance" not in rendered("nagios", replace(quiet_verdict(), case=case)).partition("\n")[0]
 

@@ -190,7 +190,7 @@ _STOLEN_PASSES = Limit(
     reason="the ticks of an otherwise idle CPU",
 )
 _STOLEN_FAILS = Limit(
-    key="fails", name="stolen share that fails", value=LOSES_TOO_MUCH, unit="share", reason="half of a change of 1 %"
+    key="fails", name="stolen share that fails", value=LOSES_TOO_MUCH, unit="share", reason="half of a change of 1%"
 )
 _STOLEN_BLOCKS = blocking_limit("blocks", "stolen share that blocks")
 _STOLEN_BLOCKS_IN_GUESTS = Limit(
@@ -305,7 +305,7 @@ _MAD_PASSES = Limit(
     reason="an idle machine stays well below",
 )
 _MAD_FAILS = Limit(
-    key="fails", name="median deviation that fails", value=0.02, unit="share", reason="a change of 2 % would be hidden"
+    key="fails", name="median deviation that fails", value=0.02, unit="share", reason="a change of 2% would be hidden"
 )
 _TAIL_PASSES = Limit(
     key="tail-passes",
@@ -412,7 +412,7 @@ def memory_unsteady(case: Case) -> Answer:
 
 
 _DRIFT_PASSES = Limit(
-    key="passes", name="drift that passes", value=0.005, unit="share", reason="half of a change of 1 %"
+    key="passes", name="drift that passes", value=0.005, unit="share", reason="half of a change of 1%"
 )
 _DRIFT_FAILS = Limit(
     key="fails",

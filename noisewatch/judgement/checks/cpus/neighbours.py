@@ -38,9 +38,9 @@ _SIBLING_BUSY = Limit(
     value=0.05,
     unit="share",
     reason=(
-        "a thread on the sibling slows the target by a third or more while it runs: 5 % of the time shows in results"
+        "a thread on the sibling slows the target by a third or more while it runs: 5% of the time shows in results"
     ),
-    of_budget=1.25,  # a sibling that is always busy takes up to 40 % of a core's throughput: half of the budget
+    of_budget=1.25,  # a sibling that is always busy takes up to 40% of a core's throughput: half of the budget
 )
 CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
@@ -193,7 +193,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     why=(
         "Isolation does not separate what CPUs share: the last-level cache, the memory bus, the power budget. Work on "
         "a neighbour evicts the benchmark's cache lines and lowers its clock. It blocks benchmarks of cache or memory "
-        "work (--work): a steady neighbour made walks through memory 4 to 26 % slower in a virtual machine, which no "
+        "work (--work): a steady neighbour made walks through memory 4 to 26% slower in a virtual machine, which no "
         "CV shows."
     ),
     remedy="Stop that work, move it to CPUs of another cache, or restrict it to a part of the cache (resctrl).",

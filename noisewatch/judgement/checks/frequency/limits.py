@@ -36,7 +36,7 @@ _HELD = Limit(
     is_least=True,
     value=0.9,
     unit="share",
-    reason="the measurement is within 2 %, and cores that are busy together may take a turbo step less",
+    reason="the measurement is within 2%, and cores that are busy together may take a turbo step less",
 )
 # Their highest frequency is turbo's, which no driver promises.
 _WITH_TURBO = INTEL_DRIVERS | {"acpi-cpufreq", "amd-pstate", "amd-pstate-epp", "cppc_cpufreq", "powernow-k8"}
@@ -88,7 +88,7 @@ def clock_capped(case: Case) -> Answer:
     }
     if most is not None and most < _ALL_PERCENT and most != least:
         fix = turned(case, Knob.PSTATE_MAX_PERF, _ALL_PERCENT)
-        said = f"intel_pstate allows only {most} % of the highest clock"
+        said = f"intel_pstate allows only {most}% of the highest clock"
         return Answer(Status.FAIL, said, measured=most, unit="%", cpus=case.target, evidence=evidence, fix=fix)
     capped = {cpu: cap.limit_khz for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap)}
     if capped:

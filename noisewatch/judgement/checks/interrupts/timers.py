@@ -191,14 +191,14 @@ _FEW = Limit(
     name="timer interrupts of one target CPU beyond its tick that pass",
     value=100.0,
     unit="per second",
-    reason="a program that sleeps for 10 ms at a time causes as many: below 0.1 % of the CPU",
+    reason="a program that sleeps for 10 ms at a time causes as many: below 0.1% of the CPU",
 )
 _MANY = Limit(
     key="fails",
     name="timer interrupts of one target CPU beyond its tick that fail",
     value=1000.0,
     unit="per second",
-    reason="at 2 µs each, and up to 16 µs with a profiler in a virtual machine, they take 0.2 to 1.6 % of the CPU",
+    reason="at 2 µs each, and up to 16 µs with a profiler in a virtual machine, they take 0.2 to 1.6% of the CPU",
 )
 _SHORT = Limit(
     key="share-passes",

@@ -217,7 +217,7 @@ _STEERING = Limit(
     reads=(QUESTION,),
     limits=(_STEERING,),
     why=(
-        "To correct an offset, time daemons slew the clocks, including CLOCK_MONOTONIC (chrony by up to 8 %): "
+        "To correct an offset, time daemons slew the clocks, including CLOCK_MONOTONIC (chrony by up to 8%): "
         "durations measured meanwhile are too long or too short."
     ),
     remedy="Wait until the clock is synchronized (chronyc tracking), or step it once before the benchmark.",
@@ -303,7 +303,7 @@ WRONG = Limit(
     name="difference from the rate of another clock",
     value=0.005,
     unit="share",
-    reason="crystals differ by a fiftieth of that; guests were seen 0.5 to 7 % fast",
+    reason="crystals differ by a fiftieth of that; guests were seen 0.5 to 7% fast",
 )
 _CORRECTION = Limit(
     key="corrected",
@@ -324,7 +324,7 @@ _CORRECTION = Limit(
     limits=(WRONG, _CORRECTION),
     why=(
         "Where the kernel, or a hypervisor, took the rate of the processor's counter wrong, each duration is wrong by "
-        "as much: virtual machines were seen to run 7 % fast. Results then differ between machines that are alike. A "
+        "as much: virtual machines were seen to run 7% fast. Results then differ between machines that are alike. A "
         "failure blocks."
     ),
     remedy=(

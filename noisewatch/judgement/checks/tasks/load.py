@@ -48,7 +48,7 @@ _BUSY_FAILS = Limit(
     name="busy share of a target CPU that fails",
     value=0.05,
     unit="share",
-    reason="a benchmark that loses 5 % of the CPU cannot resolve changes of 5 %",
+    reason="a benchmark that loses 5% of the CPU cannot resolve changes of 5%",
     of_budget=BLOCKS_AT,
 )
 _MOST_CULPRITS = 5
@@ -207,7 +207,7 @@ def pressure_stall(case: Case) -> Answer:
 
 
 def _of_the_time(share: float) -> str:
-    """Return the share as text, at most 100 %: counters and the interval's clock are not read at once."""
+    """Return the share as text, at most 100%: counters and the interval's clock are not read at once."""
     return f"{min(share, 1.0):.1%} of the time"
 
 

@@ -11,7 +11,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.detection import WORKLOAD, Needed, SmallestChange, needed_samples, smallest_change_of
 from noisewatch.judgement.noise.smallest_change import MOST_SAMPLES, TEST, samples_needed
 from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.units import describe_ns, spaced_share
+from noisewatch.units import describe_ns, share_text
 
 _NOT_CALIBRATED = "no calibration was run"
 _NONE = "—"
@@ -21,7 +21,7 @@ _ROUNDED = 1e-9  # rounding error of floats
 
 
 def change_sentence(calibrated: Calibrated) -> str:
-    """Return `A change of 1.9 % shows here with 25 samples of 100 ms.`, or why that is unknown."""
+    """Return `A change of 1.9% shows here with 25 samples of 100 ms.`, or why that is unknown."""
     change = smallest_change_of(calibrated)
     if change.floor is None:
         return _unknown_sentence(calibrated, change)
@@ -31,7 +31,7 @@ def change_sentence(calibrated: Calibrated) -> str:
 def opening_sentence(calibrated: Calibrated) -> str:
     """Return which change shows here, with the kind of work, and the samples needed for the requested or a smaller one.
 
-    `Here a change of 1.3 % shows with 25 samples of 100 ms (interpreter work, which varies most); for 0.5 % take 170.`
+    `Here a change of 1.3% shows with 25 samples of 100 ms (interpreter work, which varies most); for 0.5% take 170.`
     """
     change = smallest_change_of(calibrated)
     if change.floor is None:
@@ -62,14 +62,14 @@ def _samples(calibrated: Calibrated) -> str:
 
 
 def _size(share: float) -> str:
-    """Return `1.3 %` or `0.21 %`: two digits, rounded up, as a smaller change would not show; at least `0.01 %`."""
+    """Return `1.3%` or `0.21%`: two digits, rounded up, as a smaller change would not show; at least `0.01%`."""
     least = max(share, _LEAST)
     step = 10.0 ** (math.floor(math.log10(least)) - 1)
-    return spaced_share(math.ceil(least / step - _ROUNDED) * step)
+    return share_text(math.ceil(least / step - _ROUNDED) * step)
 
 
 def _requested(share: float) -> str:
-    return f"{share * 100:g} %"
+    return f"{share * 100:g}%"
 
 
 def _smaller_than(share: float) -> float | None:

@@ -42,7 +42,7 @@ _MOST_SAID = 5  # rows of the conclusion
 _APART = 30  # rows from which the conclusion has a frame of its own
 _ROOMY = 26  # rows that the histogram needs before the table of CPUs gets any
 _TITLE = "how long each gap lasted, and who made it"
-_LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01 % to 100 %
+_LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01% to 100%
 _LEAST_WHISKERS = 16  # columns
 _AFTER = f"{'worst sample':>12}  {'MDE':>6}"
 _WITH_ALL = 100  # columns from which the interval, the worst sample and whiskers fit next to each other
@@ -320,7 +320,7 @@ def _columns(floors: Sequence[NoiseFloor], width: int, names: Sequence[str]) -> 
     ]
     if width >= _WITH_ALL:
         said = [f"{share_text(floor.cv_low)} to {share_text(floor.cv_high)}" for floor in floors]
-        columns.append(["90 % interval", *said])
+        columns.append(["90% interval", *said])
     columns.append(["chance", *(describe_chance(floor.chance) for floor in floors)])
     if width < _WITH_ALL:
         columns.append(["MDE", *(share_text(floor.smallest_change_share) for floor in floors)])

@@ -237,7 +237,7 @@ def _chance_text(floor: NoiseFloor) -> str:
 _OF_WANTED = (
     ("chance", _chance_text),
     ("MDE", _change_text),
-    ("90 % interval", _interval_text),
+    ("90% interval", _interval_text),
     ("worst sample", _longest_text),
 )  # the most important first
 
@@ -245,7 +245,7 @@ _OF_WANTED = (
 def _lines_by_length(calibrated: Calibrated) -> list[str]:
     """Return a row for each length of samples."""
     floors = calibrated.floors
-    header = ["samples of", "CV", "90 % interval", "chance", "worst sample", "MDE", "CPU"]
+    header = ["samples of", "CV", "90% interval", "chance", "worst sample", "MDE", "CPU"]
     rows = [
         [
             describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else ""),

@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from noisewatch.patterns import regex
 
-# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `> 99 %`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
-_FIGURE = regex(r"(?:[~<±+-]|[<>] )?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
+# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `>99%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
+_FIGURE = regex(r"[~<>±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–", "—")
 _NARROWEST = 20
 _LEAST_NAME = 60  # columns of a name, below which spare columns are dropped for it

@@ -108,9 +108,9 @@ noisewatch: what makes the CPUs of your benchmark noisy
   irq/s    interrupts of all kinds           sirq/s   softirqs
   load     share of the time that others used the CPU
   history  one character per interval, logarithmic:
-           half height from 1 ms/s (0.1 %), full height from 200 ms/s
+           half height from 1 ms/s (0.1%), full height from 200 ms/s
            _ none   ? unknown   . or , not among the 64 costliest: not followed
-  measured  noise/s of the last 10 s, by the idle probe: S: 2 % of idle CPUs
+  measured  noise/s of the last 10 s, by the idle probe: S: 2% of idle CPUs
   with many CPUs: columns, then cells (a group shows its worst CPU)
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
   UNSTABLE  as `noisewatch preflight` judges, over 5 s or the last interval

@@ -16,7 +16,7 @@ from noisewatch.units import short_duration
 
 # Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
-NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
+NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05% and 0.5% of a second
 _LEAST_NS = 1_000  # noise from which the first level grows
 OFFLINE_NS = -1.0  # stands for noise: less than any, so that an offline CPU is never the worst of several
 OFFLINE_MARK = "x"

@@ -15,7 +15,7 @@ from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_
 from noisewatch.surfaces.tui.state.irq_history import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-_NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05 % and 0.5 % of it
+_NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05% and 0.5% of it
 _LEAST_GROUPS = 8  # columns; fewer caches or nodes are not used as columns
 _MARK_EVERY = 8  # columns of one character
 

@@ -31,7 +31,7 @@ def _clock_that_moves(at_ns: int) -> int:
 
 
 def _verdict(budget: Budget | None = None, rules: Rules = DEFAULT, **written: Any) -> Verdict:
-    """Return the verdict on a guest without cpufreq, whose clock moves by 10 %: no other measurement answers then."""
+    """Return the verdict on a guest without cpufreq, whose clock moves by 10%: no other measurement answers then."""
     return verdict_of(guest(*NO_CPUFREQ), budget, rules, **{"chain": _clock_that_moves, **written})
 
 

@@ -73,7 +73,7 @@ def test_a_budget_within_the_interval_is_unknown() -> None:
     verdict = verdict_of(work=every_third_slow, budget=within)
     found = finding(verdict, "noise-floor-above-budget")
     assert (found.status, verdict.verdict) == ("unknown", "unknown")
-    assert (found.answer.reason or "").endswith(": passes from 90 %")
+    assert (found.answer.reason or "").endswith(": passes from 90%")
 
 
 def test_a_generous_budget_passes() -> None:
@@ -158,7 +158,7 @@ def test_without_a_trace_those_who_were_seen_meanwhile_are_the_culprits() -> Non
 def test_a_culprit_that_explains_little_of_the_gaps_gives_them_no_fix_and_settles_nothing(
     stolen_share: float, is_explained: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gaps = tuple((at * _MS, 2 * _MS, 1, 0) for at in range(0, 5_000, 220))  # 1.1 %
+    gaps = tuple((at * _MS, 2 * _MS, 1, 0) for at in range(0, 5_000, 220))  # 1.1%
     hog = Disturbance(Kind.THREAD, "hog", 2, round(stolen_share * 1e9), stolen_share, None, 901, 901)
     monkeypatch.setattr(noise, "culprits_on", lambda case, cpu: (hog,))
     verdict = _verdict("permission denied", gaps)

@@ -126,7 +126,7 @@ _HELD = [
     Example("clock-capped", "pass", _SLOW | {f"{_CPU1}/scaling_governor": "schedutil\n"}, target=_ONE),
 ]
 _CAPS = [
-    Example("clock-capped", "fail", {Knob.PSTATE_MAX_PERF: "70\n", **_INTEL}, "70 %", cpus={2, 3}),
+    Example("clock-capped", "fail", {Knob.PSTATE_MAX_PERF: "70\n", **_INTEL}, "70%", cpus={2, 3}),
     Example("clock-capped", "pass", {Knob.PSTATE_MAX_PERF: "70\n", Knob.PSTATE_MIN_PERF: "70\n"}),
     Example("clock-capped", "unknown", {Knob.PSTATE_MAX_PERF: "rubbish\n"}),
     Example("clock-capped", "pass", gone=(f"{CPUS}/intel_pstate",)),

@@ -29,15 +29,15 @@ def _with_cv(cv: float) -> Calibrated:
 
 def test_the_sentences_name_the_change_the_samples_and_what_a_smaller_one_takes() -> None:
     calibrated = _with_cv(0.016)
-    assert change_sentence(calibrated) == "A change of 1.3 % shows here with 25 samples of 100 ms."
+    assert change_sentence(calibrated) == "A change of 1.3% shows here with 25 samples of 100 ms."
     needed = samples_needed(0.016, 0.005)
     assert opening_sentence(calibrated) == (
-        f"Here a change of 1.3 % shows with 25 samples of 100 ms (latency work); for 0.5 % take {needed}."
+        f"Here a change of 1.3% shows with 25 samples of 100 ms (latency work); for 0.5% take {needed}."
     )
 
 
 @pytest.mark.parametrize(
-    ("share", "more"), [(0.02, "for 2 % take 12"), (1e-6, "for 0.0001 % more than 10,000 are needed.")]
+    ("share", "more"), [(0.02, "for 2% take 12"), (1e-6, "for 0.0001% more than 10,000 are needed.")]
 )
 def test_the_requested_change_is_the_one_that_is_told(share: float, more: str) -> None:
     calibrated = _with_cv(0.016)
@@ -46,7 +46,7 @@ def test_the_requested_change_is_the_one_that_is_told(share: float, more: str) -
 
 
 def test_of_a_change_that_no_benchmark_shows_no_smaller_one_is_proposed() -> None:
-    assert opening_sentence(_with_cv(0.0)) == "Here a change of 0.01 % shows with 25 samples of 100 ms (latency work)."
+    assert opening_sentence(_with_cv(0.0)) == "Here a change of 0.01% shows with 25 samples of 100 ms (latency work)."
 
 
 def test_of_any_work_the_kind_that_varies_most_is_named() -> None:
@@ -77,7 +77,7 @@ def test_the_table_keeps_to_the_width(name: str, width: int) -> None:
 
 def test_the_table_has_a_row_for_each_kind_and_says_what_a_dash_is() -> None:
     lines = detect_lines(recorded(), 0.02, 120)
-    assert lines[0].startswith("samples of each version that show a change of 2 %, by their length (Welch's t-test")
+    assert lines[0].startswith("samples of each version that show a change of 2%, by their length (Welch's t-test")
     rows = [line.split() for line in lines[1:7]]
     assert " ".join(rows[0]) == "kind of work 1 ms 10 ms 100 ms 1 s"
     assert [row[0] for row in rows[1:]] == ["latency", "throughput", "interpreter", "cache", "memory"]
@@ -91,10 +91,8 @@ def test_the_table_has_a_row_for_each_kind_and_says_what_a_dash_is() -> None:
 
 def test_a_reason_that_all_have_is_a_sentence() -> None:
     (line,) = detect_lines(broken(), 0.02, 200)
-    assert line.startswith("How many samples show a change of 2 % is unknown: CPU 3: it went offline")
-    assert detect_lines(None, 0.02, 200) == [
-        "How many samples show a change of 2 % is unknown: no calibration was run."
-    ]
+    assert line.startswith("How many samples show a change of 2% is unknown: CPU 3: it went offline")
+    assert detect_lines(None, 0.02, 200) == ["How many samples show a change of 2% is unknown: no calibration was run."]
 
 
 def test_unless_it_was_asked_for_there_is_no_table() -> None:

@@ -63,14 +63,14 @@ def test_the_chance_is_shown_beside_the_floor_and_unknown_of_older_reports(
     report = run("fleet", fleet, "--format", wanted).out
     lines = [" ".join(line.replace("|", " ").replace("`", " ").split()) for line in report.splitlines()]
     for host, shown in (
-        ("db3", "UNSTABLE 20% < 1 %"),
-        ("web1", "stable 0.1% > 99 %"),
+        ("db3", "UNSTABLE 20% <1%"),
+        ("web1", "stable 0.1% >99%"),
         ("web2", "UNKNOWN ? ?"),
         ("web4", "stable 0.2% ?"),
     ):
         assert [line for line in lines if line.startswith(f"{host} {shown} ")]
     if wanted == "text":
-        assert "chance to stay within the budget  < 1 % to > 99 % (2 of 4 hosts)" in report
+        assert "chance to stay within the budget  <1% to >99% (2 of 4 hosts)" in report
 
 
 @pytest.mark.parametrize("chance", [-0.1, 1.01, "high"])

@@ -156,9 +156,9 @@ def test_a_stable_verdict_is_short_and_says_what_it_rests_on() -> None:
     assert len(lines) <= 8
     assert lines[0] == "STABLE   CPUs 2-3: ready to benchmark"
     text = "\n".join(lines)
-    assert "25 samples of 100 ms stay within 1 %: chance > 99 %" in text
+    assert "25 samples of 100 ms stay within 1%: chance >99%" in text
     assert "CPUs 2-3 · profile micro · 3 s sample, 5 s calibration" in text
-    assert lines[-1] == "STABLE: 25 samples of 100 ms stay within 1 %: chance > 99 % (exit 0)"
+    assert lines[-1] == "STABLE: 25 samples of 100 ms stay within 1%: chance >99% (exit 0)"
 
 
 def test_open_questions_are_named_in_the_last_line() -> None:
@@ -169,9 +169,9 @@ def test_open_questions_are_named_in_the_last_line() -> None:
 
 def test_a_chance_that_is_too_small_says_what_may_decide_it() -> None:
     text = _text(verdict_of_recording(MACHINES / "host-kinds.nw"))
-    assert re.search(r"^ 1 ✗ 25 samples of 100 ms stay within 1 %: chance < 1 % \(cache work\)", text, re.MULTILINE)
+    assert re.search(r"^ 1 ✗ 25 samples of 100 ms stay within 1%: chance <1% \(cache work\)", text, re.MULTILINE)
     assert "(needs 70%)" in text
-    assert re.search(r"^     try +.*--max-cv \d+% \(\d+ %\)", text, re.MULTILINE)
+    assert re.search(r"^     try +.*--max-cv \d+% \(\d+%\)", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("changes", [{3: {"state": "moved"}}, {3: {"lost_gaps": 5, "lost_gaps_ns": 10_000}}])

@@ -212,7 +212,7 @@ def test_the_figures_are_asked_for_while_the_screen_is_open(tmp_path: Path) -> N
 
 
 def _slowing(second: int, **rest: Any) -> Frame:
-    """The clock of CPU 2 falls in steps, by 30 % and by 3 %, and all ticks are seen."""
+    """The clock of CPU 2 falls in steps, by 30% and by 3%, and all ticks are seen."""
     khz = {**dict.fromkeys(range(1, 10), 4_000_000), **dict.fromkeys(range(10, 15), 2_800_000)}.get(second, 3_880_000)
     cpus = tuple(
         cpu_line(cpu, Role.TARGET if cpu > 1 else Role.HOUSEKEEPING, current_khz=khz if cpu == 2 else 4_000_000)
