@@ -24,7 +24,7 @@ QUESTION = "trace"
 _KERNELS = "kworker/"  # these threads end, and cannot be looked up any more
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
-_LONGEST_TICK_NS = 10_000_000  # from one tick, which is an event, to the next
+_LONGEST_TICK_PERIOD_NS = 10_000_000  # from one tick, which is an event, to the next
 _KINDS = {kind.value: kind for kind in (Kind.IDLE, *INTERRUPT_KINDS - {Kind.TIMER}, Kind.SOFTIRQ, *THREADS)}
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 
@@ -190,7 +190,7 @@ def _parse_cpu(fields: Json, threads: Mapping[str, Thread]) -> CpuPieces:
 def _parse_missed_ns(fields: Json) -> int:
     """Return the unseen time; older recordings only have the number of switches."""
     has_it = "unseen_ns" in fields
-    return count_of(fields, "unseen_ns") if has_it else count_of(fields, "unseen_switches") * _LONGEST_TICK_NS
+    return count_of(fields, "unseen_ns") if has_it else count_of(fields, "unseen_switches") * _LONGEST_TICK_PERIOD_NS
 
 
 def _count_or_none(fields: Json, name: str) -> int | None:
