@@ -1,10 +1,10 @@
 """The CPU bandwidth of this process's cgroups: their limits, how often they were throttled, and their weights.
 
-    v2  cpu.max              50000 100000      (quota and period in µs; `max` is no quota)
+    v2  cpu.max              50000 100000      (quota and period in µs; `max`: no quota)
         cpu.stat             nr_periods 40
                              nr_throttled 12
                              throttled_usec 600000
-    v1  cpu.cfs_quota_us     50000             (-1 is no quota)
+    v1  cpu.cfs_quota_us     50000             (-1: no quota)
         cpu.cfs_period_us    100000
         cpu.stat             nr_periods 40
                              nr_throttled 12

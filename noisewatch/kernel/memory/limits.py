@@ -1,6 +1,6 @@
 """The memory limits of this process's cgroups, and how often they were reached.
 
-    v2  memory.max, memory.high   4294967296      (bytes; `max` is no limit)
+    v2  memory.max, memory.high   4294967296      (bytes; `max`: no limit)
         memory.current            1073741824
         memory.stat               inactive_file 268435456
         memory.events.local       high 0
