@@ -227,7 +227,7 @@ class _Attempt(Generic[T]):
         return not self._has_ended
 
     def begin_read(self, path: str, deadline_s: float) -> None:
-        """Note the file being read, and its deadline. Raise _TakenOver if the attempt was abandoned."""
+        """Note the file being read, and its deadline. Raise _Abandoned if the attempt was abandoned."""
         if self.is_given_up:
             raise _Abandoned
         self.deadline_s = deadline_s
@@ -236,7 +236,7 @@ class _Attempt(Generic[T]):
     def begin_reads(self, progress: ReadProgress, deadline_s: float) -> None:
         """Note the progress of many reads, each with its own deadline.
 
-        Raise _TakenOver if the attempt was abandoned.
+        Raise _Abandoned if the attempt was abandoned.
         """
         if self.is_given_up:
             raise _Abandoned
@@ -244,7 +244,7 @@ class _Attempt(Generic[T]):
         self._reads = progress
 
     def end_read(self) -> None:
-        """Note the end of a read. Raise _TakenOver if some of many files were not read."""
+        """Note the end of a read. Raise _Abandoned if some of many files were not read."""
         is_cut = self.is_given_up and isinstance(self._reads, ReadProgress)
         self._reads = None
         if is_cut:
