@@ -132,12 +132,14 @@ class CalibrationSamples:
     @property
     def lost_share_by_cpu(self) -> Mapping[int, float]:
         """The share of the gap-measuring time that other threads took; a CPU without such time is missing."""
-        return {said.cpu: said.gaps.lost_to_threads_ns / said.spun_ns for said in self.cpus if said.spun_ns}
+        return {
+            samples.cpu: samples.gaps.lost_to_threads_ns / samples.spun_ns for samples in self.cpus if samples.spun_ns
+        }
 
     @property
     def looped_ns_by_cpu(self) -> Mapping[int, int]:
         """The time in which loops ran on a CPU, without pauses for loops on other CPUs."""
-        return {said.cpu: sum(end_ns - begin_ns for _, begin_ns, end_ns in said.slots) for said in self.cpus}
+        return {samples.cpu: sum(end_ns - begin_ns for _, begin_ns, end_ns in samples.slots) for samples in self.cpus}
 
     @property
     def is_native(self) -> bool:
@@ -160,7 +162,7 @@ class CalibrationOptions:
     is_enough: Callable[[CalibrationSamples], bool] | None = None
 
 
-def nobody_watches(progress: Progress) -> None:
+def ignore_progress(progress: Progress) -> None:
     """Ignore the progress."""
 
 
@@ -169,7 +171,7 @@ def read_calibration(
     cpus: CpuSet,
     topology: Mapping[int, CpuPlace],
     options: CalibrationOptions,
-    watch: Watch = nobody_watches,
+    watch: Watch = ignore_progress,
 ) -> CalibrationSamples | str:
     """Return the calibration of `cpus`, or the reason why there is none. Raise CannotMeasure if it broke down."""
 
@@ -196,8 +198,8 @@ def read_calibration(
 def _sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
     """Return the CPUs in one last-level cache with `cpu`; `cpus` if unknown."""
     place = topology.get(cpu)
-    known = place.last_level_cache if place is not None else None
-    return cpus if known is None else known
+    sharing = place.last_level_cache if place is not None else None
+    return cpus if sharing is None else sharing
 
 
 def parse_calibration(answer: Json) -> CalibrationSamples:
@@ -209,63 +211,63 @@ def parse_calibration(answer: Json) -> CalibrationSamples:
         threshold_ns=count_of(answer, "threshold_ns"),
         is_realtime=field_of(answer, "is_realtime", bool),
         command=tuple(clean(str(word)) for word in field_of(answer, "command", list)),
-        cpus=_each_once([_parse_cpu(cpu) for cpu in field_of(answer, "cpus", list)]),
+        cpus=_require_distinct([_parse_cpu(cpu) for cpu in field_of(answer, "cpus", list)]),
     )
 
 
-def _each_once(cpus: list[CpuSamples]) -> tuple[CpuSamples, ...]:
-    if len({said.cpu for said in cpus}) < len(cpus):
-        raise Malformed("each CPU once", str([said.cpu for said in cpus]))
+def _require_distinct(cpus: list[CpuSamples]) -> tuple[CpuSamples, ...]:
+    if len({samples.cpu for samples in cpus}) < len(cpus):
+        raise Malformed("each CPU once", str([samples.cpu for samples in cpus]))
     return tuple(cpus)
 
 
-def _parse_cpu(said: Json) -> CpuSamples:
-    starts, lengths, switches, waits = _columns(said, "gaps", _GAP_COLUMNS)
-    has_chains = field_of(said, "multiply_ns", int) > 0
+def _parse_cpu(fields: Json) -> CpuSamples:
+    starts, lengths, switches, waits = _columns(fields, "gaps", _GAP_COLUMNS)
+    has_chains = field_of(fields, "multiply_ns", int) > 0
     return CpuSamples(
-        cpu=count_of(said, "cpu"),
-        trouble=_trouble(said),
-        slots=tuple(_parse_slot(slot) for slot in field_of(said, "slots", list)),
-        spun_ns=count_of(said, "spun_ns"),
-        iterations=count_of(said, "iterations"),
+        cpu=count_of(fields, "cpu"),
+        trouble=_trouble(fields),
+        slots=tuple(_parse_slot(slot) for slot in field_of(fields, "slots", list)),
+        spun_ns=count_of(fields, "spun_ns"),
+        iterations=count_of(fields, "iterations"),
         gaps=Gaps(
             start_ns=starts,
             length_ns=lengths,
             switches=switches,
             waited_ns=waits,
-            lost_count=count_of(said, "lost_gaps"),
-            lost_ns=count_of(said, "lost_gaps_ns"),
-            lost_max_ns=count_of(said, "lost_gaps_max_ns"),
+            lost_count=count_of(fields, "lost_gaps"),
+            lost_ns=count_of(fields, "lost_gaps_ns"),
+            lost_max_ns=count_of(fields, "lost_gaps_max_ns"),
         ),
-        spins=Samples(*_columns(said, SPINS, 2)),
+        spins=Samples(*_columns(fields, SPINS, 2)),
         samples_by_series={
-            name: Samples(*_columns(said, name, 2)) for name in _SERIES if name in said or name not in _NEWER
+            name: Samples(*_columns(fields, name, 2)) for name in _SERIES if name in fields or name not in _NEWER
         },
-        cycles=Samples(*_columns(said, CYCLES, 2)),
-        chain_length=count_of(said, "chain_length"),
-        multiply_ns=count_of(said, "multiply_ns") if has_chains else None,
-        add_ns=count_of(said, "add_ns") if has_chains else None,
-        locked_kb=_known(said, "locked_kb"),
-        resident_kb=_known(said, "resident_kb"),
-        spinner_tid=(_known(said, "tid") or None) if "tid" in said else None,
+        cycles=Samples(*_columns(fields, CYCLES, 2)),
+        chain_length=count_of(fields, "chain_length"),
+        multiply_ns=count_of(fields, "multiply_ns") if has_chains else None,
+        add_ns=count_of(fields, "add_ns") if has_chains else None,
+        locked_kb=_count_or_none(fields, "locked_kb"),
+        resident_kb=_count_or_none(fields, "resident_kb"),
+        spinner_tid=(_count_or_none(fields, "tid") or None) if "tid" in fields else None,
     )
 
 
-def _parse_slot(said: Json) -> Slot:
-    is_slot = isinstance(said, list | tuple) and len(said) == len(("kind", "begin", "end"))
+def _parse_slot(slot: Json) -> Slot:
+    is_slot = isinstance(slot, list | tuple) and len(slot) == len(("kind", "begin", "end"))
     if (
         not is_slot
-        or not isinstance(said[0], str)
-        or said[0] not in _KINDS
-        or not all(type(ns) is int and 0 <= ns <= _LONGEST_NS for ns in said[1:])
+        or not isinstance(slot[0], str)
+        or slot[0] not in _KINDS
+        or not all(type(ns) is int and 0 <= ns <= _LONGEST_NS for ns in slot[1:])
     ):
-        raise Malformed("a slot of a calibration", str(said))
-    return said[0], said[1], said[2]
+        raise Malformed("a slot of a calibration", str(slot))
+    return slot[0], slot[1], slot[2]
 
 
-def _trouble(said: Json) -> str | None:
+def _trouble(fields: Json) -> str | None:
     """Return why a spinner's measurements are incomplete, or None."""
-    state, error = field_of(said, "state", str), field_of(said, "error", int)
+    state, error = field_of(fields, "state", str), field_of(fields, "error", int)
     if state not in STATE_NAMES or not 0 <= error <= 1 << 17:
         raise Malformed("the state of a spinner", state)
     return {
@@ -287,8 +289,8 @@ def _error_text(number: int) -> str:
     return os.strerror(number).lower()
 
 
-def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
-    words = field_of(said, name, list)
+def _columns(fields: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
+    words = field_of(fields, name, list)
     if len(words) % width or not all(type(word) is int and -1 <= word <= _LONGEST_NS for word in words):
         raise Malformed(f"{width} columns of ns for {name}", str(words[:width]))
     starts, lengths = words[::width], words[1::width]
@@ -297,8 +299,8 @@ def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(words[column::width]) for column in range(width))
 
 
-def _known(said: Json, name: str) -> int | None:
-    value = field_of(said, name, int)
+def _count_or_none(fields: Json, name: str) -> int | None:
+    value = field_of(fields, name, int)
     return value if value >= 0 else None
 
 
@@ -357,14 +359,15 @@ def read_settling(machine: Machine, answer: Callable[[], Json]) -> tuple[CpuSpee
 
 def parse_settling(answer: Json) -> tuple[CpuSpeeds, ...]:
     """Parse the speeds that `settle` wrote. Raise Malformed."""
-    return tuple(_parse_speeds(said) for said in field_of(answer, "cpus", list))
+    return tuple(_parse_speeds(fields) for fields in field_of(answer, "cpus", list))
 
 
-def _parse_speeds(said: Json) -> CpuSpeeds:
-    times = field_of(said, "times_ns", list)
+def _parse_speeds(fields: Json) -> CpuSpeeds:
+    times = field_of(fields, "times_ns", list)
     if not all(type(ns) is int and ns > 0 for ns in times):
         raise Malformed("times of a piece of work", str(times[:3]))
-    multiply_ns, add_ns = field_of(said, "multiply_ns", int), field_of(said, "add_ns", int)
-    is_told = multiply_ns > 0 and add_ns > 0
-    cycles = round(multiply_ns / add_ns) * count_of(said, "chain_length") if is_told else None  # an addition takes one
-    return CpuSpeeds(count_of(said, "cpu"), tuple(times), cycles or None)
+    multiply_ns, add_ns = field_of(fields, "multiply_ns", int), field_of(fields, "add_ns", int)
+    has_chains = multiply_ns > 0 and add_ns > 0
+    # an addition takes one cycle
+    cycles = round(multiply_ns / add_ns) * count_of(fields, "chain_length") if has_chains else None
+    return CpuSpeeds(count_of(fields, "cpu"), tuple(times), cycles or None)

@@ -27,7 +27,7 @@ _NOUNS = {
     "drm": "graphics card",
 }
 _MOST_AT_ONCE = 100
-_SAID = {
+_TEXT_BY_ACTION = {
     "add": "was added",
     "remove": "was removed",
     "change": "changed",
@@ -54,7 +54,7 @@ class DeviceListener:
     """A listener for device events, of udev or of the kernel itself."""
 
     _monitor: Any
-    _last_said: dict[str, str] = field(default_factory=dict)  # by device
+    _last_text: dict[str, str] = field(default_factory=dict)  # by device
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when there are events."""
@@ -70,19 +70,19 @@ class DeviceListener:
             if device is None:
                 return
             name, text = f"{device.subsystem}/{device.sys_name}", _text(device)
-            if self._last_said.get(name) != text or device.action != "change":
+            if self._last_text.get(name) != text or device.action != "change":
                 yield DeviceEvent(str(device.subsystem), text)
-            self._last_said[name] = text
+            self._last_text[name] = text
             if device.action == "remove":
-                del self._last_said[name]
+                del self._last_text[name]
 
 
 def _text(device: Any) -> str:
-    said = _SAID.get(device.action or "", str(device.action))
+    change = _TEXT_BY_ACTION.get(device.action or "", str(device.action))
     state = next((str(device.properties[key]) for key in _STATES if key in device.properties), None)
     if device.subsystem == "power_supply" and device.action == "change" and state is not None:
-        said = "is now " + {"0": "without power", "1": "with power"}.get(state, state.lower())
-    return clean(f"{_named(device)} {said}")
+        change = "is now " + {"0": "without power", "1": "with power"}.get(state, state.lower())
+    return clean(f"{_named(device)} {change}")
 
 
 def _named(device: Any) -> str:

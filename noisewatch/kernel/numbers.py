@@ -127,17 +127,17 @@ _LARGEST = 1 << 62
 T = TypeVar("T")
 
 
-def field_of(said: Json, name: str, kind: type[T]) -> T:
+def field_of(answer: Json, name: str, kind: type[T]) -> T:
     """Return the field, of exactly this type. Raise Malformed."""
-    value: Any = said.get(name) if isinstance(said, dict) else None
+    value: Any = answer.get(name) if isinstance(answer, dict) else None
     if type(value) is not kind:
         raise Malformed(f"{name} in the answer", str(value))
     return value
 
 
-def count_of(said: Json, name: str) -> int:
+def count_of(answer: Json, name: str) -> int:
     """Return the field, a whole number from 0 on. Raise Malformed."""
-    value = field_of(said, name, int)
+    value = field_of(answer, name, int)
     if not is_count_in(value):
         raise Malformed(f"{name} in the answer", str(value))
     return value

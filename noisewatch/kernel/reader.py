@@ -34,7 +34,7 @@ class _Parsed:
 
 
 @dataclass(slots=True)
-class Making:
+class ReadInputs:
     """The inputs of a value made of many files: all answers that were read for it, and the notes."""
 
     given: object
@@ -65,7 +65,7 @@ class EarlierSnapshots:
         self._last: Set[str] = frozenset()
         self._parsed: dict[str, _Parsed] = {}  # since the settings were read
         self._older: dict[str, _Parsed] = {}  # since they were read before that
-        self.making_by_name: dict[str, Making] = {}
+        self.making_by_name: dict[str, ReadInputs] = {}
 
     def begin_settings(self) -> None:
         """Begin to read settings. Values not asked for since the last time are forgotten: groups come and go."""
@@ -78,11 +78,11 @@ class EarlierSnapshots:
 
     def parsed(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
         """Return the parsed content, from the cache if possible. Raise Malformed."""
-        known = self._parsed.get(path) or self._older.get(path)
-        if known is None or known.content != content or known.parse != parse:
-            known = _Parsed(content, parse, parse(content.decode("utf-8", "replace")))
-        self._parsed[path] = known
-        return known.value  # type: ignore[return-value]  # that of the same parser
+        cached = self._parsed.get(path) or self._older.get(path)
+        if cached is None or cached.content != content or cached.parse != parse:
+            cached = _Parsed(content, parse, parse(content.decode("utf-8", "replace")))
+        self._parsed[path] = cached
+        return cached.value  # type: ignore[return-value]  # that of the same parser
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ class IntrusiveRead:
 #   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name tells its files (heat.py)
 #   drivers/thermal/intel/x86_pkg_temp_thermal.c                     sys_get_curr_temp: rdmsr_on_cpu
 #   arch/x86/kernel/msr.c                /dev/cpu/N/msr: rdmsr_safe_on_cpu
-COUNTED_SINCE = (5, 19)  # commit 7d84c1ebf9dd: from then on x86 counts clocks at the tick, and asks no CPU
+TICK_SAMPLES_CLOCKS_SINCE = (5, 19)  # commit 7d84c1ebf9dd: from then on x86 counts clocks at the tick, and asks no CPU
 _CPU = "/sys/devices/system/cpu/cpu(?P<cpu>[0-9]+)"
 INTRUSIVE = (
-    IntrusiveRead(regex(f"{_CPU}/cpufreq/scaling_cur_freq"), COUNTED_SINCE),
-    IntrusiveRead(regex("/proc/cpuinfo"), COUNTED_SINCE),
+    IntrusiveRead(regex(f"{_CPU}/cpufreq/scaling_cur_freq"), TICK_SAMPLES_CLOCKS_SINCE),
+    IntrusiveRead(regex("/proc/cpuinfo"), TICK_SAMPLES_CLOCKS_SINCE),
     IntrusiveRead(regex(f"{_CPU}/cpufreq/(cpuinfo_cur_freq|base_frequency|energy_performance_preference)")),
     IntrusiveRead(regex(f"{_CPU}/acpi_cppc/.+")),
     IntrusiveRead(regex(f"{_CPU}/power/energy_perf_bias")),
@@ -138,8 +138,8 @@ def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | N
 @lru_cache(maxsize=1 << 14)  # the same few files of each CPU in each snapshot
 def _intrusive_as(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
     """Return pairs of the first Linux without the interrupt (None: always) and the CPU (None: several)."""
-    found = ((read.until, read.words.fullmatch(path)) for read in INTRUSIVE)
-    cpu_by_until = ((until, match.groupdict().get("cpu")) for until, match in found if match is not None)
+    matches = ((read.until, read.words.fullmatch(path)) for read in INTRUSIVE)
+    cpu_by_until = ((until, match.groupdict().get("cpu")) for until, match in matches if match is not None)
     return tuple((until, int(cpu) if cpu is not None else None) for until, cpu in cpu_by_until)
 
 
@@ -150,7 +150,7 @@ _NEVER_EMPTY = (
     *("/sys/firmware", "/sys/kernel", "/sys"),
 )
 _BELOW_NEVER_EMPTY = tuple((f"{folder}/", folder) for folder in _NEVER_EMPTY)
-_TELLS_OF_PROC = "/proc/sys"  # the other files of /proc come and go with it
+_PROC_MARKER = "/proc/sys"  # the other files of /proc come and go with it
 _OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
 # Half of their content would mean something else. Parsers detect whether larger tables are whole.
 _VALUES = (
@@ -191,11 +191,11 @@ def _why_unbelievable(path: str, content: bytes) -> str | None:
     return f"cut off after {quoted(content.decode('utf-8', 'replace')[-_LONGEST_END:])}"
 
 
-def folders_that_tell(path: str) -> list[str]:
+def marker_folders(path: str) -> list[str]:
     """Return the folders that are not empty on a machine where the path's absence is a fact."""
     above = next((folder for start, folder in _BELOW_NEVER_EMPTY if path.startswith(start)), None)
-    if above is None and _OF_PROC.match(path) and path != _TELLS_OF_PROC:
-        above = _TELLS_OF_PROC
+    if above is None and _OF_PROC.match(path) and path != _PROC_MARKER:
+        above = _PROC_MARKER
     parent = path.rpartition("/")[0] if path.startswith("/sys/") else None  # sysfs has no device without a file
     return [folder for folder in (above, parent) if folder is not None]
 
@@ -239,7 +239,7 @@ class Reader:
         self._ahead: dict[str, bytes] = {}  # read, and not asked for so far
         self._content_by_path: dict[str, _Content] = {}
         self._names_by_path: dict[str, list[str] | Unreadable] = {}
-        self._making: Making | None = None
+        self._making: ReadInputs | None = None
 
     def bytes(self, path: str, expected: bool = True) -> bytes:
         """Return the file's content. Raise Unreadable."""
@@ -298,8 +298,8 @@ class Reader:
         for nothing else.
         """
         made = self.earlier.making_by_name.get(name)
-        if made is None or made.given != given or not self._says_the_same(made):
-            made = self._making = Making(given, self.spared)
+        if made is None or made.given != given or not self._is_unchanged(made):
+            made = self._making = ReadInputs(given, self.spared)
             try:
                 made.value = make()
             finally:
@@ -309,7 +309,7 @@ class Reader:
             self.note(path, reason)
         return made.value  # type: ignore[return-value]  # that of the same name
 
-    def _says_the_same(self, made: Making) -> bool:
+    def _is_unchanged(self, made: ReadInputs) -> bool:
         """Return whether all files and folders of a result are unchanged; reread in one call what is not at hand."""
         answers, at_hand = made.answer_by_path, self._ahead | self._content_by_path
         files = [
@@ -323,11 +323,11 @@ class Reader:
             return False
         if any(not is_same(self._listing(path, False), names) for path, names in made.names_by_path.items()):
             return False
-        known = {path: answers[path] for path, _ in files}
-        self.asked |= known.keys()
-        self._content_by_path |= known
+        reread = {path: answers[path] for path, _ in files}
+        self.asked |= reread.keys()
+        self._content_by_path |= reread
         made.spared = self.spared
-        return all(is_same(self._content(path, False), answers[path]) for path in answers.keys() - known.keys())
+        return all(is_same(self._content(path, False), answers[path]) for path in answers.keys() - reread.keys())
 
     def end(self) -> None:
         """Hand this snapshot's contents to the next one."""
@@ -369,7 +369,7 @@ class Reader:
         if self._making is not None:
             self._making.answer_by_path[path] = content
             if isinstance(content, Absent):  # it is doubted once these are hidden, also if it was known before
-                for folder in folders_that_tell(path):
+                for folder in marker_folders(path):
                     self._listing(folder, expected=False)
         return content
 
@@ -400,7 +400,7 @@ class Reader:
 
     def _believed(self, absent: Absent) -> Unreadable:
         """Return the absence if it is a fact, or an unknown file if everything around the path is hidden too."""
-        hidden = next((folder for folder in folders_that_tell(absent.path) if self._is_hidden(folder)), None)
+        hidden = next((folder for folder in marker_folders(absent.path) if self._is_hidden(folder)), None)
         if hidden is None:
             return absent.again()
         return Unreadable(absent.path, f"{absent.reason}, and {hidden} is empty")

@@ -14,7 +14,7 @@ T = TypeVar("T")
 Json = Any  # what json.loads gives back
 
 
-def is_readable_within(descriptor: int, seconds: float) -> bool:
+def wait_readable(descriptor: int, seconds: float) -> bool:
     """Wait until the descriptor is readable or its other end is closed; return False if neither happens in time.
 
     Any descriptor works; select takes only those below 1024.

@@ -17,11 +17,11 @@ def bare_interpreter(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", boot, _ROOT, *arguments]
 
 
-def end_host(host: subprocess.Popen[bytes], within_s: float) -> None:
+def end_host(host: subprocess.Popen[bytes], timeout_s: float) -> None:
     """Close the host's standard input, which ends it and its children; kill it if it does not end in time."""
     if host.stdin is not None:
         host.stdin.close()
     try:
-        host.wait(timeout=within_s)
+        host.wait(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         host.kill()  # its children see that it is gone

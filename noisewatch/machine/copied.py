@@ -97,10 +97,10 @@ class CopiedTree:
             except (FileNotFoundError, NotADirectoryError):
                 place = None
             self._place_by_folder[path] = place
-        found = self._place_by_folder[path]
-        if found is None:
+        real_path = self._place_by_folder[path]
+        if real_path is None:
             raise FileNotFoundError(errno.ENOENT, NO_SUCH_FILE, path)
-        return found
+        return real_path
 
 
 def _followed(link: str) -> tuple[str, int]:

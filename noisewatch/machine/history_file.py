@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from noisewatch.errors import UsageError
 from noisewatch.machine import Json
 from noisewatch.machine.lock_file import hold
-from noisewatch.machine.regular_files import READ, failures_told, opened_regular
+from noisewatch.machine.regular_files import READ, convert_failures, opened_regular
 
 _WHAT = "a history"
 _SYSTEM, _NAME = Path("/var/lib"), Path("noisewatch/history.jsonl")
@@ -90,22 +90,22 @@ class Store(NamedTuple):
     is_cut: bool = False
 
 
-def read_store(path: Path, is_wanted: Callable[[bytes], bool] = lambda _: True) -> Store:
-    """Return the entries whose lines `is_wanted` accepts, and the damaged lines. The newest line is asked first.
+def read_store(path: Path, is_requested: Callable[[bytes], bool] = lambda _: True) -> Store:
+    """Return the entries whose lines are requested, and the damaged lines. The newest line is asked first.
 
     If there is no file yet, there are none. Raise UsageError.
     """
-    with failures_told(path):
+    with convert_failures(path):
         try:
             with opened_regular(path, READ, _WHAT) as file:
-                return _store(path, file, is_wanted)
+                return _store(path, file, is_requested)
         except FileNotFoundError:
             return Store([], [], [])
 
 
 def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> None:
     """Append the entry, preceded by the entry it refers to unless that is in the file already. Raise UsageError."""
-    with failures_told(path):
+    with convert_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with opened_regular(path, _APPEND, _WHAT) as file:
             hold(str(path), file)
@@ -113,7 +113,7 @@ def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> 
             lines = end.split(b"\n")
             if end.strip() and not any(parsed_line(line) is not None for line in reversed(lines)):
                 raise UsageError(f"{path}: {_FOREIGN}")
-            added = [_line(each) for each in (referred_to, entry) if each is not None]
+            added = [_line(new_entry) for new_entry in (referred_to, entry) if new_entry is not None]
             if referred_to is not None and added[0].strip() in lines:
                 del added[0]
             _append(file, b"\n" * (lines[-1] != b"") + b"".join(added))
@@ -151,14 +151,14 @@ def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
     yield b"".join(reversed(rest))
 
 
-def _store(path: Path, file: int, is_wanted: Callable[[bytes], bool]) -> Store:
+def _store(path: Path, file: int, is_requested: Callable[[bytes], bool]) -> Store:
     """Read the requested entries. Raise UsageError if the file has content but no entry."""
     entries: list[Entry] = []
     numbers, damaged = [], []  # of lines, from -1 on backwards
     size, at, is_history = os.fstat(file).st_size, 0, False
     begin = max(size - _MOST_BYTES, 0)
     for at, line in enumerate(_lines_backwards(file, begin, size), 1):
-        if not is_wanted(line):
+        if not is_requested(line):
             is_history = True
         elif (entry := parsed_line(line)) is not None:
             entries.append(entry)
@@ -168,7 +168,7 @@ def _store(path: Path, file: int, is_wanted: Callable[[bytes], bool]) -> Store:
     if damaged and not is_history and not entries:
         raise UsageError(f"{path}: {_FOREIGN}")
     whole = damaged[:-1] if begin and damaged and damaged[-1] == at else damaged
-    numbers, whole = ([at + 1 - number for number in reversed(each)] for each in (numbers, whole))
+    numbers, whole = ([at + 1 - number for number in reversed(line_numbers)] for line_numbers in (numbers, whole))
     return Store(entries[::-1], numbers, whole, is_cut=begin > 0)
 
 
@@ -177,7 +177,7 @@ def parsed_line(line: bytes) -> Entry | None:
     if len(line) > _PIECE:
         return None
     try:
-        said: Json = json.loads(line)
+        entry: Json = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) and isinstance(said.get("kind"), str) else None
+    return entry if isinstance(entry, dict) and isinstance(entry.get("kind"), str) else None

@@ -17,7 +17,7 @@ from threading import local
 from typing import Any, Generic, Protocol
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable, system_reason
-from noisewatch.machine import Json, T, is_readable_within
+from noisewatch.machine import Json, T, wait_readable
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
 from noisewatch.machine.threads import signals_left_to_us
 from noisewatch.records import dataclass
@@ -28,7 +28,7 @@ _LONGEST_WAIT_S = 3600.0  # so that a machine that recovers is seen whole within
 MOST_STUCK = 32  # threads; where more files hang it is the machine that does, and each costs another deadline
 
 
-class Goes(Protocol):
+class Threadlike(Protocol):
     """An object that can end, such as a thread."""
 
     def is_alive(self) -> bool:
@@ -37,7 +37,7 @@ class Goes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Hung:
-    thread: Goes
+    thread: Threadlike
     wait_s: float
     again_at_s: float
 
@@ -49,7 +49,7 @@ class HungReads:
         self._again_after = again_after
         self._by_path: dict[str, _Hung] = {}
 
-    def add(self, path: str, thread: Goes, deadline_s: float, now_s: float) -> None:
+    def add(self, path: str, thread: Threadlike, deadline_s: float, now_s: float) -> None:
         """Note that the thread's read of `path` missed its deadline."""
         earlier = self._by_path.get(path)
         wait_s = earlier.wait_s * _GROWS_BY if earlier is not None else self._again_after * deadline_s
@@ -142,7 +142,7 @@ class LiveMachine:
         return stat.S_IMODE(self._timed(path, os.stat, path).st_mode)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        return self._timed(question, answer, within_s=_ASK_DEADLINE_S)
+        return self._timed(question, answer, own_deadline_s=_ASK_DEADLINE_S)
 
     def begin_snapshot(self) -> None:
         self._files.begin_snapshot()
@@ -157,7 +157,7 @@ class LiveMachine:
             with closing(_Attempt(work)) as attempt:
                 attempt.start()
                 suspect: str | None = None  # overdue twice, as we may have been stopped ourselves
-                while not attempt.ends_within(self._deadline_s / 4):
+                while not attempt.wait_for_end(self._deadline_s / 4):
                     path, suspect = suspect, attempt.overdue()
                     if path is not None and path == suspect:
                         self._give_up(attempt, path)
@@ -174,8 +174,8 @@ class LiveMachine:
         if len(stuck) >= MOST_STUCK:
             raise CannotMeasure(f"{len(stuck)} files do not answer, {stuck[0]} and {path} among them")
 
-    def _timed(self, path: str, read: Callable[..., T], *arguments: str, within_s: float | None = None) -> T:
-        deadline_s = within_s or self._deadline_s
+    def _timed(self, path: str, read: Callable[..., T], *arguments: str, own_deadline_s: float | None = None) -> T:
+        deadline_s = own_deadline_s or self._deadline_s
         attempt = _current_attempt()  # without a watching thread, nothing is tried again
         if path in self._hung and (attempt is None or not self._hung.may_try(path, time.monotonic())):
             raise Unreadable(path, f"gave no answer within {deadline_s:g} s")
@@ -192,7 +192,7 @@ class LiveMachine:
                     self._hung.answered(path)
 
 
-class _TakenOver(BaseException):
+class _Abandoned(BaseException):
     """The end of an abandoned attempt whose read returned after all, when another one has started over."""
 
 
@@ -214,9 +214,9 @@ class _Attempt(Generic[T]):
         with signals_left_to_us():
             start_new_thread(self._run, ())
 
-    def ends_within(self, seconds: float) -> bool:
+    def wait_for_end(self, seconds: float) -> bool:
         """Wait for the end; return whether it came in time."""
-        return is_readable_within(self._end, seconds)
+        return wait_readable(self._end, seconds)
 
     def close(self) -> None:
         """Close the descriptor of the end, as no thread waits for it any more."""
@@ -227,28 +227,28 @@ class _Attempt(Generic[T]):
         return not self._has_ended
 
     def begin_read(self, path: str, deadline_s: float) -> None:
-        """Note the file being read, and its deadline. Raise _TakenOver if the attempt was abandoned."""
+        """Note the file being read, and its deadline. Raise _Abandoned if the attempt was abandoned."""
         if self.is_given_up:
-            raise _TakenOver
+            raise _Abandoned
         self.deadline_s = deadline_s
         self._reads = (path, time.monotonic() + deadline_s)
 
     def begin_reads(self, progress: ReadProgress, deadline_s: float) -> None:
         """Note the progress of many reads, each with its own deadline.
 
-        Raise _TakenOver if the attempt was abandoned.
+        Raise _Abandoned if the attempt was abandoned.
         """
         if self.is_given_up:
-            raise _TakenOver
+            raise _Abandoned
         self.deadline_s = deadline_s
         self._reads = progress
 
     def end_read(self) -> None:
-        """Note the end of a read. Raise _TakenOver if some of many files were not read."""
+        """Note the end of a read. Raise _Abandoned if some of many files were not read."""
         is_cut = self.is_given_up and isinstance(self._reads, ReadProgress)
         self._reads = None
         if is_cut:
-            raise _TakenOver
+            raise _Abandoned
 
     def give_up(self) -> None:
         """Abandon the attempt: the caller waits for it no longer."""

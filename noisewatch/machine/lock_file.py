@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from noisewatch.errors import UsageError, system_reason
 
-HOLD_WITHIN_S = 1.0  # all that is done meanwhile is to read and write a line; a stopped process may hold it for ever
+HOLD_DEADLINE_S = 1.0  # all that is done meanwhile is to read and write a line; a stopped process may hold it for ever
 _TRY_AGAIN_S = 0.01
 _LARGEST = 4096
 _OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -33,10 +33,10 @@ def claim(path: str, successor: Callable[[str], str | None]) -> bool:
     """
     with _held(path) as file:
         text = _read(file)
-        wanted = successor(text)
-        if wanted is not None and wanted != text:
-            _write(file, wanted)
-        return wanted is not None
+        new_text = successor(text)
+        if new_text is not None and new_text != text:
+            _write(file, new_text)
+        return new_text is not None
 
 
 def release(path: str, text: str) -> None:
@@ -67,7 +67,7 @@ def hold(path: str, file: int) -> None:
 
     Any user may open the file, and so hold it for any time.
     """
-    give_up_s = time.monotonic() + HOLD_WITHIN_S
+    give_up_s = time.monotonic() + HOLD_DEADLINE_S
     while True:
         try:
             return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

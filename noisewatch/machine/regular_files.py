@@ -14,7 +14,7 @@ READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 @contextmanager
-def failures_told(path: Path) -> Iterator[None]:
+def convert_failures(path: Path) -> Iterator[None]:
     """Convert an OSError within the context to a UsageError that names the file."""
     try:
         yield
@@ -39,7 +39,7 @@ def opened_regular(path: Path, flags: int, what: str) -> Iterator[int]:
 
 def read_small(path: Path, most_bytes: int, what: str) -> bytes:
     """Return the whole content. Raise UsageError if the file cannot be read, or is larger than `most_bytes`."""
-    with failures_told(path), opened_regular(path, READ, what) as file, open(file, "rb", closefd=False) as stream:
+    with convert_failures(path), opened_regular(path, READ, what) as file, open(file, "rb", closefd=False) as stream:
         content = stream.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise UsageError(f"{path}: larger than {most_bytes >> 10} KiB, so not {what}")

@@ -137,9 +137,9 @@ def _sweep(folder: int) -> None:
                 os.close(file)
 
 
-def _is_safe(found: os.stat_result, uids: frozenset[int]) -> bool:
+def _is_safe(status: os.stat_result, uids: frozenset[int]) -> bool:
     """Return whether one of the users owns the file, and no other user can write it."""
-    return found.st_uid in uids and not found.st_mode & _OTHERS_WRITE
+    return status.st_uid in uids and not status.st_mode & _OTHERS_WRITE
 
 
 @dataclass(slots=True)
@@ -159,14 +159,14 @@ class StatusFiles:
     def texts(self) -> list[str]:
         """Return the text of each process of a trusted user: root, this user, and the caller of sudo."""
         there = {(folder, name) for folder in self._folders for name in self._open_new(folder)}
-        found = []
+        texts = []
         for key, opened in list(self._opened.items()):
             opened.text = _read(opened.file) or opened.text
             if opened.text is not None:
-                found.append(opened.text)
+                texts.append(opened.text)
             if key not in there:
                 os.close(self._opened.pop(key).file)
-        return found
+        return texts
 
     def _open_new(self, folder: str) -> list[str]:
         """Open new files in the folder as far as permitted, and return all names there."""
@@ -194,8 +194,8 @@ class StatusFiles:
         with suppress(OSError):
             file = os.open(name, _READ, dir_fd=folder)
             with suppress(OSError):
-                found, uid = os.fstat(file), os.stat(f"/proc/{name}").st_uid
-                if stat.S_ISREG(found.st_mode) and _is_safe(found, self._uids) and found.st_uid in (0, uid):
+                status, uid = os.fstat(file), os.stat(f"/proc/{name}").st_uid
+                if stat.S_ISREG(status.st_mode) and _is_safe(status, self._uids) and status.st_uid in (0, uid):
                     return file
             os.close(file)
         return None

@@ -50,14 +50,14 @@ class Measured:
 
 def measured_in(slices: Sequence[Slice]) -> Measured | None:
     """Return the sums of all slices, or None if the probe did not spin."""
-    spun_ns = sum(each.spun_ns for each in slices)
-    if spun_ns <= 0:
+    spin_ns = sum(probe_slice.spun_ns for probe_slice in slices)
+    if spin_ns <= 0:
         return None
     return Measured(
-        spun_ns,
-        sum(each.stolen_ns for each in slices),
-        sum(each.gap_count for each in slices),
-        max(each.longest_gap_ns for each in slices),
+        spin_ns,
+        sum(probe_slice.stolen_ns for probe_slice in slices),
+        sum(probe_slice.gap_count for probe_slice in slices),
+        max(probe_slice.longest_gap_ns for probe_slice in slices),
     )
 
 
@@ -79,7 +79,7 @@ def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
     place = interval.after.topology.get(cpu)
     if place is None or place.siblings is None:
         return ProbeState.UNKNOWN_LOAD
-    busy = [_is_busy(interval, each) for each in place.siblings - {cpu}]
+    busy = [_is_busy(interval, sibling) for sibling in place.siblings - {cpu}]
     if any(busy):
         return ProbeState.SIBLING_BUSY
     return ProbeState.UNKNOWN_LOAD if None in busy else None

@@ -1,10 +1,10 @@
 """The CPU bandwidth of this process's cgroups: their limits, how often they were throttled, and their weights.
 
-    v2  cpu.max              50000 100000      (quota and period in µs; `max` is no quota)
+    v2  cpu.max              50000 100000      (quota and period in µs; `max`: no quota)
         cpu.stat             nr_periods 40
                              nr_throttled 12
                              throttled_usec 600000
-    v1  cpu.cfs_quota_us     50000             (-1 is no quota)
+    v1  cpu.cfs_quota_us     50000             (-1: no quota)
         cpu.cfs_period_us    100000
         cpu.stat             nr_periods 40
                              nr_throttled 12
@@ -116,7 +116,7 @@ class Cgroup:
         return tuple(level.folder for level in self.levels)
 
 
-_UNSEEN = Cgroup(version=None, cpu_quota_share=None, throttled_periods=None, limited_by=None, limit_text=None)
+_INVISIBLE = Cgroup(version=None, cpu_quota_share=None, throttled_periods=None, limited_by=None, limit_text=None)
 _NEVER = QuotaThrottling(0, 0)
 
 
@@ -125,11 +125,11 @@ def read_cgroup(reader: Reader) -> Cgroup:
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
-        return _UNSEEN
+        return _INVISIBLE
     hierarchy = find_hierarchy(reader, mounts, membership, "cpu")
     if hierarchy is None:
         reader.note(MEMBERSHIP, "no hierarchy with the cpu controller is mounted, so limits are unknown")
-        return _UNSEEN
+        return _INVISIBLE
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
     levels = tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
@@ -248,14 +248,14 @@ def parse_throttling(text: str) -> QuotaThrottling:
 
 def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
     """Return the narrowest quota on the path: unknown if any level is, but known quotas still limit."""
-    known = [level for level in levels if level.quota_share is not None]
-    narrowest = min(known, key=lambda level: level.quota_share or 0.0, default=_unlimited(""))
-    is_known = reaches_root and len(known) == len(levels)
+    readable = [level for level in levels if level.quota_share is not None]
+    narrowest = min(readable, key=lambda level: level.quota_share or 0.0, default=_unlimited(""))
+    is_complete = reaches_root and len(readable) == len(levels)
     is_limited = narrowest.quota_share != UNLIMITED
     periods = [level.throttling.periods if level.throttling is not None else None for level in levels]
     return Cgroup(
         version=version,
-        cpu_quota_share=narrowest.quota_share if is_known else None,
+        cpu_quota_share=narrowest.quota_share if is_complete else None,
         throttled_periods=None if None in periods or not reaches_root else sum(count or 0 for count in periods),
         limited_by=narrowest.folder if is_limited else None,
         limit_text=narrowest.limit_text if is_limited else None,

@@ -39,8 +39,8 @@ _V1, _V2 = "freezer", ""  # as /proc/PID/cgroup names the hierarchies
 _IN_STATES = {"THAWED": False, "FREEZING": True, "FROZEN": True}
 _STATE = "freezer.state"
 _ENTRANCES = frozenset({"cgroup.procs", "cgroup.threads", "tasks"})  # the last of version 1
-_GONE = b" (deleted)\n"
-_MOST_FOUND = 64  # a command may have a group of its own each time
+_DELETED = b" (deleted)\n"
+_MOST_CACHED = 64  # a command may have a group of its own each time
 _T = TypeVar("_T")
 
 
@@ -81,8 +81,8 @@ class Freezer:
 
     def read(self, machine: Machine) -> GroupFreeze:
         """Read the group's state. Raise Unreadable and Malformed."""
-        told = _parsed(machine, f"{self.folder}/{self.file}", self.parse)
-        return GroupFreeze(self.folder, told) if isinstance(told, bool) else GroupFreeze(self.folder, False, told)
+        value = _parsed(machine, f"{self.folder}/{self.file}", self.parse)
+        return GroupFreeze(self.folder, value) if isinstance(value, bool) else GroupFreeze(self.folder, False, value)
 
 
 FindGroups = Callable[[Reader, str, dict[str, str]], Iterable[Freezer]]
@@ -98,7 +98,7 @@ class FreezeReader:
         """Set the groups to look at: those from `find`, by /proc/PID/cgroup; by default all freezable groups."""
         self._machine = machine
         self._find_groups = find or _freezers_of
-        self._found: dict[bytes, tuple[Freezer, ...]] = {}  # by membership
+        self._freezers_by_membership: dict[bytes, tuple[Freezer, ...]] = {}  # by membership
         self._freezers: tuple[Freezer, ...] = ()
 
     def look(self, membership: str = MEMBERSHIP) -> FreezeLook | None:
@@ -117,7 +117,7 @@ class FreezeReader:
                 reason = str(error)
             except NoisewatchError as error:
                 reason = str(error)
-            self._found.clear()
+            self._freezers_by_membership.clear()
         return FreezeLook(taken_at_ns, reason=reason)
 
     @property
@@ -131,15 +131,15 @@ class FreezeReader:
 
     def enter(self, folder: str) -> None:
         """Expect the next process to be in this group of cgroup v2, in which noisewatch is not."""
-        of_v1 = [each for each in self._freezers if each.file == _STATE]
+        of_v1 = [freezer for freezer in self._freezers if freezer.file == _STATE]
         self._freezers = (*of_v1, *_v2_freezers(Reader(self._machine), folder))
 
     def _read(self, membership: str) -> Iterator[GroupFreeze]:
         """Yield the groups' states. Raise Unreadable and Malformed."""
         content = self._machine.read_bytes(membership)
-        if _GONE in content:
+        if _DELETED in content:
             raise Absent(membership, "the process is gone")  # none that lives is in a group that was removed
-        freezers = self._found.get(content)
+        freezers = self._freezers_by_membership.get(content)
         if freezers is None:
             freezers = self._find(membership, content)
         before, self._freezers = self._freezers, freezers
@@ -150,10 +150,12 @@ class FreezeReader:
     def _find(self, membership: str, content: bytes) -> tuple[Freezer, ...]:
         """Find and cache the groups of a membership. Raise Unreadable and Malformed."""
         paths = parse_membership(content.decode("utf-8", "surrogateescape"))
-        if len(self._found) >= _MOST_FOUND:
-            self._found.clear()
-        found = self._found[content] = tuple(self._find_groups(Reader(self._machine), membership, paths))
-        return found
+        if len(self._freezers_by_membership) >= _MOST_CACHED:
+            self._freezers_by_membership.clear()
+        freezers = self._freezers_by_membership[content] = tuple(
+            self._find_groups(Reader(self._machine), membership, paths)
+        )
+        return freezers
 
     def _last_of(self, freezers: Iterable[Freezer]) -> Iterator[GroupFreeze]:
         for freezer in freezers:
@@ -183,8 +185,8 @@ def parse_freezer_state(text: str) -> bool:
 
 def _count_of(name: str, text: str) -> int:
     for line in lines_of(text):
-        found, _, count = line.partition(" ")
-        if found == name and is_count(count):
+        key, _, count = line.partition(" ")
+        if key == name and is_count(count):
             return int(count)
     raise Malformed(f"a line `{name} 0`", text[-40:])
 
@@ -206,7 +208,11 @@ def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
     if mounts is None or own is None:
         return
     hierarchies = (_V1, "cpu", *([_V2] if with_v2 else ()))
-    places = [find_hierarchy(reader, mounts, {each: own[each]}, each or _V1) for each in hierarchies if each in own]
+    places = [
+        find_hierarchy(reader, mounts, {controller: own[controller]}, controller or _V1)
+        for controller in hierarchies
+        if controller in own
+    ]
     for mount, path in filter(None, places):
         folder = f"{mount.folder}{path}".rstrip("/")
         yield from (f"{folder}/{name}" for name in _ENTRANCES & frozenset(reader.names_or_none(folder) or ()))
@@ -218,10 +224,10 @@ def quotas_of(reader: Reader, membership: str, path_by_controller: dict[str, str
     if mounts is None or own is None:
         return
     ours = find_hierarchy(reader, mounts, own, "cpu")
-    found = find_hierarchy(reader, mounts, path_by_controller, "cpu")
-    if found is None:
+    hierarchy = find_hierarchy(reader, mounts, path_by_controller, "cpu")
+    if hierarchy is None:
         return
-    for folder in folders_up(*found):
+    for folder in folders_up(*hierarchy):
         has_quota = not {"cpu.max", "cpu.cfs_quota_us"}.isdisjoint(reader.names_or_none(folder) or ())
         if has_quota and (ours is None or folder not in folders_up(*ours)):
             yield Freezer(folder, "cpu.stat", _parse_throttled_ns)
@@ -244,9 +250,9 @@ def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, 
             continue
         if mounts is None:
             raise Unreadable(OWN_MOUNTS, reader.reason_by_path.get(OWN_MOUNTS, "not read"))
-        found = find_hierarchy(reader, mounts, {controller: path}, _V1)
-        if found is not None:
-            yield from _freezers_in(reader, *found)
+        hierarchy = find_hierarchy(reader, mounts, {controller: path}, _V1)
+        if hierarchy is not None:
+            yield from _freezers_in(reader, *hierarchy)
         elif path != "/":
             raise Unreadable(membership, f"cgroup v{version} is not mounted")
 
@@ -269,8 +275,8 @@ def _v2_freezers(reader: Reader, folder: str) -> Iterator[Freezer]:
     """Yield the freezable group of cgroup v2, if any: Linux before 5.2 has none. Raise Unreadable."""
     if "cgroup.freeze" not in reader.names(folder):
         return
-    is_counted = reader.parsed(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None
-    if is_counted:
+    has_frozen_time = reader.parsed(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None
+    if has_frozen_time:
         yield Freezer(folder, "cgroup.stat.local", parse_frozen_ns)
     else:
         yield Freezer(folder, "cgroup.events", parse_is_frozen, (f"{folder}/cgroup.events",))

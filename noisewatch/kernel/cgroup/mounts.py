@@ -91,7 +91,9 @@ def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     if not mounts:
         return mounts
     roots = reader.parsed(MOUNT_ROOTS, parse_mount_roots) or {}
-    return tuple(CgroupMount(each.folder, each.version, each.controllers, roots.get(each.folder)) for each in mounts)
+    return tuple(
+        CgroupMount(mount.folder, mount.version, mount.controllers, roots.get(mount.folder)) for mount in mounts
+    )
 
 
 def find_hierarchy(

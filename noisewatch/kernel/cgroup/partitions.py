@@ -103,18 +103,18 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
         reader.note(root, "nothing in it")
         return Partitions(None)
     walk = _Walk(reader, previous)
-    by_folder = {each.folder: each for each in walk.below(root)}
-    for known in previous.all if previous is not None else ():
-        if known.folder not in by_folder:
-            by_folder.update((each.folder, each) for each in _read_partition(reader, known.folder)[1])
+    by_folder = {partition.folder: partition for partition in walk.below(root)}
+    for earlier in previous.all if previous is not None else ():
+        if earlier.folder not in by_folder:
+            by_folder.update((partition.folder, partition) for partition in _read_partition(reader, earlier.folder)[1])
     place = previous.root if previous is not None else _read_root(reader, root)
-    isolated = listed if listed is not None or walk.unseen is not None else _isolated_by(by_folder.values())
+    isolated = listed if listed is not None or walk.gap_reason is not None else _isolated_by(by_folder.values())
     everything = tuple(by_folder[folder] for folder in sorted(by_folder))
     return Partitions(
         isolated=isolated,
         all=everything,
         root=place,
-        unseen=walk.unseen,
+        unseen=walk.gap_reason,
         interface_files=frozenset(walk.interface_files),
     )
 
@@ -134,7 +134,7 @@ def _has_none(reader: Reader) -> bool:
 
 
 def _isolated_by(partitions: Iterable[Partition]) -> CpuSet | None:
-    valid = [each.has for each in partitions if each.kind == ISOLATED and not each.invalid_reason]
+    valid = [partition.has for partition in partitions if partition.kind == ISOLATED and not partition.invalid_reason]
     return None if None in valid else frozenset().union(*filter(None, valid))
 
 
@@ -146,18 +146,18 @@ def _read_root(reader: Reader, folder: str) -> PartitionRoot | None:
 
 @dataclass(slots=True)
 class _Walk:
-    """The walk through the groups, the first time through all of them. `unseen` is why it is incomplete."""
+    """The walk through the groups, the first time through all of them. `gap_reason` is why it is incomplete."""
 
     reader: Reader
     previous: Partitions | None
-    unseen: str | None = None
+    gap_reason: str | None = None
     interface_files: set[str] = field(init=False)
     _begin_ns: int = field(init=False)
     _groups: int = 0
 
     def __post_init__(self) -> None:
         self.interface_files = set(self.previous.interface_files if self.previous is not None else ())
-        self.unseen = self.previous.unseen if self.previous is not None else None
+        self.gap_reason = self.previous.unseen if self.previous is not None else None
         self._begin_ns = self.reader.machine.now_ns()
 
     def below(self, folder: str, depth: int = 0) -> Iterator[Partition]:
@@ -166,31 +166,31 @@ class _Walk:
             path = f"{folder}/{name}"
             if name in self.interface_files or self._is_over():
                 continue
-            kind, found = _read_partition(self.reader, path)
+            kind, partitions = _read_partition(self.reader, path)
             if kind is None and "." in name and self.reader.names_or_none(path, expected=False) is None:
                 self.interface_files.add(name)  # each group has the same ones: asked once, and not in thousands
             elif kind is None and self.previous is None:
                 self._look_for_a_hole(path)
-            yield from found
-            if not found and (kind != _MEMBER or self.previous is not None):
+            yield from partitions
+            if not partitions and (kind != _MEMBER or self.previous is not None):
                 continue
             if depth < _DEEPEST:
                 yield from self.below(path, depth + 1)
             else:
-                self.unseen = f"{path}: groups more than {_DEEPEST} levels deep are not read"
+                self.gap_reason = f"{path}: groups more than {_DEEPEST} levels deep are not read"
 
     def _look_for_a_hole(self, folder: str) -> None:
         """Note a group that lacks its partition file: no group is empty, and cpuset.cpus exists too (Linux 5.0)."""
         names = self.reader.names_or_none(folder, expected=False)
         if names is not None and (not names or "cpuset.cpus" in names):
-            self.unseen = self.unseen or f"{folder}/cpuset.cpus.partition: missing, as if hidden or not copied"
+            self.gap_reason = self.gap_reason or f"{folder}/cpuset.cpus.partition: missing, as if hidden or not copied"
 
     def _names(self, folder: str) -> list[str]:
         try:
             return self.reader.names(folder, expected=False)
         except Unreadable as error:
             if not error.is_missing:  # and not one that has gone meanwhile
-                self.unseen = str(error)
+                self.gap_reason = str(error)
         return []
 
     def _is_over(self) -> bool:
@@ -205,7 +205,7 @@ class _Walk:
                 return False
         except Unreadable:
             return False  # a copy takes no time from anybody
-        self.unseen = f"not all cgroups could be read for partitions within {_LONGEST_NS / 1e9:g} s"
+        self.gap_reason = f"not all cgroups could be read for partitions within {_LONGEST_NS / 1e9:g} s"
         self._groups = -1
         return True
 
@@ -215,13 +215,13 @@ class _Walk:
 
 def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Partition]]:
     """Return the group's kind (None without the file), and the partition, if it is one."""
-    known = reader.parsed(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
-    if known is None or known[0] == _MEMBER:
-        return (known[0] if known is not None else None), []
-    kind, invalid_reason = known
-    wanted = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False)
+    state = reader.parsed(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
+    if state is None or state[0] == _MEMBER:
+        return (state[0] if state is not None else None), []
+    kind, invalid_reason = state
+    requested = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False)
     has = reader.parsed(f"{folder}/cpuset.cpus.effective", parse_cpu_list)
-    return kind, [Partition(folder=folder, kind=kind, invalid_reason=invalid_reason, wanted=wanted, has=has)]
+    return kind, [Partition(folder=folder, kind=kind, invalid_reason=invalid_reason, wanted=requested, has=has)]
 
 
 BALANCE = "cpuset.sched_load_balance"

@@ -90,7 +90,7 @@ class CpuTime:
 def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
     """Return the time of each online CPU, by CPU number. Raise Malformed, also for a row that was cut short."""
     rows = [line for line in lines_of(text) if line.startswith("cpu")]
-    times = _times_in(rows) or _times_in_each(text)
+    times = _times_in(rows) or _times_row_by_row(text)
     if not times:
         raise Malformed("a row for each CPU", text[:20], 1)
     return times
@@ -111,11 +111,11 @@ def _times_in(rows: Sequence[str]) -> Mapping[int, CpuTime] | None:
         return None
     ticks = tuple(map(int, words))
     begins = range(width - 1, len(ticks), width - 1)
-    told = min(width - 1, _MOST_STATES)
-    return {int(number): CpuTime(ticks[at : at + told]) for number, at in zip(numbers, begins, strict=True)}
+    state_count = min(width - 1, _MOST_STATES)
+    return {int(number): CpuTime(ticks[at : at + state_count]) for number, at in zip(numbers, begins, strict=True)}
 
 
-def _times_in_each(text: str) -> Mapping[int, CpuTime]:
+def _times_row_by_row(text: str) -> Mapping[int, CpuTime]:
     times: dict[int, CpuTime] = {}
     field_count: int | None = None
     for number, line in enumerate(lines_of(text), start=1):

@@ -45,8 +45,8 @@ def values_by_cpu(cpuinfo: str | None, keys: Sequence[str], is_named: bool) -> M
     """
     blocks = _blocks(cpuinfo)
     used = [key for key in keys if value_of(cpuinfo, key) is not None]
-    of_each = [key for key in used if any(value_of(block, key) is not None for block in blocks)]
-    texts = blocks if of_each == used else [cpuinfo or ""]
+    keys_in_blocks = [key for key in used if any(value_of(block, key) is not None for block in blocks)]
+    texts = blocks if keys_in_blocks == used else [cpuinfo or ""]
     return {_number(text): _values(text, used, is_named) for text in texts} if used else {}
 
 
@@ -67,10 +67,10 @@ def flags_of(cpuinfo: str | None) -> Flags:
     if not any(lines):
         return []
     is_whole = (cpuinfo or "").endswith("\n")
-    known = {line[1]: frozenset(line[1].split()) for line in lines if line is not None}  # as a rule one for them all
+    flags_by_line = {line[1]: frozenset(line[1].split()) for line in lines if line is not None}  # usually one for all
     last = len(blocks) - 1
     return [
-        known[line[1]] if line is not None and (is_whole or number < last) else None
+        flags_by_line[line[1]] if line is not None and (is_whole or number < last) else None
         for number, line in enumerate(lines)
     ]
 

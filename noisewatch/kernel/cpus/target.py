@@ -77,10 +77,10 @@ def choose_target(
 
     On a machine with several kinds of core, the choice is limited to the fastest kind unless CPUs were requested.
     """
-    known = online.online or frozenset()
-    if own_affinity is not None and not own_affinity & known:
-        known |= own_affinity  # sched_getaffinity(2) returns active CPUs alone (kernel/sched/syscalls.c)
-    target = _usual_target(isolation, known, own_affinity, topology)
+    available = online.online or frozenset()
+    if own_affinity is not None and not own_affinity & available:
+        available |= own_affinity  # sched_getaffinity(2) returns active CPUs alone (kernel/sched/syscalls.c)
+    target = _usual_target(isolation, available, own_affinity, topology)
     if requested is not None:
         target = Target(requested, "as requested")
     elif (fastest := fastest_of(target.cpus, topology)) != target.cpus:

@@ -104,27 +104,27 @@ def _read_part(reader: Reader, cpu: int) -> str | None:
 
 
 def read_highest_performance(
-    reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], known: Mapping[int, int]
+    reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], earlier: Mapping[int, int]
 ) -> Mapping[int, int]:
     """Return the firmware's scale of CPUs whose vendor does not rank equal cores by it.
 
-    Reading it interrupts the CPU: `known` values are not read again, and without all of them the scale is not used
+    Reading it interrupts the CPU: `earlier` values are not read again, and without all of them the scale is not used
     while nothing may be interrupted.
     """
     if not designs or any(name.startswith(_RANKED_BY_FIRMWARE) for name in designs.values()):
         return {}
     if reader.spared is not None:
-        return {cpu: known[cpu] for cpu in cpus} if known.keys() >= set(cpus) else {}
-    return read_firmware_scale(reader, cpus, known)
+        return {cpu: earlier[cpu] for cpu in cpus} if earlier.keys() >= set(cpus) else {}
+    return read_firmware_scale(reader, cpus, earlier)
 
 
-def read_firmware_scale(reader: Reader, cpus: Sequence[int], known: Mapping[int, int]) -> Mapping[int, int]:
+def read_firmware_scale(reader: Reader, cpus: Sequence[int], earlier: Mapping[int, int]) -> Mapping[int, int]:
     """Return how fast each CPU can be on the firmware's scale, without CPUs that have no place there.
 
-    `known` values are not read again.
+    `earlier` values are not read again.
     """
     paths = {cpu: f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf" for cpu in cpus}
-    values = {cpu: known.get(cpu) or reader.parsed(path, parse_count, expected=False) for cpu, path in paths.items()}
+    values = {cpu: earlier.get(cpu) or reader.parsed(path, parse_count, expected=False) for cpu, path in paths.items()}
     return {cpu: value for cpu, value in values.items() if value}
 
 
@@ -207,7 +207,7 @@ class CpuPlace:
     highest_performance: int | None = None  # on the firmware's scale, where it compares kinds of core
 
     @property
-    def is_known(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether everything that most machines report is known."""
         return None not in (self.core, self.package, self.node, self.siblings, self.last_level_cache, self.kind)
 
@@ -227,14 +227,14 @@ def read_topology(
     nodes = _read_nodes(reader)
     capacities = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_count, expected=False) for cpu in cpus}
     units = read_hybrid_units(reader)
-    known_designs = read_designs(reader, cpus, designs or {}, units)
+    design_by_cpu = read_designs(reader, cpus, designs or {}, units)
     asked = {cpu: place.highest_performance for cpu, place in (earlier or {}).items() if place.highest_performance}
-    performance = read_highest_performance(reader, cpus, known_designs, asked)
-    kinds = read_kinds(reader, cpus, units, known_designs, capacities, performance)
+    performance = read_highest_performance(reader, cpus, design_by_cpu, asked)
+    kinds = read_kinds(reader, cpus, units, design_by_cpu, capacities, performance)
     places = {
         cpu: replace(
             _read_place(reader, cpu, nodes, capacities[cpu], kinds.get(cpu)),
-            design=known_designs.get(cpu),
+            design=design_by_cpu.get(cpu),
             highest_performance=performance.get(cpu),
         )
         for cpu in cpus
@@ -282,9 +282,9 @@ def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bo
     Old kernels and lean copies have masks instead of lists.
     """
     lists = [reader.parsed(f"{folder}/{name}_list", parse_nonempty_cpu_list, expected=False) for name in names]
-    known = [cpus for cpus in lists if cpus is not None]
-    if known:
-        return frozenset().union(*known)
+    readable = [cpus for cpus in lists if cpus is not None]
+    if readable:
+        return frozenset().union(*readable)
     masks = (reader.parsed(f"{folder}/{name}", parse_nonempty_cpu_mask, expected=False) for name in names)
     cpus = next((cpus for cpus in masks if cpus is not None), None)
     if cpus is not None:

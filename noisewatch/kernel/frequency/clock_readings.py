@@ -94,7 +94,7 @@ def read_packages(
     packages = {place.package for place in topology.values() if place.package is not None}
     left_alone = {package for package in packages if spared is not None and asked_cpus(package, topology) & target}
     zones = _zones(reader)
-    domains = {each.path: each.package for each in uncore.domains or ()}
+    domains = {domain.path: domain.package for domain in uncore.domains or ()}
     if spared is not None:
         others = packages - left_alone
         answered = tuple(f"{path}/" for path, package in {**zones, **domains}.items() if package in others)
@@ -184,7 +184,7 @@ _WHATS = ("core", "package")
 
 
 @dataclass(frozen=True, slots=True)
-class Slowed:
+class ThrottledTime:
     """Slowed time of a core or a package since boot. None is unknown, or not counted by this processor."""
 
     slowed_ms: int | None
@@ -196,7 +196,7 @@ class ClockReadings:
     """The readings. `slowed_by_cpu` has as keys the CPU that is read, and `core` or `package`."""
 
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]
-    slowed_by_cpu: Mapping[tuple[int, str], Slowed]
+    slowed_by_cpu: Mapping[tuple[int, str], ThrottledTime]
     packages: PackageReadings
     packages_before: PackageReadings | None  # the reading before that one
 
@@ -222,7 +222,7 @@ def read_clock_readings(
     `throttling` has the CPUs to ask for their cores and packages. Idle states are read for at most `most_cpus`, target
     CPUs first.
     """
-    wanted = [*sorted(target & online), *sorted(online - target)]
+    in_order = [*sorted(target & online), *sorted(online - target)]
     if previous is not None and 0 <= now_ns - previous.packages.read_at_ns < PACKAGES_LAST_NS:
         packages, packages_before = previous.packages, previous.packages_before
     else:
@@ -236,16 +236,16 @@ def read_clock_readings(
     }
     return ClockReadings(
         states_by_cpu=read_state_times(
-            reader, wanted[:most_cpus], previous.states_by_cpu if previous is not None else None
+            reader, in_order[:most_cpus], previous.states_by_cpu if previous is not None else None
         ),
-        slowed_by_cpu={(cpu, what): _read_slowed(reader, cpu, what) for cpu, what in sorted(asked)},
+        slowed_by_cpu={(cpu, what): _read_throttled_time(reader, cpu, what) for cpu, what in sorted(asked)},
         packages=packages,
         packages_before=packages_before,
     )
 
 
-def _read_slowed(reader: Reader, cpu: int, what: str) -> Slowed:
-    return Slowed(
+def _read_throttled_time(reader: Reader, cpu: int, what: str) -> ThrottledTime:
+    return ThrottledTime(
         slowed_ms=reader.parsed(slowed_path(cpu, what), parse_count),
         power_limit_count=reader.parsed(limited_path(cpu, what), parse_count, expected=False),
     )

@@ -119,8 +119,8 @@ def read_frequency(
     them.
     """
     settled = previous or _read_settled(reader, cpus, undisturbed, first)
-    is_known = settled.folder_by_cpu.keys() == cpus
-    folders = settled.folder_by_cpu if is_known else read_cpufreq_folders(reader, sorted(cpus))
+    has_all_folders = settled.folder_by_cpu.keys() == cpus
+    folders = settled.folder_by_cpu if has_all_folders else read_cpufreq_folders(reader, sorted(cpus))
     if previous is None or previous.turbo_path is None:
         turbo, turbo_path, turbo_by_cpu = settled.turbo, settled.turbo_path, settled.turbo_by_cpu
     else:
@@ -143,7 +143,7 @@ def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Freq
     """Return all that rarely changes: everything except governors and current frequencies."""
     earlier = first.cpus if first is not None else {}
     asked = {cpu: earlier[cpu] for cpu in sorted(undisturbed & earlier.keys())}
-    told = tuple([(cpu, clock.base_khz, clock.energy_preference) for cpu, clock in asked.items()])
+    earlier_values = tuple([(cpu, clock.base_khz, clock.energy_preference) for cpu, clock in asked.items()])
 
     def read() -> Frequency:
         folders = read_cpufreq_folders(reader, sorted(cpus))
@@ -151,7 +151,7 @@ def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Freq
         limits = {cpu: _read_limits(reader, cpu, folders.get(cpu), asked.get(cpu)) for cpu in sorted(cpus)}
         return Frequency(_read_driver(reader, cpus, folders), *turbo, limits, folders)
 
-    return reader.made_of_files("limits of clocks", (cpus, told), read)
+    return reader.made_of_files("limits of clocks", (cpus, earlier_values), read)
 
 
 def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
@@ -232,8 +232,8 @@ def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> st
         driver = reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False)
         if driver is not None:
             return driver
-    is_known_absent = bool(cpus) and not folders and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)
-    return NO_DRIVER if is_known_absent else None
+    is_absent = bool(cpus) and not folders and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)
+    return NO_DRIVER if is_absent else None
 
 
 def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:

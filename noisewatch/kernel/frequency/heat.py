@@ -175,7 +175,9 @@ def cpus_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> 
 def cpus_of_package(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
     """Return the target CPUs of the CPU's package."""
     package = topology[cpu].package if cpu in topology else None
-    return frozenset(each for each in target if each in topology and topology[each].package == package)
+    return frozenset(
+        target_cpu for target_cpu in target if target_cpu in topology and topology[target_cpu].package == package
+    )
 
 
 def _first_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> int:
@@ -230,29 +232,29 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
     if folders is None:
         return Sensors(None, HWMON)
     sensors: list[Sensor] = []
-    unread: list[str] = []
+    failed_paths: list[str] = []
     for folder in folders:
         chip = reader.parsed(f"{folder}/name", _parse_chip, expected=False)
         if chip is None:
-            unread.append(f"{folder}/name")
+            failed_paths.append(f"{folder}/name")
         elif _OF_PROCESSOR.fullmatch(chip):
-            found, is_whole = _read_chip(reader, folder, chip, packages)
-            sensors += found
-            unread += [] if is_whole else [folder]
+            chip_sensors, is_whole = _read_chip(reader, folder, chip, packages)
+            sensors += chip_sensors
+            failed_paths += [] if is_whole else [folder]
     if not sensors:
         reader.note(HWMON, "no sensor of the processor")
-    missing = packages - {each.package for each in sensors}
-    if not unread and missing != packages and missing:
+    missing = packages - {sensor.package for sensor in sensors}
+    if not failed_paths and missing != packages and missing:
         reader.note(HWMON, f"no sensor of package {min(missing)}")
-        unread.append(HWMON)
-    return Sensors(tuple(sensors) or None, unread[0] if unread else None)
+        failed_paths.append(HWMON)
+    return Sensors(tuple(sensors) or None, failed_paths[0] if failed_paths else None)
 
 
 def read_celsius(
     reader: Reader, sensors: Sensors, target: CpuSet, topology: Mapping[int, CpuPlace]
 ) -> Mapping[str, float | None]:
     """Return the temperatures now, by path, of sensors that can be read without interrupting a target CPU."""
-    asked = [each.path for each in sensors.read or () if not _interrupts_any_of(target, each, topology)]
+    asked = [sensor.path for sensor in sensors.read or () if not _interrupts_any_of(target, sensor, topology)]
     millidegrees = {path: reader.parsed(path, parse_millidegrees) for path in asked}
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
 
@@ -277,7 +279,7 @@ def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int])
     numbers = sorted({int(match[1]) for match in matches if match is not None})
     parse = _parse_coretemp_label if chip == _INTERRUPTS else parse_word
     labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse, expected=False) for number in numbers}
-    chosen = _telling(labels, packages)
+    chosen = _choose_numbers(labels, packages)
     sensors = [
         _read_sensor(reader, f"{folder}/temp{number}", chip, labels[number]) for number in chosen[:_MOST_SENSORS]
     ]
@@ -286,8 +288,8 @@ def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int])
     elif len(chosen) > _MOST_SENSORS:
         reader.note(folder, f"more sensors than the {_MOST_SENSORS} that are read")
     unlabelled = [number for number, label in labels.items() if label is None]
-    is_told = all(reader.is_absent(f"{folder}/temp{number}_label") for number in unlabelled)
-    return sensors, bool(numbers) and len(chosen) <= _MOST_SENSORS and is_told
+    has_all_labels = all(reader.is_absent(f"{folder}/temp{number}_label") for number in unlabelled)
+    return sensors, bool(numbers) and len(chosen) <= _MOST_SENSORS and has_all_labels
 
 
 def _parse_chip(text: str) -> str:
@@ -304,13 +306,13 @@ def _parse_coretemp_label(text: str) -> str:
     return label
 
 
-def _telling(labels: dict[int, str | None], packages: CpuSet) -> list[int]:
+def _choose_numbers(labels: dict[int, str | None], packages: CpuSet) -> list[int]:
     by_package = {number: match for number, label in labels.items() if (match := PACKAGE_LABEL.fullmatch(label or ""))}
     if by_package:
         return [number for number, match in by_package.items() if not packages or int(match[1]) in packages]
-    for wanted in ("Tdie", "Tctl"):  # AMD: the second is the first with an offset for the fans
-        if wanted in labels.values():
-            return [number for number, label in labels.items() if label == wanted]
+    for name in ("Tdie", "Tctl"):  # AMD: the second is the first with an offset for the fans
+        if name in labels.values():
+            return [number for number, label in labels.items() if label == name]
     return sorted(labels)
 
 

@@ -148,10 +148,10 @@ def _ask_request() -> int:
     """Read the least request. The file is closed at once, as an open descriptor is a request of its own."""
     descriptor = os.open(LATENCY_REQUEST, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        said = os.read(descriptor, _REQUEST_BYTES)
+        content = os.read(descriptor, _REQUEST_BYTES)
     finally:
         os.close(descriptor)
-    return int.from_bytes(said, byteorder=sys.byteorder, signed=True)
+    return int.from_bytes(content, byteorder=sys.byteorder, signed=True)
 
 
 def processes_holding(path: str) -> Iterator[int]:
@@ -192,12 +192,12 @@ def read_state_times(
     reader: Reader, cpus: Sequence[int], previous: Mapping[int, tuple[StateTime, ...] | None] | None = None
 ) -> Mapping[int, tuple[StateTime, ...] | None]:
     """Return the states of the first CPUs; empty if the kernel has none, None is unknown. Names never change."""
-    known = previous or {}
-    return {cpu: _again(reader, cpu, known.get(cpu)) for cpu in cpus[:MOST_CPUS]}
+    states_by_cpu = previous or {}
+    return {cpu: _again(reader, cpu, states_by_cpu.get(cpu)) for cpu in cpus[:MOST_CPUS]}
 
 
-def _again(reader: Reader, cpu: int, known: tuple[StateTime, ...] | None) -> tuple[StateTime, ...] | None:
-    states = known or _read_names(reader, cpu)
+def _again(reader: Reader, cpu: int, previous: tuple[StateTime, ...] | None) -> tuple[StateTime, ...] | None:
+    states = previous or _read_names(reader, cpu)
     if states is None:
         return None
     folder = f"{CPUS}/cpu{cpu}/cpuidle"

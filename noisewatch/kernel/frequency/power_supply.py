@@ -65,14 +65,14 @@ def read_mains_power(reader: Reader) -> MainsPower:
         path: reader.parsed(path, _parse_status) for path in (f"{FOLDER}/{name}/status" for name in batteries)
     }
     own = {name: kind for name, kind in supplies.items() if name not in maybe_batteries or name in batteries}
-    told = (
-        _told_by(status_by_path, {"Discharging"}, False)
+    power = (
+        _by_status(status_by_path, {"Discharging"}, False)
         or _by_adapters(reader, own)
-        or _told_by(status_by_path, _POWERED_STATES, True)
-        or _by_nobody(own)
+        or _by_status(status_by_path, _POWERED_STATES, True)
+        or _without_source(own)
     )
-    unread = [path for path, status in status_by_path.items() if status is None and not reader.is_absent(path)]
-    return MainsPower(None) if told.is_on and unread else told
+    failed_paths = [path for path, status in status_by_path.items() if status is None and not reader.is_absent(path)]
+    return MainsPower(None) if power.is_on and failed_paths else power
 
 
 def _battery_without_driver(reader: Reader) -> str | None:
@@ -99,7 +99,7 @@ def _parse_status(text: str) -> str:
     return status
 
 
-def _told_by(status_by_path: dict[str, str | None], states: Set[str], is_on: bool) -> MainsPower | None:
+def _by_status(status_by_path: dict[str, str | None], states: Set[str], is_on: bool) -> MainsPower | None:
     path = next((path for path, status in status_by_path.items() if status in states), None)
     return None if path is None else MainsPower(is_on, path)
 
@@ -129,7 +129,7 @@ def parse_online(text: str) -> int:
     return int(stripped)
 
 
-def _by_nobody(supplies: dict[str, str | None]) -> MainsPower:
+def _without_source(supplies: dict[str, str | None]) -> MainsPower:
     """Return mains power without an answer: NO_SUPPLY if there are only empty USB ports, otherwise unknown."""
     kinds = set(supplies.values())
     return MainsPower(NO_SUPPLY if all(kind is not None and kind.startswith("USB") for kind in kinds) else None)

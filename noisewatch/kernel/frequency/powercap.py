@@ -51,30 +51,32 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
     if names is None:
         return PowerLimits(None)
     zones: list[PowerLimit] = []
-    unread: list[str] = []
+    failed_paths: list[str] = []
     is_without = False
     for name in filter(ZONE.fullmatch, names):
         folder = f"{FOLDER}/{name}"
         zone = reader.parsed(f"{folder}/name", _parse_zone)
         match = PACKAGE_ZONE.fullmatch(zone or "")
         if zone is None:
-            unread.append(f"{folder}/name")
+            failed_paths.append(f"{folder}/name")
         if match is None or (packages and int(match[1]) not in packages):
             continue
         constraint = _long_term(reader, folder)
         if constraint is None:
             has_none = reader.is_absent(f"{folder}/constraint_0_name")
             is_without |= has_none
-            unread += [] if has_none else [f"{folder}/constraint_0_name"]
+            failed_paths += [] if has_none else [f"{folder}/constraint_0_name"]
             continue
         zones.append(_read_zone(reader, folder, int(match[1]), constraint))
     if not zones:
         reader.note(FOLDER, "no limit of a package")
     missing = packages - {zone.package for zone in zones}
-    if zones and missing and not unread:
+    if zones and missing and not failed_paths:
         reader.note(FOLDER, f"no limit of package {min(missing)}")
-        unread.append(FOLDER)
-    return PowerLimits(tuple(zones) or None, is_without and not zones and not unread, unread[0] if unread else None)
+        failed_paths.append(FOLDER)
+    return PowerLimits(
+        tuple(zones) or None, is_without and not zones and not failed_paths, failed_paths[0] if failed_paths else None
+    )
 
 
 def _parse_zone(text: str) -> str:

@@ -34,7 +34,7 @@ from noisewatch.text import clean
 
 FOLDER = "/proc/irq"
 DEFAULT = f"{FOLDER}/default_smp_affinity"
-_MODE_TELLS_SINCE = (6, 12)
+_MODE_IS_EXACT_SINCE = (6, 12)
 _WRITABLE = 0o200
 # Before the actions are the chip, its hardware number and the trigger, if reported:
 # `PCI-MSIX-0000:00:02.0 1-edge eth0`, `GICv3 27 Level arch_timer`, `MIPS 7 timer`, `xen-percpu -virq timer0`.
@@ -83,11 +83,11 @@ def read_irqs(
     if names is None:
         return None
     rows = {row.irq: row.description for row in interrupts.rows} if interrupts is not None else {}
-    found = {
+    irqs = {
         number: _read_irq(reader, number, rows.get(number, ""), release)
         for number in sorted(int(name) for name in names if is_count(name))
     }
-    return Irqs(reader.parsed(DEFAULT, parse_cpu_mask), _with_devices(reader, found, previous))
+    return Irqs(reader.parsed(DEFAULT, parse_cpu_mask), _with_devices(reader, irqs, previous))
 
 
 def _read_irq(reader: Reader, number: int, description: str, release: str | None) -> Irq:
@@ -105,12 +105,12 @@ def _is_fixed(actions: tuple[str, ...], kind: Kind) -> bool:
     return actions in _KERNELS_OWN or kind != Kind.IRQ
 
 
-def _with_devices(reader: Reader, found: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
-    known = previous.by_number if previous is not None else {}
-    if _drivers(found) == _drivers(known) and any(irq.device is not None for irq in known.values()):
-        return {number: replace(irq, device=known[number].device) for number, irq in found.items()}
+def _with_devices(reader: Reader, irqs: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
+    previous_irqs = previous.by_number if previous is not None else {}
+    if _drivers(irqs) == _drivers(previous_irqs) and any(irq.device is not None for irq in previous_irqs.values()):
+        return {number: replace(irq, device=previous_irqs[number].device) for number, irq in irqs.items()}
     devices = read_devices(reader)
-    return {number: replace(irq, device=_device(devices, number, irq.actions)) for number, irq in found.items()}
+    return {number: replace(irq, device=_device(devices, number, irq.actions)) for number, irq in irqs.items()}
 
 
 def _drivers(irqs: Mapping[int, Irq]) -> dict[int, tuple[str, ...]]:
@@ -143,7 +143,7 @@ def _read_movable(reader: Reader, number: int, release: str | None) -> bool | No
     if not mode & _WRITABLE:
         return False
     number_of_kernel = release_number(release)
-    return True if number_of_kernel is not None and number_of_kernel >= _MODE_TELLS_SINCE else None
+    return True if number_of_kernel is not None and number_of_kernel >= _MODE_IS_EXACT_SINCE else None
 
 
 def parse_actions(description: str) -> tuple[str, ...]:
@@ -160,12 +160,12 @@ def parse_actions(description: str) -> tuple[str, ...]:
 
 def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:
     """Return an IRQ's actions: the folders in /proc/irq/N are named after them."""
-    known = {
+    file_names = {
         "smp_affinity", "smp_affinity_list", "effective_affinity", "effective_affinity_list", "affinity_hint", "node",
         "spurious",
     }  # fmt: skip
     names = reader.names_or_none(f"{FOLDER}/{number}", expected=False) or []
-    return tuple(clean(name) for name in names if name not in known)
+    return tuple(clean(name) for name in names if name not in file_names)
 
 
 def read_devices(reader: Reader) -> Mapping[int, str] | None:

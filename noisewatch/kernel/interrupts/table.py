@@ -139,7 +139,7 @@ _COUNTER = regex(rf"(?:^|\s)(?:{'|'.join(_COUNTERS)})$")
 _LOCAL = regex(rf"{_COUNTER.pattern}|\bvgic$|^xen-percpu\b")
 
 
-def is_known(label: str) -> bool:
+def has_counts(label: str) -> bool:
     """Return whether some architecture has a row with this label and with counts."""
     return label != "FIQ" and (label in _KIND_BY_LABEL or _CALL_LABEL.fullmatch(label) is not None)
 
@@ -266,7 +266,7 @@ class Interrupts:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The labels of rows that should have counts, and have none."""
-        lacking = (row for row in self.rows if row.counts is None and row.total is None and is_known(row.label))
+        lacking = (row for row in self.rows if row.counts is None and row.total is None and has_counts(row.label))
         return tuple(row.label for row in lacking if kind_of(row.label, row.description) != Kind.NO_INTERRUPT)
 
     @property
@@ -369,8 +369,8 @@ def _parse_odd_row(line: str, cpu_count: int, number: int) -> InterruptRow:
     if not counts and _may_lack_counts(label, description):
         return InterruptRow(clean(label), _tidy(description), None)
     if len(counts) != cpu_count:
-        found = description.split()[0] if description.split() else f"{len(counts)} counts"
-        raise Malformed(f"{cpu_count} counts", found, number)
+        actual = description.split()[0] if description.split() else f"{len(counts)} counts"
+        raise Malformed(f"{cpu_count} counts", actual, number)
     return _row(label, tuple(counts), description)
 
 
@@ -395,8 +395,8 @@ def _split_counts(rest: str, cpu_count: int) -> tuple[list[int], str]:
     numbers = words[:cpu_count]
     if len(numbers) == cpu_count and are_counts(numbers):
         return list(map(int, numbers)), words[cpu_count] if len(words) > cpu_count else ""
-    counted = next((at for at, word in enumerate(numbers) if not is_count(word)), len(numbers))
-    return list(map(int, numbers[:counted])), " ".join(words[counted:])
+    end = next((at for at, word in enumerate(numbers) if not is_count(word)), len(numbers))
+    return list(map(int, numbers[:end])), " ".join(words[end:])
 
 
 def _parse_total(label: str, rest: str, number: int) -> InterruptRow:

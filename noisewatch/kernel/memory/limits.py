@@ -1,6 +1,6 @@
 """The memory limits of this process's cgroups, and how often they were reached.
 
-    v2  memory.max, memory.high   4294967296      (bytes; `max` is no limit)
+    v2  memory.max, memory.high   4294967296      (bytes; `max`: no limit)
         memory.current            1073741824
         memory.stat               inactive_file 268435456
         memory.events.local       high 0
@@ -83,7 +83,7 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
         levels.append((None, MEMBERSHIP))
     return MemoryLimits(
         tuple(limit for limit, _ in levels if limit is not None),
-        next((unread for _, unread in levels if unread is not None), None),
+        next((failed_path for _, failed_path in levels if failed_path is not None), None),
     )
 
 
@@ -109,9 +109,13 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
     texts = {name: reader.text_or_none(f"{folder}/{name}") for name in ("memory.max", "memory.high")}
     limits = {name: reader.parsed(f"{folder}/{name}", parse_limit) for name in texts}
     set_bytes = [limit for limit in limits.values() if limit is not None and limit < UNLIMITED]
-    unread = next((f"{folder}/{name}" for name, limit in limits.items() if limit is None), None)
+    failed_path = next((f"{folder}/{name}" for name, limit in limits.items() if limit is None), None)
     if not set_bytes:
-        return _nothing_but_what_is_outside(reader, folder) if is_outside_hidden and unread is None else (None, unread)
+        return (
+            _nothing_but_what_is_outside(reader, folder)
+            if is_outside_hidden and failed_path is None
+            else (None, failed_path)
+        )
     limit = MemoryLimit(
         folder=folder,
         limit_bytes=min(set_bytes),
@@ -120,7 +124,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
         hits=_read_hits(reader, folder),
         text_by_file={name: text.strip() for name, text in texts.items() if text is not None and text.strip() != "max"},
     )
-    return limit, unread
+    return limit, failed_path
 
 
 def _nothing_but_what_is_outside(reader: Reader, folder: str) -> _Level:

@@ -65,7 +65,7 @@ class MemoryNodes:
 def read_nodes(reader: Reader) -> MemoryNodes:
     """Return the nodes now."""
     nodes = sorted(read_memory_nodes(reader) or ())
-    distances = {node: found for node in nodes if (found := _read_distances(reader, node, nodes)) is not None}
+    distances = {node: row for node in nodes if (row := _read_distances(reader, node, nodes)) is not None}
     with_memory = reader.parsed(HAS_MEMORY, parse_cpu_list, expected=False)
     return MemoryNodes(_read_with_memory(reader, nodes) if with_memory is None else with_memory, distances)
 
@@ -87,8 +87,8 @@ def parse_distances(text: str) -> tuple[int, ...]:
 
 
 def _read_distances(reader: Reader, node: int, nodes: list[int]) -> Mapping[int, int] | None:
-    found = reader.parsed(f"{NODES}/node{node}/distance", parse_distances, expected=False)
-    return dict(zip(nodes, found, strict=True)) if found is not None and len(found) == len(nodes) else None
+    distances = reader.parsed(f"{NODES}/node{node}/distance", parse_distances, expected=False)
+    return dict(zip(nodes, distances, strict=True)) if distances is not None and len(distances) == len(nodes) else None
 
 
 def _read_with_memory(reader: Reader, nodes: list[int]) -> frozenset[int] | None:
@@ -161,7 +161,7 @@ def read_nodes_with_memory(reader: Reader) -> CpuSet | None:
 
 
 _COUNTS = "/proc/sys/vm/numa_stat"
-_NOT_COUNTED = f"{_COUNTS} is 0: the kernel does not count where memory comes from"
+_COUNTING_IS_OFF = f"{_COUNTS} is 0: the kernel does not count where memory comes from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,16 +186,16 @@ def read_node_pages(reader: Reader, nodes: frozenset[int]) -> Mapping[int, NodeP
     """Return what each of the nodes has allocated since boot, or why that is unknown."""
     try:
         if reader.text(_COUNTS, expected=False).strip() == "0":
-            return _NOT_COUNTED
+            return _COUNTING_IS_OFF
     except Absent:
         pass  # an older kernel counts always
     except Unreadable as error:
         return str(error)
-    found: dict[int, NodePages] = {}
+    pages_by_node: dict[int, NodePages] = {}
     for node in sorted(nodes):
         path = f"{NODES}/node{node}/numastat"
         pages = reader.parsed(path, parse_numastat)
         if pages is None:
             return f"{path}: {reader.reason_by_path.get(path, 'not read')}"
-        found[node] = pages
-    return found
+        pages_by_node[node] = pages
+    return pages_by_node

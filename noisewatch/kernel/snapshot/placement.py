@@ -52,12 +52,12 @@ class DevicePlace:
 
 def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
     """Return the place of a network interface, a disk, or a PCI device by its address; None if it does not exist."""
-    wanted = f"0000:{name}" if _SHORT_ADDRESS.fullmatch(name) else name
-    if _NAME.fullmatch(wanted) is None:
+    device = f"0000:{name}" if _SHORT_ADDRESS.fullmatch(name) else name
+    if _NAME.fullmatch(device) is None:
         return None
-    known = (place for place in _PLACES if wanted in (reader.names_or_none(place, expected=False) or ()))
-    folder = next(known, None)
-    return None if folder is None else _read_place(reader, wanted, f"{folder}/{wanted}")
+    places = (place for place in _PLACES if device in (reader.names_or_none(place, expected=False) or ()))
+    folder = next(places, None)
+    return None if folder is None else _read_place(reader, device, f"{folder}/{device}")
 
 
 def read_device_names(reader: Reader) -> list[str]:

@@ -137,9 +137,9 @@ def driver_clock_path(cpu: int) -> str:
 def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Hardware:
     """Read the hardware of the target CPUs and their packages."""
     places = [topology.get(cpu) for cpu in target]
-    known = [place.package for place in places if place is not None and place.package is not None]
+    package_ids = [place.package for place in places if place is not None and place.package is not None]
     unplaced = [cpu for cpu in sorted(target) if cpu not in topology or topology[cpu].package is None]
-    packages = frozenset() if unplaced else frozenset(known)
+    packages = frozenset() if unplaced else frozenset(package_ids)
     hardware = Hardware(
         energy_bias=read_knobs(reader, dict.fromkeys(map(bias_path, sorted(target)), integer_from(0, _MOST_BIAS))),
         sensors=read_sensors(reader, packages),
@@ -150,13 +150,13 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
     return _without_package(hardware, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else hardware
 
 
-def _without_package(found: Hardware, path: str) -> Hardware:
+def _without_package(hardware: Hardware, path: str) -> Hardware:
     """Return the hardware marked as incomplete, as the unknown package of a target CPU may report nothing."""
     return replace(
-        found,
-        sensors=replace(found.sensors, unread=found.sensors.unread or path),
-        power_limits=replace(found.power_limits, unread=found.power_limits.unread or path),
-        uncore=replace(found.uncore, is_complete=False),
+        hardware,
+        sensors=replace(hardware.sensors, unread=hardware.sensors.unread or path),
+        power_limits=replace(hardware.power_limits, unread=hardware.power_limits.unread or path),
+        uncore=replace(hardware.uncore, is_complete=False),
     )
 
 
@@ -396,9 +396,9 @@ def _read(
     kept = _still_valid(previous, online, taken_at_ns)
     if kept is None:
         reader.earlier.begin_settings()
-    known_isolation = previous.isolation if previous is not None and kept is not None else None
-    isolation = read_isolation(reader, _last_cpu(reader, online), online.online, platform.config, known_isolation)
-    topology = kept.topology if kept is not None else _known_topology(previous, online)
+    previous_isolation = previous.isolation if previous is not None and kept is not None else None
+    isolation = read_isolation(reader, _last_cpu(reader, online), online.online, platform.config, previous_isolation)
+    topology = kept.topology if kept is not None else _previous_topology(previous, online)
     if topology is None:
         earlier = previous.topology if previous is not None else None
         topology = read_topology(reader, online.online, platform.design_by_cpu, earlier)
@@ -426,7 +426,7 @@ def _read(
     )
     background = read_background(reader, target.cpus, settings, hardware.sensors)
     runs = read_run_statuses(reader, options.asks_runs) if options.asks_runs is not None else ()
-    known_jobs, known_inventory = (previous.jobs, previous.inventory) if previous is not None else (None, None)
+    previous_jobs, previous_inventory = (previous.jobs, previous.inventory) if previous is not None else (None, None)
     snapshot = Snapshot(
         taken_at_ns=taken_at_ns,
         time_of_day=time_of_day,
@@ -454,12 +454,12 @@ def _read(
         worker_cgroups=read_worker_cgroups(
             reader, tasks, None if previous is None else previous.tasks, target.cpus, machine.own_pids
         ),
-        jobs=_once(known_jobs, options.asks_jobs, lambda: read_jobs(reader)),
+        jobs=_once(previous_jobs, options.asks_jobs, lambda: read_jobs(reader)),
         clock=_clock(
             *(reader, options, previous, taken_at_ns, target.cpus, online.online or frozenset(topology)),
             *(topology, background, hardware),
         ),
-        inventory=_once(known_inventory, options.asks_inventory, lambda: read_inventory(reader, topology)),
+        inventory=_once(previous_inventory, options.asks_inventory, lambda: read_inventory(reader, topology)),
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
         runs=runs,
@@ -472,8 +472,8 @@ def _read(
 
 
 def _last_cpu(reader: Reader, online: Online) -> int | None:
-    known = (online.online or frozenset()) | (online.offline or frozenset()) | read_cpu_folders(reader)
-    return max(known, default=None)
+    cpus = (online.online or frozenset()) | (online.offline or frozenset()) | read_cpu_folders(reader)
+    return max(cpus, default=None)
 
 
 def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Settings | None:
@@ -482,7 +482,7 @@ def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Sett
     return previous.settings if now_ns - previous.settings.read_at_ns < SETTINGS_LAST_NS else None
 
 
-def _known_topology(previous: Snapshot | None, online: Online) -> Mapping[int, CpuPlace] | None:
+def _previous_topology(previous: Snapshot | None, online: Online) -> Mapping[int, CpuPlace] | None:
     """Return the previous topology if it still holds: with the same online CPUs, nothing moves.
 
     Unreadable parts are tried again with the settings, and so are CPUs with a capacity: arm64 recomputes it when its
@@ -491,7 +491,7 @@ def _known_topology(previous: Snapshot | None, online: Online) -> Mapping[int, C
     if previous is None or online.online is None or previous.online.online != online.online:
         return None
     places = previous.topology.values()
-    return previous.topology if all(place.is_known and place.capacity is None for place in places) else None
+    return previous.topology if all(place.is_whole and place.capacity is None for place in places) else None
 
 
 def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:
@@ -516,24 +516,24 @@ def _clock(
         return None
     from noisewatch.kernel.frequency.clock_readings import read_clock_readings  # what most snapshots do without
 
-    known = previous.clock if previous is not None else None
+    previous_clock = previous.clock if previous is not None else None
     throttling, uncore = background.throttling, hardware.uncore
     return read_clock_readings(
-        reader, now_ns, target, online, topology, throttling, uncore, known, options.most_idle_states
+        reader, now_ns, target, online, topology, throttling, uncore, previous_clock, options.most_idle_states
     )
 
 
-def _once(known: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
+def _once(previous: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
     """Return what is read once a run: to start a program every few seconds would be a job by itself."""
-    return known if known is not None else read() if is_asked else None
+    return previous if previous is not None else read() if is_asked else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
     """Return the failures of this snapshot, and the previous one's that were not read again."""
     earlier = previous.reason_by_path if previous is not None else {}
-    taken_over = {
+    carried_over = {
         path: reason
         for path, reason in earlier.items()
         if path not in reader.asked and _OF_PROCESSES.match(path) is None
     }
-    return {**taken_over, **reader.reason_by_path}
+    return {**carried_over, **reader.reason_by_path}

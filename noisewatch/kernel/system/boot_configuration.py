@@ -39,7 +39,7 @@ def parse_grub(text: str, earlier: Mapping[str, str] | None = None) -> Mapping[s
     """Return the two variables of kernel options; `earlier` are their values from files read before."""
     values = dict(earlier or {})
     for match in _ASSIGNMENT.finditer(text):
-        name, value = match[1], next((each for each in match.groups()[1:] if each is not None), "")
+        name, value = match[1], next((group for group in match.groups()[1:] if group is not None), "")
         values[name] = re.sub(r"\$\{?(\w+)\}?", lambda used: values.get(used[1], ""), value)
     return values
 

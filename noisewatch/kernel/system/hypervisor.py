@@ -242,8 +242,8 @@ def _signs(
 ) -> Iterator[Hypervisor]:
     yield from _kernel_signs(reader)  # first: WSL is a guest of Hyper-V too
     if firmware.hypervisor is not None:
-        name, said = firmware.hypervisor
-        yield Hypervisor(name, f"{DMI}: {said}")
+        name, sign = firmware.hypervisor
+        yield Hypervisor(name, f"{DMI}: {sign}")
     yield from _xen_signs(reader)
     for name in reader.parsed(AVAILABLE, parse_identifiers, expected=False) or ():
         for start, hypervisor in _HYPERVISOR_BY_CLOCK.items():
@@ -357,10 +357,10 @@ def _cpuinfo_signs(cpuinfo: str | None, flags: Flags) -> Iterator[Hypervisor]:
     if any(own is not None and "hypervisor" in own for own in flags):
         yield Hypervisor(UNIDENTIFIED, f"{CPUINFO}: the flag `hypervisor`")
     names = (value_of(cpuinfo, key) for key in ("model name", "vendor_id", "cpu model", "cpu"))
-    said = next((name for name in names if name is not None and _GUEST_PROCESSORS.search(name)), None)
-    if said is not None:
-        is_uml = "User Mode" in said
-        yield Hypervisor("uml" if is_uml else "qemu" if "QEMU" in said else "kvm", f"{CPUINFO}: {said}")
+    processor = next((name for name in names if name is not None and _GUEST_PROCESSORS.search(name)), None)
+    if processor is not None:
+        is_uml = "User Mode" in processor
+        yield Hypervisor("uml" if is_uml else "qemu" if "QEMU" in processor else "kvm", f"{CPUINFO}: {processor}")
 
 
 def _metal(cpuinfo: str | None, firmware: Firmware) -> str | None:

@@ -92,10 +92,10 @@ def _read_memory_modules(reader: Reader) -> str | None:
     except Unreadable:
         return None
     modules = [_module(reader, folder) for folder in folders[:_MOST_MODULES]]
-    known = [module for module in modules if module is not None]
-    if len(known) < len(modules):
+    readable = [module for module in modules if module is not None]
+    if len(readable) < len(modules):
         return None
-    counts = Counter(module for module in known if module)
+    counts = Counter(module for module in readable if module)
     return ", ".join(f"{count} × {module}" for module, count in sorted(counts.items())) or "none"
 
 

@@ -142,13 +142,13 @@ def _log(answer: Json) -> KernelLog | None:
     """Return the log in an answer, or None for anything else, as in a damaged recording."""
     if not isinstance(answer, dict) or not isinstance(answer.get("troubles"), dict):
         return None
-    troubles = {kind: _trouble(said) for kind, said in answer["troubles"].items() if kind in TROUBLES}
-    known = {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
-    is_whole = len(known) == len(answer["troubles"])
+    troubles = {kind: _trouble(fields) for kind, fields in answer["troubles"].items() if kind in TROUBLES}
+    parsed = {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
+    is_whole = len(parsed) == len(answer["troubles"])
     since_us = answer.get("since_us", 0)  # missing in old recordings
     if not is_whole or type(since_us) is not int or since_us < 0:
         return None
-    return KernelLog(known, answer.get("is_complete") is True, since_us)
+    return KernelLog(parsed, answer.get("is_complete") is True, since_us)
 
 
 def _trouble(answer: Json) -> Trouble | None:

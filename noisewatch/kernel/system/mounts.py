@@ -122,15 +122,15 @@ def find_served(reader: Reader, folders: Iterable[str]) -> str | None:
 
 def file_system_at(folder: str, mounts: str) -> str | None:
     """Return the type of the file system at the folder, or nearest above it; the last mount covers the others."""
-    found, longest = None, -1
+    file_system, longest = None, -1
     for line in lines_of(mounts):
         fields = line.split(" ")
         place = _unescaped(fields[1]) if len(fields) > 2 else None
         if place is None or len(place) < longest:
             continue
         if folder == place or folder.startswith(place.rstrip("/") + "/"):
-            found, longest = fields[2], len(place)
-    return found
+            file_system, longest = fields[2], len(place)
+    return file_system
 
 
 def _unescaped(text: str) -> str:

@@ -151,8 +151,8 @@ def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
     flags = flags_of(cpuinfo)
     if not flags:
         return NONE if is_another_architecture(cpuinfo) else None
-    known = [each for each in flags if each is not None]
-    return frozenset.intersection(*known) & _TSC_FLAGS if len(known) == len(flags) else None
+    readable = [processor_flags for processor_flags in flags if processor_flags is not None]
+    return frozenset.intersection(*readable) & _TSC_FLAGS if len(readable) == len(flags) else None
 
 
 def _read_container(reader: Reader) -> str | None:

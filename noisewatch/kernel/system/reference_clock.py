@@ -89,7 +89,7 @@ class PtpClock:
         """Open the clock. Raise OSError if it may not be read."""
         self._descriptor = os.open(f"{devices}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         self._clock = (~self._descriptor << 3) | 3  # FD_TO_CLOCKID
-        self.name = f"{name} ({_told(f'{folder}/{name}/clock_name')})"
+        self.name = f"{name} ({_read_text(f'{folder}/{name}/clock_name')})"
 
     def read(self) -> ClockReading:
         earliest_ns = time.monotonic_ns()
@@ -113,7 +113,7 @@ class RealTimeClock:
         """Open the clock. Raise OSError if it may not be read."""
         self._descriptor = os.open(f"{folder}/{name}/since_epoch", os.O_RDONLY | os.O_CLOEXEC)
         self._monotonic, self._sleep = monotonic, sleep
-        self.name = f"{name} ({_told(f'{folder}/{name}/name')})"
+        self.name = f"{name} ({_read_text(f'{folder}/{name}/name')})"
 
     def read(self) -> ClockReading:
         earliest_ns = began_ns = self._monotonic()
@@ -137,7 +137,7 @@ class RealTimeClock:
         os.close(self._descriptor)
 
 
-def _told(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         return clean(Path(path).read_text(errors="replace").strip())
     except OSError:
@@ -159,7 +159,7 @@ def reference_clock(is_long: bool, ptp: str = PTP, rtc: str = RTC, devices: str 
         raise OSError(None, _NONE)
     if not is_long:
         raise OSError(None, "too short for a real-time clock, which tells whole seconds")
-    return RealTimeClock(next((name for name in clocks if _told(f"{rtc}/{name}/hctosys") == "1"), clocks[0]), rtc)
+    return RealTimeClock(next((name for name in clocks if _read_text(f"{rtc}/{name}/hctosys") == "1"), clocks[0]), rtc)
 
 
 def _names(folder: str) -> list[str]:
@@ -176,29 +176,29 @@ def described_failure(error: OSError) -> Json:
 
 def described_comparison(comparison: ClockComparison) -> Json:
     """Return the comparison as a recording keeps it."""
-    readings = [[each.reference_ns, each.earliest_ns, each.latest_ns] for each in comparison.readings]
+    readings = [[reading.reference_ns, reading.earliest_ns, reading.latest_ns] for reading in comparison.readings]
     return {"reference": comparison.reference, "readings": readings}
 
 
 def read_clock_comparison(machine: Machine, answer: Callable[[], Json]) -> ClockComparison | str:
     """Return the comparison, or the reason why there is none."""
     try:
-        said = machine.ask(QUESTION, answer)
+        reply = machine.ask(QUESTION, answer)
     except Unreadable as error:
         return f"{QUESTION}: {error.reason}"
-    match said:
+    match reply:
         case {"reason": str(reason)}:
             return f"{QUESTION}: {clean(reason)}"
-    return parse_clock_comparison(said) or f"{QUESTION}: not understood"
+    return parse_clock_comparison(reply) or f"{QUESTION}: not understood"
 
 
 def parse_clock_comparison(answer: Json) -> ClockComparison | None:
     """Return the comparison in an answer, or None for anything else, as in a damaged recording."""
     match answer:
         case {"reference": str(reference), "readings": [*readings]} if 2 <= len(readings) <= 3:
-            found = [_parse_reading(each) for each in readings]
-            known = tuple(each for each in found if each is not None)
-            return ClockComparison(clean(reference), known) if len(known) == len(found) else None
+            parsed = [_parse_reading(reading) for reading in readings]
+            valid = tuple(reading for reading in parsed if reading is not None)
+            return ClockComparison(clean(reference), valid) if len(valid) == len(parsed) else None
     return None
 
 

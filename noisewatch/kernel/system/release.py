@@ -78,7 +78,7 @@ def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
             break
         name, _, value = word.partition("=")
         values.setdefault(name, []).append(value.strip('"'))
-    return {name: tuple(each) for name, each in values.items()}
+    return {name: tuple(option_values) for name, option_values in values.items()}
 
 
 def read_command_line(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:

@@ -79,20 +79,20 @@ class CommandLook:
 def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migrations: int | None = None) -> ThreadLook:
     """Return the thread of the process, from its files. Raise Unreadable if they are malformed."""
     try:
-        said = parse_stat(stat.decode("utf-8", "replace"))
-        ran_ns, waited_ns = thread_times(schedstat, said, folder)
+        parsed = parse_stat(stat.decode("utf-8", "replace"))
+        ran_ns, waited_ns = thread_times(schedstat, parsed, folder)
     except Malformed as error:
         raise Unreadable(folder, error.reason) from error
     return ThreadLook(
-        tid=said.pid,
+        tid=parsed.pid,
         pid=pid,
-        name=said.name,
-        state=said.state,
-        cpu=said.cpu,
+        name=parsed.name,
+        state=parsed.state,
+        cpu=parsed.cpu,
         ran_ns=ran_ns,
         waited_ns=waited_ns,
-        started_ticks=said.started_ticks,
-        thread_count=said.thread_count,
+        started_ticks=parsed.started_ticks,
+        thread_count=parsed.thread_count,
         migrations=migrations,
     )
 
@@ -190,9 +190,9 @@ class CommandThreadReader:
         """
         if self._pending or self._listed or self._reason is not None:
             return frozenset()
-        asked = (each for each in self._threads.values() if each.look.is_held or (each.ran and each.is_first))
-        found = {self._tracer(thread.folder) for thread in islice(asked, _MOST_ASKED)}
-        return frozenset((tid, self._name(tid)) for tid in found - {0} - self._threads.keys())
+        asked = (thread for thread in self._threads.values() if thread.look.is_held or (thread.ran and thread.is_first))
+        tracers = {self._tracer(thread.folder) for thread in islice(asked, _MOST_ASKED)}
+        return frozenset((tid, self._name(tid)) for tid in tracers - {0} - self._threads.keys())
 
     def _tracer(self, folder: str) -> int:
         try:
@@ -219,9 +219,9 @@ class CommandThreadReader:
 
     def _read_again(self, tids: Iterable[int]) -> None:
         """Read known threads, and what those that ran may have started."""
-        known = [tid for tid in tids if tid in self._threads]
+        listed = [tid for tid in tids if tid in self._threads]
         ran: dict[int, list[_Thread]] = {}
-        for tid, stat, schedstat in self._changed(known):
+        for tid, stat, schedstat in self._changed(listed):
             thread = self._threads[tid]
             self._last_in_turn[thread.ran] = tid
             try:
@@ -265,8 +265,8 @@ class CommandThreadReader:
         thread.stat, thread.schedstat = stat, schedstat
 
     def _migrations(self, folder: str, before: ThreadLook | None = None) -> int | None:
-        counted = read_migrations(self._machine.read_bytes, folder) if self._counts_migrations else None
-        return before.migrations if counted is None and before is not None else counted
+        count = read_migrations(self._machine.read_bytes, folder) if self._counts_migrations else None
+        return before.migrations if count is None and before is not None else count
 
     def _forget(self, tid: int) -> None:
         pid = self._threads.pop(tid).look.pid

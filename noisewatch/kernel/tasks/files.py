@@ -36,7 +36,7 @@ _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _SCHED_DEADLINE = 6  # in linux/sched.h
 _LONGEST_COMMAND = 4096  # bytes; a path is never longer
-_ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
+_EXITED_STATES = ("Z", "X")  # a zombie, and one that is just being taken away
 # With a line end before them, as a pattern that begins with letters is looked for ten times as quickly:
 _TRACER = regex(r"\nTracerPid:\t(\d{1,10})$", re.MULTILINE | re.ASCII)
 _ALLOWED = regex(r"\nCpus_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
@@ -60,9 +60,9 @@ class ThreadStat:
     policy: int | None = None  # None: not reported
 
     @property
-    def has_ended(self) -> bool:
+    def has_exited(self) -> bool:
         """Whether the thread is a zombie whose process has no other thread left."""
-        return self.state in _ENDED and self.thread_count <= 1
+        return self.state in _EXITED_STATES and self.thread_count <= 1
 
     @property
     def is_kernel(self) -> bool:

@@ -93,8 +93,8 @@ def parse_timers(text: str) -> list[tuple[str, int]]:
         raise Malformed("JSON, as systemd 246 and later give", text[:20].strip()) from error
     if not isinstance(rows, list):
         raise Malformed("a list of timers", text[:20].strip())
-    found = [(row.get("unit"), row.get("next")) if isinstance(row, dict) else (None, None) for row in rows]
-    timers = [_timer([unit, next_us or 0]) for unit, next_us in found]
+    entries = [(row.get("unit"), row.get("next")) if isinstance(row, dict) else (None, None) for row in rows]
+    timers = [_timer([unit, next_us or 0]) for unit, next_us in entries]
     return [(timer.unit, timer.next_us) for timer in timers if 0 < timer.next_us < _NEVER_US]
 
 
@@ -144,19 +144,19 @@ def parse_crontab(text: str) -> list[tuple[str, str]]:
 def read_crontabs(reader: Reader) -> Crontabs:
     """Return the jobs; a missing file has none."""
     jobs: list[CronJob] = []
-    unread: list[str] = []
-    for path in [FILE, *_paths_in_folder(reader, unread)]:
+    failed_paths: list[str] = []
+    for path in [FILE, *_paths_in_folder(reader, failed_paths)]:
         if reader.is_absent(path):
             continue
-        found = reader.parsed(path, parse_crontab)
-        if found is None:
-            unread.append(path)
+        entries = reader.parsed(path, parse_crontab)
+        if entries is None:
+            failed_paths.append(path)
         else:
-            jobs += [CronJob(name, clean(path), schedule) for schedule, name in found]
-    return Crontabs(tuple(jobs), tuple(unread))
+            jobs += [CronJob(name, clean(path), schedule) for schedule, name in entries]
+    return Crontabs(tuple(jobs), tuple(failed_paths))
 
 
-def _paths_in_folder(reader: Reader, unread: list[str]) -> list[str]:
+def _paths_in_folder(reader: Reader, failed_paths: list[str]) -> list[str]:
     """Return the crontabs in the folder, without the names that cron itself ignores."""
     try:
         names = reader.names(FOLDER, expected=False)
@@ -164,7 +164,7 @@ def _paths_in_folder(reader: Reader, unread: list[str]) -> list[str]:
         return []
     except Unreadable as error:
         reader.note(FOLDER, error.reason)
-        unread.append(FOLDER)
+        failed_paths.append(FOLDER)
         return []
     return [f"{FOLDER}/{name}" for name in names if not name.startswith((".", "#")) and not name.endswith(_LEFT_OUT)]
 

@@ -101,11 +101,11 @@ def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
 
 def _has_started_us(reader: Reader, owner: Owner) -> bool | None:
     """Return whether the live owner is our ancestor; None if a parent on the way up is not visible."""
-    pids, seen = set(reader.machine.own_pids), set[int]()
-    while pids - seen:
+    pids, visited = set(reader.machine.own_pids), set[int]()
+    while pids - visited:
         if owner.pid in pids:
             return True
-        seen |= pids
+        visited |= pids
         try:
             pids = {_read_stat(reader, pid).parent_pid for pid in pids} - {0}
         except (Unreadable, Malformed):
@@ -126,10 +126,10 @@ def is_alive(reader: Reader, owner: Owner) -> bool | None:
         return None
     try:
         stat = _read_stat(reader, owner.pid)
-        return stat.started_ticks == owner.started_ticks and not stat.has_ended
+        return stat.started_ticks == owner.started_ticks and not stat.has_exited
     except Absent:
-        is_gone = reader.ask(f"process {owner.pid} is gone", lambda: _is_gone(owner.pid))
-        return False if is_gone is True else None
+        is_missing = reader.ask(f"process {owner.pid} is gone", lambda: _is_missing(owner.pid))
+        return False if is_missing is True else None
     except Unreadable:
         return None
     except Malformed as error:
@@ -137,7 +137,7 @@ def is_alive(reader: Reader, owner: Owner) -> bool | None:
         return None
 
 
-def _is_gone(pid: int) -> bool:
+def _is_missing(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -28,14 +28,14 @@ _LONG_NS = 1_000_000  # a thread that ran for longer since the last look may hav
 
 
 @dataclass(slots=True)
-class Known:
+class ThreadRecord:
     """What was last read of a thread."""
 
     folder: str
     schedstat: bytes | None
     task: Task
     thread_count: int = 1  # of its process
-    has_ended: bool = False  # a zombie, of which no thread is left
+    has_exited: bool = False  # a zombie, of which no thread is left
     runs: bool = True  # whether it has run since the time before
     named: str | None = None  # what the kernel called it when its whole name was asked for
 
@@ -57,51 +57,51 @@ class ThreadReader:
     asks_all_affinities: bool
     ahead: dict[str, bytes] = field(default_factory=dict)  # read, and not asked for so far
 
-    def read_ahead(self, ran: Iterable[Known]) -> None:
+    def read_ahead(self, ran: Iterable[ThreadRecord]) -> None:
         """Read in one call the files needed of threads that ran, assuming that they ran on the same CPU as before."""
-        paths = [f"{known.folder}/{name}" for known in ran for name in self._asked_of(known)]
+        paths = [f"{record.folder}/{name}" for record in ran for name in self._asked_of(record)]
         for at, content in self.reader.machine.reread([(path, b"") for path in paths]):
             if content is not None:
                 self.ahead[paths[at]] = content
 
-    def _asked_of(self, known: Known) -> Iterator[str]:
+    def _asked_of(self, record: ThreadRecord) -> Iterator[str]:
         yield "stat"
-        if known.task.cpu in self.target:
+        if record.task.cpu in self.target:
             yield "status"
-        if known.task.migrations is not None:
+        if record.task.migrations is not None:
             yield "sched"
 
     def _read(self, path: str) -> bytes:
         ahead = self.ahead.pop(path, None)
         return ahead if ahead is not None else self.reader.machine.read_bytes(path)
 
-    def schedstat(self, folder: str, known: Known | None) -> bytes | None:
+    def schedstat(self, folder: str, record: ThreadRecord | None) -> bytes | None:
         """Return the file now; on a tickless CPU, first have the kernel update the thread's time."""
-        if known is not None and known.is_on_tickless(self.tickless):
-            self._add_up(known.task.pid, known.task.tid)
+        if record is not None and record.is_on_tickless(self.tickless):
+            self._add_up(record.task.pid, record.task.tid)
         return read_schedstat(self.reader.machine, folder)
 
-    def not_run(self, known: Known) -> Known:
+    def not_run(self, record: ThreadRecord) -> ThreadRecord:
         """Return the thread as not having run. Its affinity is read again if all are.
 
         Another process may have changed the affinity while the thread slept, and a fix has to restore it.
         """
-        known.runs = False
-        if known.task.allowed is not None and self.asks_all_affinities:
-            known.task = replace(known.task, allowed=self._allowed(known.folder))
-        return known
+        record.runs = False
+        if record.task.allowed is not None and self.asks_all_affinities:
+            record.task = replace(record.task, allowed=self._allowed(record.folder))
+        return record
 
-    def read(self, pid: int, folder: str, schedstat: bytes | None, known: Known | None) -> Known:
+    def read(self, pid: int, folder: str, schedstat: bytes | None, record: ThreadRecord | None) -> ThreadRecord:
         """Return the thread of the process. Raise Absent if it has ended, Unreadable, Malformed."""
         stat = read_stat(self._read, folder)
-        before = known.task if known is not None and known.task.started_ticks == stat.started_ticks else None
+        before = record.task if record is not None and record.task.started_ticks == stat.started_ticks else None
         if before is None and stat.cpu in self.tickless and not stat.is_bound:
             self._add_up(pid, stat.pid)
             schedstat = read_schedstat(self.reader.machine, folder)
         ran_ns, waited_ns = thread_times(schedstat, stat, folder)
         runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
         runs_on_target = runs and stat.cpu in self.target
-        is_named = before is not None and known is not None and known.named == stat.name
+        is_named = before is not None and record is not None and record.named == stat.name
         is_asked = runs_on_target or (self.asks_all_affinities and not stat.is_bound)
         allowed = self._allowed(folder) if is_asked else None
         ran_long = ran_ns - (before.ran_ns if before is not None else 0) >= _LONG_NS
@@ -128,8 +128,8 @@ class ThreadReader:
         if task.allowed is None and before is not None and _may_have_been_elsewhere(before, task, stat.thread_count):
             task = replace(task, allowed=self._allowed(folder))
         is_named = is_named or runs_on_target
-        return Known(
-            *(folder, schedstat, task, stat.thread_count, stat.has_ended, runs), stat.name if is_named else None
+        return ThreadRecord(
+            *(folder, schedstat, task, stat.thread_count, stat.has_exited, runs), stat.name if is_named else None
         )
 
     def _allowed(self, folder: str) -> CpuSet | None:

@@ -48,7 +48,7 @@ UNLIMITED = float("inf")
 NO_RANDOMISATION = 0x004_0000  # ADDR_NO_RANDOMIZE in linux/personality.h
 
 # Names alone: a value may be a secret, and any other name as well.
-TELLING_VARIABLES = frozenset(
+_RELEVANT_VARIABLES = frozenset(
     {
         *("LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES", "PYTHONMALLOC", "PYTHONHASHSEED"),
         *("LD_LIBRARY_PATH", "LD_DEBUG", "JAVA_TOOL_OPTIONS", "GOMAXPROCS", "OMP_NUM_THREADS"),
@@ -90,7 +90,7 @@ class OwnStatus:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables of TELLING_VARIABLES that are set, and the size of all variables in bytes."""
+    """The variables of _RELEVANT_VARIABLES that are set, and the size of all variables in bytes."""
 
     names: tuple[str, ...]
     size_bytes: int
@@ -212,15 +212,15 @@ def _negated(answer: Json) -> bool | None:
 
 def _parent(answer: Json) -> OwnParent | None:
     """Return the parent in an answer, or None for anything else, as in a damaged recording."""
-    if not isinstance(answer, list) or len(answer) != 3 or not all(type(each) is int for each in answer):
+    if not isinstance(answer, list) or len(answer) != 3 or not all(type(number) is int for number in answer):
         return None
     pid, nice, policy = answer
     return OwnParent(pid, Scheduling(nice, policy)) if pid > 0 else None
 
 
 def ask_environment() -> Json:
-    """Return the set variables of TELLING_VARIABLES, and the size of all variables as the kernel passes them on."""
-    names = sorted(TELLING_VARIABLES & os.environ.keys())
+    """Return the set variables of _RELEVANT_VARIABLES, and the size of all variables as the kernel passes them on."""
+    names = sorted(_RELEVANT_VARIABLES & os.environ.keys())
     return {"names": names, "bytes": sum(len(name) + len(value) + 2 for name, value in os.environb.items())}
 
 
@@ -231,7 +231,7 @@ def _environment(answer: Json) -> Environment | None:
     names, size = answer.get("names"), answer.get("bytes")
     if type(size) is not int or not isinstance(names, list):
         return None
-    return Environment(tuple(sorted(TELLING_VARIABLES.intersection(map(str, names)))), size)
+    return Environment(tuple(sorted(_RELEVANT_VARIABLES.intersection(map(str, names)))), size)
 
 
 _PROC = ("/proc", "proc")

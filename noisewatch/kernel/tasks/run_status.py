@@ -36,7 +36,7 @@ LONGEST_SAID = 240  # characters
 _MOST_RUNS = 16
 _LONGEST_NAME = 64
 _MOST = 1 << 63
-_WANTED = "the status of a run"
+_EXPECTED = "the status of a run"
 
 
 class RunStage(StrEnum):
@@ -86,49 +86,49 @@ def parse_run_status(text: str) -> RunStatus:
     try:
         return _status(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Malformed(_WANTED, str(error)[:_LONGEST_NAME]) from error
+        raise Malformed(_EXPECTED, str(error)[:_LONGEST_NAME]) from error
 
 
-def _status(said: Json) -> RunStatus:
-    if said["schema"] != SCHEMA:
-        raise ValueError(f"schema {said['schema']}")
-    owner = parse_lock(_text(said["owner"], LONGEST_SAID))
+def _status(fields: Json) -> RunStatus:
+    if fields["schema"] != SCHEMA:
+        raise ValueError(f"schema {fields['schema']}")
+    owner = parse_lock(_text(fields["owner"], LONGEST_SAID))
     if owner is None:
         raise ValueError("no owner")
-    number = said["number"]
-    counts = tuple(_count(each) for each in said["counts"])
-    repetitions = said["repetitions"]
+    number = fields["number"]
+    counts = tuple(_count(count) for count in fields["counts"])
+    repetitions = fields["repetitions"]
     if not _FEWEST_COUNTS <= len(counts) <= len(OUTCOMES) or len(repetitions) > MOST_REPETITIONS:
         raise ValueError("counts, or repetitions")
     return RunStatus(
         owner=owner,
-        stage=RunStage(said["stage"]),
-        cpus=parse_nonempty_cpu_list(_text(said["cpus"], LONGEST_SAID)),
-        programs=tuple(_text(each, _LONGEST_NAME) for each in said["programs"][:2]),
-        wanted=_count(said["wanted"]),
+        stage=RunStage(fields["stage"]),
+        cpus=parse_nonempty_cpu_list(_text(fields["cpus"], LONGEST_SAID)),
+        programs=tuple(_text(program, _LONGEST_NAME) for program in fields["programs"][:2]),
+        wanted=_count(fields["wanted"]),
         number=None if number is None else _count(number),
-        command=_count(said["command"]),
-        since_ns=_count(said["since_ns"]),
+        command=_count(fields["command"]),
+        since_ns=_count(fields["since_ns"]),
         counts=counts,
-        repetitions=tuple(_repetition(*each) for each in repetitions),
+        repetitions=tuple(_repetition(*row) for row in repetitions),
     )
 
 
 def _repetition(
-    number: Json, last: Json, command: Json, began_ns: Json, ended_ns: Json, outcome: Json, said: Json
+    number: Json, last: Json, command: Json, began_ns: Json, end_ns: Json, outcome: Json, reason: Json
 ) -> ToldRepetition:
-    told = ToldRepetition(
+    repetition = ToldRepetition(
         number=_count(number),
         last=_count(last),
         command=None if command is None else _count(command),
         began_ns=_count(began_ns),
-        ended_ns=_count(ended_ns),
+        ended_ns=_count(end_ns),
         outcome=outcome,
-        said=_text(said, LONGEST_SAID),
+        said=_text(reason, LONGEST_SAID),
     )
-    if outcome not in OUTCOMES or told.last < told.number or told.ended_ns < told.began_ns:
+    if outcome not in OUTCOMES or repetition.last < repetition.number or repetition.ended_ns < repetition.began_ns:
         raise ValueError("a repetition")
-    return told
+    return repetition
 
 
 def _count(value: Json) -> int:
@@ -153,7 +153,7 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
         texts = reader.machine.ask(QUESTION, answer)
     except Unreadable:
         return ()
-    found = []
+    statuses = []
     for text in texts[:_MOST_RUNS] if isinstance(texts, list) else ():
         try:
             status = parse_run_status(text)
@@ -161,8 +161,8 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
             continue
         status = replace(status, is_alive=is_alive(reader, status.owner))
         if status.is_alive or status.stage == RunStage.ENDED:
-            found.append(status)
-    return tuple(found)
+            statuses.append(status)
+    return tuple(statuses)
 
 
 def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:

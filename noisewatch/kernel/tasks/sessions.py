@@ -55,5 +55,7 @@ def _count() -> Json:
 def count_sessions(texts: list[str]) -> dict[str, int]:
     """Count the sessions in logind's files, and the users that they belong to."""
     described = [dict(line.partition("=")[::2] for line in text.splitlines()) for text in texts]
-    open_ones = [each for each in described if each.get("CLASS") in _USERS_OWN and each.get("STATE") != "closing"]
-    return {"sessions": len(open_ones), "users": len({each.get("UID") for each in open_ones})}
+    open_ones = [
+        session for session in described if session.get("CLASS") in _USERS_OWN and session.get("STATE") != "closing"
+    ]
+    return {"sessions": len(open_ones), "users": len({session.get("UID") for session in open_ones})}

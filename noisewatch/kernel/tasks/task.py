@@ -81,11 +81,11 @@ def descendants_in(parent_by_pid: Mapping[int, int], roots: Iterable[int]) -> fr
     children: dict[int, list[int]] = {}
     for pid, parent in parent_by_pid.items():
         children.setdefault(parent, []).append(pid)
-    found: set[int] = set()
+    descendants: set[int] = set()
     pending = list(roots)
     while pending:
         pid = pending.pop()
-        if pid not in found:
-            found.add(pid)
+        if pid not in descendants:
+            descendants.add(pid)
             pending += children.get(pid, ())
-    return frozenset(found)
+    return frozenset(descendants)

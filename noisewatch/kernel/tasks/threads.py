@@ -20,7 +20,7 @@ from noisewatch.kernel.cpus.cpu_time import TICK_NS, CpuTime, RunTime
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import ThreadStat, parse_schedstat, parse_stat
-from noisewatch.kernel.tasks.one_thread import FOLDER, Known, ThreadReader
+from noisewatch.kernel.tasks.one_thread import FOLDER, ThreadReader, ThreadRecord
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.records import dataclass
 
@@ -101,7 +101,7 @@ _Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to b
 class _Process:
     """What was last read of a process's threads."""
 
-    known: dict[int, Known] = field(default_factory=dict)  # by thread
+    record_by_tid: dict[int, ThreadRecord] = field(default_factory=dict)  # by thread
     task_by_tid: Mapping[int, Task] = field(default_factory=dict)
     is_settled: bool = False  # whether all threads are known, unless one has run since
     thread_count: int = 1
@@ -114,14 +114,14 @@ class _Process:
     looked_ns: int = -1  # `busy_ns` then
     looks_from: int = 0  # the number of the snapshot before which its threads are not looked at again, but in a search
     spent_ns: int = 0  # since it was read the last time, less the time of the threads that were read
-    taken_ns: int = 0  # of target CPUs, from one reading to the next; its ended children may have been there too
+    target_ns: int = 0  # of target CPUs, from one reading to the next; its ended children may have been there too
     read_in: int = -1  # the number of the snapshot
     is_second_look: bool = False  # whether it had been read in the snapshot before: only then its time is known
     busy_ns: int = 0  # of the whole process, when that was read or glimpsed
     schedstat: bytes | None = None  # of its first thread, as it was glimpsed in a search
 
 
-_NOBODY = _Process()
+_NEW_PROCESS = _Process()
 
 
 class TaskReader:
@@ -189,7 +189,7 @@ class TaskReader:
         tasks: dict[int, Task] = {}
         read_pids: set[int] = set()
         threads = ThreadReader(reader, target, tickless, self._asks_all_affinities)
-        for pid, by_tid in chain(self._read_within_budget(threads, order), self._searched(threads, order, read_pids)):
+        for pid, by_tid in chain(self._read_until_spent(threads, order), self._searched(threads, order, read_pids)):
             if by_tid is not None:
                 if self._process_by_pid[pid].is_whole:
                     read_pids.add(pid)
@@ -197,7 +197,7 @@ class TaskReader:
         self._listed = listed
         return Tasks(tasks, listed, frozenset(read_pids))
 
-    def _read_within_budget(
+    def _read_until_spent(
         self, threads: ThreadReader, order: Sequence[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
         """Yield each process with its threads until the budget is spent.
@@ -238,8 +238,8 @@ class TaskReader:
 
     def _is_worth_a_search(self) -> bool:
         missing = self._missing
-        counted_ns = missing.much_ns - 2 * TICK_NS  # the time of CPUs may be counted in ticks, then as well as now
-        is_more = missing.most_ns >= self._futile_ns + max(counted_ns, missing.much_ns // 2)
+        sure_ns = missing.much_ns - 2 * TICK_NS  # the time of CPUs may be counted in ticks, then as well as now
+        is_more = missing.most_ns >= self._futile_ns + max(sure_ns, missing.much_ns // 2)
         return missing.is_much and (self._number >= self._pauses_until or is_more)
 
     def _long_running(self, threads: ThreadReader, pids: Iterable[int]) -> list[int]:
@@ -255,15 +255,15 @@ class TaskReader:
             if process is not None and process.read_in == self._number:
                 spent_ns[pid] = process.spent_ns
                 continue
-            known = process.known.get(pid) if process is not None and process.is_settled else None
-            if known is None or known.thread_count > 1 or known.is_on_tickless(threads.tickless):
+            record = process.record_by_tid.get(pid) if process is not None and process.is_settled else None
+            if record is None or record.thread_count > 1 or record.is_on_tickless(threads.tickless):
                 changed.append(pid)
-            elif known.task.cpu in threads.target or not known.task.is_confined:
+            elif record.task.cpu in threads.target or not record.task.is_confined:
                 single.append(pid)
         for at, content in _contents(threads, single, "schedstat"):
             pid = single[at]
             process = self._process_by_pid[pid]
-            if content != (process.schedstat or process.known[pid].schedstat):
+            if content != (process.schedstat or process.record_by_tid[pid].schedstat):
                 process.schedstat = content
                 changed.append(pid)
         for at, content in _contents(threads, changed, "stat"):
@@ -273,7 +273,7 @@ class TaskReader:
                 process = self._process(pid)
                 spent_ns[pid] = stat.busy_ns - (process.busy_ns if process.busy_ns <= stat.busy_ns else 0)
                 process.busy_ns = stat.busy_ns
-                spent_ns[pid] += _children_ns(process.known.get(pid), stat)
+                spent_ns[pid] += _children_ns(process.record_by_tid.get(pid), stat)
                 if stat.state == _RUNNING and stat.cpu in threads.target:
                     spent_ns[pid] += self._missing.much_ns
         least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are whole ticks each
@@ -300,7 +300,7 @@ class TaskReader:
         process = self._process_by_pid.get(pid)
         if process is None:
             return 1
-        return 1 + len(process.followed) if self._is_large(process) else max(len(process.known), 1)
+        return 1 + len(process.followed) if self._is_large(process) else max(len(process.record_by_tid), 1)
 
     def _process(self, pid: int) -> _Process:
         process = self._process_by_pid.get(pid)
@@ -324,17 +324,17 @@ class TaskReader:
             self._hot |= dict.fromkeys(listed - self._listed, _YOUNG)
         self._awake &= listed
         self._is_other_turn = not self._is_other_turn  # the first one may take all the time that there is
-        first, second = (self._in_turn(pids, each) for each in (self._is_other_turn, not self._is_other_turn))
+        first, second = (self._in_turn(pids, is_awake) for is_awake in (self._is_other_turn, not self._is_other_turn))
         turns = [pid for pair in zip(first, second, strict=False) for pid in pair]
         shorter = min(len(first), len(second))
         return sorted(self._hot, key=self._urgency) + turns + first[shorter:] + second[shorter:]
 
     def _urgency(self, pid: int) -> tuple[int, bool, bool, bool, int, int]:
         """Return the sort key of processes that are read before others."""
-        process = self._process_by_pid.get(pid, _NOBODY)
+        process = self._process_by_pid.get(pid, _NEW_PROCESS)
         is_due_again = process.read_in == self._number - 1 and not process.is_second_look
         return (
-            -process.taken_ns if process.taken_ns >= self._missing.much_ns else 0,
+            -process.target_ns if process.target_ns >= self._missing.much_ns else 0,
             not self._is_other_turn and self._hot[pid] <= _YOUNG,
             self._thread_count(pid) > _AT_ONCE,
             not is_due_again,
@@ -344,9 +344,9 @@ class TaskReader:
 
     def _in_turn(self, pids: list[int], is_awake: bool) -> list[int]:
         """Return the awake processes, or all others, beginning after the last one read of this kind."""
-        found = [pid for pid in pids if pid not in self._hot and (pid in self._awake) is is_awake]
-        start = bisect(found, self._last_in_turn[is_awake])
-        return found[start:] + found[:start]
+        group = [pid for pid in pids if pid not in self._hot and (pid in self._awake) is is_awake]
+        start = bisect(group, self._last_in_turn[is_awake])
+        return group[start:] + group[:start]
 
     def _changed(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
         """Return by process the threads that have run, or may have; in a process that is missing, none has."""
@@ -359,16 +359,16 @@ class TaskReader:
                 changed[pid] = {}
             if process is not None and self._is_large(process):
                 continue
-            for tid, known in process.known.items() if process is not None else ():
-                if known.schedstat is None or (threads.tickless and known.is_on_tickless(threads.tickless)):
+            for tid, record in process.record_by_tid.items() if process is not None else ():
+                if record.schedstat is None or (threads.tickless and record.is_on_tickless(threads.tickless)):
                     changed.setdefault(pid, {})[tid] = None
                 else:
-                    files.append((f"{known.folder}/schedstat", known.schedstat))
+                    files.append((f"{record.folder}/schedstat", record.schedstat))
                     owners.append((pid, tid))
         for at, content in threads.reader.machine.reread(files):
             pid, tid = owners[at]
             changed.setdefault(pid, {})[tid] = content
-        ran = (self._process_by_pid[pid].known[tid] for pid, by_tid in changed.items() for tid in by_tid)
+        ran = (self._process_by_pid[pid].record_by_tid[tid] for pid, by_tid in changed.items() for tid in by_tid)
         threads.read_ahead(ran)
         return changed
 
@@ -377,7 +377,7 @@ class TaskReader:
         self._awake.discard(pid)
         process = self._process(pid)
         process.is_second_look = process.read_in == self._number - 1 and not process.is_second_look
-        process.read_in, process.taken_ns = self._number, 0
+        process.read_in, process.target_ns = self._number, 0
         if changed is None:
             return process.task_by_tid
         try:
@@ -392,31 +392,35 @@ class TaskReader:
 
     def _read_process(self, threads: ThreadReader, pid: int, changed: _Changed) -> Mapping[int, Task]:
         process = self._process_by_pid[pid]
-        known, folder = process.known.get(pid), f"{FOLDER}/{pid}"
-        schedstat = _schedstat_of(threads, folder, pid, known, changed)
-        if known is not None and len(process.known) == known.thread_count == 1 and _has_not_run(known, schedstat):
-            leader = threads.not_run(known)
+        record, folder = process.record_by_tid.get(pid), f"{FOLDER}/{pid}"
+        schedstat = _schedstat_of(threads, folder, pid, record, changed)
+        if (
+            record is not None
+            and len(process.record_by_tid) == record.thread_count == 1
+            and _has_not_run(record, schedstat)
+        ):
+            leader = threads.not_run(record)
         else:
-            leader = threads.read(pid, folder, schedstat, known)
+            leader = threads.read(pid, folder, schedstat, record)
             process.spent_ns = (leader.task.process_ns or 0) - process.busy_ns
-            self._noted(leader, known, threads.target)
-            self._note_children(process, leader.task, known)
+            self._noted(leader, record, threads.target)
+            self._note_children(process, leader.task, record)
         process.thread_count, process.busy_ns = leader.thread_count, leader.task.process_ns or 0
         if self._is_large(process):
             return self._read_large(threads, process, leader)
-        if leader.has_ended:
+        if leader.has_exited:
             self._hot.pop(pid, None)
         if leader.thread_count == 1:
             read, process.is_settled = {pid: leader}, True
         else:
             read = self._read_group(threads, process, leader, changed)
-            process.is_settled = read.keys() <= process.known.keys()
-        process.known, process.schedstat, process.followed, process.ran_ns_by_tid = read, None, (), {}
+            process.is_settled = read.keys() <= process.record_by_tid.keys()
+        process.record_by_tid, process.schedstat, process.followed, process.ran_ns_by_tid = read, None, (), {}
         process.is_whole, process.whole_ns = True, process.busy_ns
-        process.task_by_tid = {tid: each.task for tid, each in read.items()}
+        process.task_by_tid = {tid: record.task for tid, record in read.items()}
         return process.task_by_tid
 
-    def _read_large(self, threads: ThreadReader, process: _Process, leader: Known) -> Mapping[int, Task]:
+    def _read_large(self, threads: ThreadReader, process: _Process, leader: ThreadRecord) -> Mapping[int, Task]:
         """Return the main thread, with the time of the whole process, and the threads that ran for long.
 
         These are identified in a search, and otherwise so seldom that it keeps within the budget.
@@ -429,14 +433,16 @@ class TaskReader:
         names = [str(tid) for tid in (leader.task.pid, *process.followed)]
         changed = dict.fromkeys(process.followed)
         read = self._read_group(threads, process, leader, changed, names)
-        process.known |= read
-        return {tid: known.task for tid, known in read.items()}
+        process.record_by_tid |= read
+        return {tid: record.task for tid, record in read.items()}
 
     def _look_at_all(self, threads: ThreadReader, process: _Process, pid: int) -> None:
         """Find the threads that ran for long since the last call, or since they were read."""
         started_ns = self._used_ns()
         names = [*filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task"))]
-        before = {tid: known.task.ran_ns for tid, known in process.known.items()} | dict(process.ran_ns_by_tid)
+        before = {tid: record.task.ran_ns for tid, record in process.record_by_tid.items()} | dict(
+            process.ran_ns_by_tid
+        )
         ran_ns: dict[int, int] = {}
         for at, content in _contents(threads, [f"{pid}/task/{name}" for name in names], "schedstat"):
             with suppress(Malformed):
@@ -452,16 +458,16 @@ class TaskReader:
         self,
         threads: ThreadReader,
         process: _Process,
-        leader: Known,
+        leader: ThreadRecord,
         changed: _Changed,
         names: Iterable[str] | None = None,
-    ) -> dict[int, Known]:
+    ) -> dict[int, ThreadRecord]:
         """Return the threads of a process with several threads, or those with the `names`.
 
         Threads are listed after the known ones were read: a thread that starts another one later runs then, and is seen
         next time.
         """
-        read: dict[int, Known] = {}
+        read: dict[int, ThreadRecord] = {}
         pid = leader.task.pid
         if names is None:
             names = filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task"))
@@ -470,13 +476,13 @@ class TaskReader:
             if tid == pid and leader.task.waited_ns is not None:
                 read[tid] = leader  # schedstat is the first thread's own; only stat adds up the whole process
                 continue
-            known = process.known.get(tid)
+            record = process.record_by_tid.get(tid)
             try:
-                schedstat = _schedstat_of(threads, folder, tid, known, changed)
-                if known is not None and _has_not_run(known, schedstat):
-                    read[tid] = threads.not_run(known)
+                schedstat = _schedstat_of(threads, folder, tid, record, changed)
+                if record is not None and _has_not_run(record, schedstat):
+                    read[tid] = threads.not_run(record)
                     continue
-                thread = self._noted(threads.read(pid, folder, schedstat, known), known, threads.target)
+                thread = self._noted(threads.read(pid, folder, schedstat, record), record, threads.target)
             except Absent:
                 continue  # the thread has ended since
             of_process = (leader.task.children_ns, leader.task.process_ns) if tid == pid else (0, None)
@@ -484,35 +490,37 @@ class TaskReader:
             read[tid] = thread
         return read
 
-    def _note_children(self, process: _Process, task: Task, known: Known | None) -> None:
+    def _note_children(self, process: _Process, task: Task, record: ThreadRecord | None) -> None:
         """Prioritize the process for some time if its ended children had much time: it may adopt all orphans."""
-        children_ns = _children_ns(known, task)
+        children_ns = _children_ns(record, task)
         if children_ns >= self._missing.much_ns:
-            process.taken_ns += children_ns
+            process.target_ns += children_ns
             self._hot[task.pid] = STAYS_HOT
 
-    def _noted(self, thread: Known, known: Known | None, target: CpuSet) -> Known:
+    def _noted(self, thread: ThreadRecord, record: ThreadRecord | None, target: CpuSet) -> ThreadRecord:
         """Return the thread; if it ran, prioritize its process for some time."""
         if thread.runs:
             pid = thread.task.pid
-            before = known.task if known is not None and known.task.started_ticks == thread.task.started_ticks else None
+            before = (
+                record.task if record is not None and record.task.started_ticks == thread.task.started_ticks else None
+            )
             ran_ns = self._missing.explain(
                 thread.task.cpu, thread.task.ran_ns - (before.ran_ns if before is not None else 0)
             )
             process = self._process_by_pid[pid]
             process.spent_ns -= ran_ns
             if thread.task.cpu in target:
-                process.taken_ns += ran_ns
+                process.target_ns += ran_ns
                 self._hot[pid] = max(self._hot.get(pid, 0), _YOUNG) if before is None else STAYS_HOT
             elif before is not None:
                 self._awake.add(pid)
         return thread
 
 
-def _children_ns(known: Known | None, now: Task | ThreadStat) -> int:
+def _children_ns(record: ThreadRecord | None, now: Task | ThreadStat) -> int:
     """Return the time of children that ended since the process was read; 0 if unknown."""
-    is_same = known is not None and known.task.started_ticks == now.started_ticks
-    return now.children_ns - known.task.children_ns if known is not None and is_same else 0
+    is_same = record is not None and record.task.started_ticks == now.started_ticks
+    return now.children_ns - record.task.children_ns if record is not None and is_same else 0
 
 
 def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) -> Iterator[tuple[int, bytes]]:
@@ -523,13 +531,15 @@ def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) ->
             yield at, content if content is not None else threads.reader.machine.read_bytes(paths[at])
 
 
-def _schedstat_of(threads: ThreadReader, folder: str, tid: int, known: Known | None, changed: _Changed) -> bytes | None:
+def _schedstat_of(
+    threads: ThreadReader, folder: str, tid: int, record: ThreadRecord | None, changed: _Changed
+) -> bytes | None:
     """Return the known schedstat if unchanged; read it if the thread is new, or was not read with the others."""
-    if known is not None and tid not in changed:
-        return known.schedstat
+    if record is not None and tid not in changed:
+        return record.schedstat
     content = changed.get(tid)
-    return content if content is not None else threads.schedstat(folder, known)
+    return content if content is not None else threads.schedstat(folder, record)
 
 
-def _has_not_run(known: Known, schedstat: bytes | None) -> bool:
-    return schedstat is not None and schedstat == known.schedstat
+def _has_not_run(record: ThreadRecord, schedstat: bytes | None) -> bool:
+    return schedstat is not None and schedstat == record.schedstat

@@ -88,9 +88,9 @@ def read_tracing(reader: Reader) -> Tracing:
         reader.note(FOLDER, error.reason)
         names = []
     for folder, listed in ((FOLDER, names or []), (_OLD_FOLDER, None)):
-        found = listed if listed is not None else reader.names_or_none(folder, expected=False) or []
-        if "current_tracer" in found:
-            return Tracing(tuple(_read_all(reader, folder, found)))
+        files = listed if listed is not None else reader.names_or_none(folder, expected=False) or []
+        if "current_tracer" in files:
+            return Tracing(tuple(_read_all(reader, folder, files)))
     if names is None and (release_number(read_release(reader)) or (0, 0)) >= _FOLDER_SINCE:
         return Tracing(())
     reader.note(FOLDER, "tracefs is not mounted")

@@ -27,7 +27,7 @@ from noisewatch.kernel.trace.events import (
     events_of_senders,
     events_on_target,
     parse_trace_format,
-    untold,
+    uncovered,
 )
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kinds import Tracer
@@ -43,7 +43,7 @@ from noisewatch.machine.tracefs.watcher import (
 _BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each
 _MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
 _AT_WORK = threading.Lock()
-_ENDS_WITHIN_S = 5.0  # to take in what was collected last is a matter of a second
+_END_DEADLINE_S = 5.0  # to take in what was collected last is a matter of a second
 _OTHER_NUMBERS = "in a container a trace names threads by the host's PIDs, which differ here"
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 
@@ -75,7 +75,7 @@ class TraceBuffers:
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
-            self.untold = untold(self._enabled())
+            self.untold = uncovered(self._enabled())
 
             @cache
             def formats(name: str) -> TraceFormat | None:
@@ -107,8 +107,8 @@ class TraceBuffers:
 
         Raise CannotMeasure if an essential one is missing.
         """
-        wanted = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
-        traced = [name for name in wanted if self.target.enable(name, CONDITIONS.get(name))]
+        events = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
+        traced = [name for name in events if self.target.enable(name, CONDITIONS.get(name))]
         if not set(traced).issuperset(ESSENTIAL):
             raise CannotMeasure(f"this kernel cannot trace {', '.join(ESSENTIAL)}")
         condition = " || ".join(f"cpu == {cpu}" for cpu in sorted(self._cpus))
@@ -120,7 +120,7 @@ class TraceBuffers:
 
         Raise CannotMeasure.
         """
-        if not _AT_WORK.acquire(timeout=_ENDS_WITHIN_S):
+        if not _AT_WORK.acquire(timeout=_END_DEADLINE_S):
             raise CannotMeasure("another trace of this process is still running")
         self._stack.callback(_AT_WORK.release)
 

@@ -112,13 +112,13 @@ class TraceCollector:
                     self._threads[source.number]["name"] = clean(
                         source.name
                     )  # what it has become, and not its parent's
-        self._tell_parents()
+        self._add_parents()
         return {
             "begin_ns": self._begin_ns,
             "length_ns": self._end_ns - self._begin_ns,
             "tracer": self._tracer,
             "untold": self._buffers.untold,
-            "threads": {str(tid): known for tid, known in self._threads.items()},
+            "threads": {str(tid): thread for tid, thread in self._threads.items()},
             "cpus": [self._describe(trace, names) for trace in self._traces.values()],
         }
 
@@ -135,10 +135,17 @@ class TraceCollector:
             "lost_pieces": trace.lost_pieces,
             "unseen_switches": trace.unseen_switches,
             "unseen_ns": trace.unseen_ns,
-            "sources": [[each.kind, clean(each.name), each.number, function_of(each, names)] for each in trace.sources],
+            "sources": [
+                [source.kind, clean(source.name), source.number, function_of(source, names)] for source in trace.sources
+            ],
             "spells": [
-                [each.count, each.own_ns, each.max_ns, [word for pair in sorted(each.lengths.items()) for word in pair]]
-                for each in trace.stats
+                [
+                    stats.count,
+                    stats.own_ns,
+                    stats.max_ns,
+                    [word for pair in sorted(stats.lengths.items()) for word in pair],
+                ]
+                for stats in trace.stats
             ],
             "pieces": pieces,
         }
@@ -147,14 +154,14 @@ class TraceCollector:
         if tid and tid not in self._threads:
             self._threads[tid] = describe_thread(tid, name)
 
-    def _tell_parents(self) -> None:
+    def _add_parents(self) -> None:
         """Add to each ended thread the nearest living ancestor."""
         alive: dict[int, dict[str, Json]] = {}
-        for tid, known in self._threads.items():
-            for ancestor, is_process in self._sends.ancestors(tid) if known["pid"] is None else ():
+        for tid, thread in self._threads.items():
+            for ancestor, is_process in self._sends.ancestors(tid) if thread["pid"] is None else ():
                 if ancestor not in alive:
                     alive[ancestor] = self._threads.get(ancestor) or describe_thread(ancestor, "")
                 parent = alive[ancestor]
                 if parent["pid"] is not None:
-                    known["parent"] = {"pid": parent["pid"], "name": parent["name"], "is_process": is_process}
+                    thread["parent"] = {"pid": parent["pid"], "name": parent["name"], "is_process": is_process}
                     break

@@ -58,7 +58,7 @@ class TraceFormat:
 def parse_trace_format(text: str) -> TraceFormat:
     """Return the format of one event. Raise Malformed."""
     number = _ID.search(text)
-    fields = {each["name"]: TraceField(int(each["offset"]), int(each["size"])) for each in _FIELD.finditer(text)}
+    fields = {match["name"]: TraceField(int(match["offset"]), int(match["size"])) for match in _FIELD.finditer(text)}
     if number is None or "common_pid" not in fields:
         raise Malformed("`ID: 372` and `field:int common_pid; offset:4; size:4; signed:1;`", text[:40])
     return TraceFormat(int(number[1]), fields)
@@ -169,7 +169,7 @@ ON_ALL = tuple(_SENDS)
 
 # What a trace does not cover if the kernel has none of these events: architectures have different ones.
 INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
-_TOLD_BY = {
+_EVENTS_BY_COVERAGE = {
     INTERRUPTS[0]: ("irq/irq_handler_entry", "osnoise/irq_noise"),
     INTERRUPTS[1]: ("irq/softirq_entry", "osnoise/softirq_noise"),
     INTERRUPTS[2]: ("irq_vectors/call_function_single_entry", "ipi/ipi_entry", "osnoise/irq_noise"),
@@ -178,9 +178,9 @@ _TOLD_BY = {
 }
 
 
-def untold(traced: Iterable[str]) -> list[str]:
+def uncovered(traced: Iterable[str]) -> list[str]:
     """Return what a trace of these events does not cover."""
-    return [what for what, names in _TOLD_BY.items() if not set(traced).intersection(names)]
+    return [what for what, names in _EVENTS_BY_COVERAGE.items() if not set(traced).intersection(names)]
 
 
 Formats = Callable[[str], TraceFormat | None]
@@ -235,12 +235,16 @@ def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
 
 def events_of_senders(formats: Formats) -> Mapping[int, TraceEvent]:
     """Return the descriptions of events traced on all CPUs, by number: calls between CPUs, and births of threads."""
-    found = {name: format for name in _SENDS if (format := formats(name)) is not None}
+    format_by_name = {name: format for name in _SENDS if (format := formats(name)) is not None}
     events = {
-        each.id: TraceEvent(
-            action=SEND, kind=Kind.IPI, name=name, word=_word(each, "cpu"), second=_word(each, _SENDS[name])
+        trace_format.id: TraceEvent(
+            action=SEND,
+            kind=Kind.IPI,
+            name=name,
+            word=_word(trace_format, "cpu"),
+            second=_word(trace_format, _SENDS[name]),
         )
-        for name, each in found.items()
+        for name, trace_format in format_by_name.items()
     }
     born = formats(BIRTHS)
     if born is not None:
@@ -285,5 +289,5 @@ def name_of_timer(function: str) -> str:
 
 def chosen_function(functions: tuple[str, ...]) -> str | None:
     """Return the function to name an interrupt after: the first that is not the tick's, if any."""
-    beside = [function for function in functions if not is_tick_function(function)]
-    return next(iter(beside or functions), None)
+    others = [function for function in functions if not is_tick_function(function)]
+    return next(iter(others or functions), None)

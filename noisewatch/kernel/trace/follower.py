@@ -133,14 +133,14 @@ class CommandTimes:
         if not trace.tid:
             self.states.idle(trace.cpu, before_ns)
 
-    def window(self, ended_ns: int, untold: tuple[str, ...]) -> TraceWindow:
+    def window(self, end_ns: int, uncovered: tuple[str, ...]) -> TraceWindow:
         """Return all sums."""
-        self.places.settle(ended_ns)
-        self.states.settle(ended_ns)
+        self.places.settle(end_ns)
+        self.states.settle(end_ns)
         names = self._functions.names_of(addresses_in(source for _, source, _ in self._totals))
         return TraceWindow(
             begin_ns=self.began_ns,
-            end_ns=ended_ns,
+            end_ns=end_ns,
             own_ns_by_cpu=dict(self._own_ns),
             times=tuple(
                 TracedTime(
@@ -155,11 +155,11 @@ class CommandTimes:
                 )
                 for (cpu, source, is_own), total in self._totals.items()
             ),
-            untold=untold,
+            untold=uncovered,
             doubt_ns=self._doubt_ns,
             threads=self.places.threads,
             other_threads_ns=self.places.other_ns,
-            states=self.states.times_until(ended_ns),
+            states=self.states.times_until(end_ns),
             has_seen_end=self.left_ns is not None,
         )
 
@@ -211,7 +211,7 @@ _NOT_FOLLOWED = "no command was followed"
 _BIRTHS_LOST = "events were lost: who was started by whom is not known"
 _SWITCHED_OFF = "the trace was switched off or changed meanwhile"
 _SILENT = "{}: the trace has not seen a thread of the command end, so events are missing"
-_ENDS_WITHIN_NS = 20_000_000  # a reaped thread has yet to leave its CPU
+_END_DEADLINE_NS = 20_000_000  # a reaped thread has yet to leave its CPU
 _NOT_BEGUN = "the trace has not seen the command begin"
 
 
@@ -280,19 +280,19 @@ class TraceFollower:
         self._take_in(None)
         self._lose_if_off()
 
-    def end(self, ended_ns: int) -> TraceWindow | str:
+    def end(self, end_ns: int) -> TraceWindow | str:
         """Return what happened until the command ended, or why that is unknown."""
         self.drain()
-        self._take_in(ended_ns)
+        self._take_in(end_ns)
         times = self._times
         if times is None:
             return _NOT_FOLLOWED
-        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._silence(times.own, ended_ns)
+        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._silence(times.own, end_ns)
         self._times = None
         self._sends.is_damaged = False
         if trouble is not None:
             return trouble
-        return times.window(_earliest(ended_ns, times.left_ns), tuple(self._buffers.untold))
+        return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.untold))
 
     def _lose_if_off(self) -> bool:
         """Forget the owner of every CPU if tracing was switched off: until the next event it is unknown."""
@@ -302,25 +302,25 @@ class TraceFollower:
                 trace.lose()
         return is_off
 
-    def _silence(self, own: OwnThreads, ended_ns: int) -> str | None:
+    def _silence(self, own: OwnThreads, end_ns: int) -> str | None:
         """Return a message if the trace still has an ended thread of the command on a CPU."""
-        until_ns = time.monotonic_ns() + _ENDS_WITHIN_NS
-        while (gone := self._gone_but_running(own, ended_ns)) and time.monotonic_ns() < until_ns:
+        until_ns = time.monotonic_ns() + _END_DEADLINE_NS
+        while (silent := self._find_silent(own, end_ns)) and time.monotonic_ns() < until_ns:
             time.sleep(0.001)
             self.drain()
-            self._take_in(ended_ns)
-        for trace in gone:
+            self._take_in(end_ns)
+        for trace in silent:
             trace.lose()
-        return _SILENT.format(name_cpus([trace.cpu for trace in gone])) if gone else None
+        return _SILENT.format(name_cpus([trace.cpu for trace in silent])) if silent else None
 
-    def _gone_but_running(self, own: OwnThreads, ended_ns: int) -> list[CpuTrace]:
+    def _find_silent(self, own: OwnThreads, end_ns: int) -> list[CpuTrace]:
         return [
             trace
             for trace in self._traces.values()
-            if own.had(trace.tid, ended_ns) and not os.path.exists(f"/proc/{trace.tid}")
+            if own.had(trace.tid, end_ns) and not os.path.exists(f"/proc/{trace.tid}")
         ]
 
-    def _take_in(self, ended_ns: int | None) -> None:
+    def _take_in(self, end_ns: int | None) -> None:
         births = self._births_until(self._read_ns)
         if self._times is not None:
             self._times.own.take_in(births)
@@ -328,19 +328,19 @@ class TraceFollower:
             for page in self._pending[cpu]:
                 trace.feed(page)
             self._pending[cpu] = []
-            if ended_ns is not None:
-                trace.settle(ended_ns)
+            if end_ns is not None:
+                trace.settle(end_ns)
             if self._times is not None:
                 self._times.find_ends(trace)
         left_ns = self._times.left_ns if self._times is not None else None
-        if left_ns is not None and ended_ns is not None:
-            left_ns = min(left_ns, ended_ns)
+        if left_ns is not None and end_ns is not None:
+            left_ns = min(left_ns, end_ns)
         for trace in self._traces.values():
             if self._times is not None:
-                self._times.take_in(trace, self._sends, ended_ns if left_ns is None else left_ns)
+                self._times.take_in(trace, self._sends, end_ns if left_ns is None else left_ns)
             trace.forget()
         if self._times is not None:
-            until_ns = _earliest(self._known_until_ns, ended_ns, left_ns)
+            until_ns = _earliest(self._known_until_ns, end_ns, left_ns)
             self._times.places.settle(until_ns)
             self._times.states.settle(until_ns)
         self._sends.forget(self._read_ns)
@@ -356,12 +356,12 @@ class TraceFollower:
         if self._sends.is_damaged or (self._sends.lost_ns or 0) > times.began_ns:
             return _BIRTHS_LOST
         traces = self._traces.values()
-        unknown = times.cut_cpus | {trace.cpu for trace in traces if not trace.is_known_since(times.began_ns)}
+        unknown = times.cut_cpus | {trace.cpu for trace in traces if not trace.has_owner_since(times.began_ns)}
         if unknown:
             return f"events on {name_cpus(unknown)} were lost, or none was seen yet"
         return None if times.own.has_begun and times.own_ns else _NOT_BEGUN
 
 
-def _earliest(known_ns: int, *others_ns: int | None) -> int:
+def _earliest(first_ns: int, *others_ns: int | None) -> int:
     """Return the earliest of several moments, of which all but the first may be unknown."""
-    return min([known_ns, *(ns for ns in others_ns if ns is not None)])
+    return min([first_ns, *(ns for ns in others_ns if ns is not None)])

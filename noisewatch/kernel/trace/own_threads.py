@@ -125,9 +125,9 @@ class OwnStates:
             self._change(*event[1:])
         self._events = later
 
-    def times_until(self, ended_ns: int) -> StateTimes:
+    def times_until(self, end_ns: int) -> StateTimes:
         """Return the sums until the command ended, by which all is settled."""
-        self._count(ended_ns)
+        self._count(end_ns)
         return replace(self._times, waits=self._waits)
 
     def _count(self, now_ns: int) -> None:
@@ -238,6 +238,6 @@ class OwnPlaces:
     def threads(self) -> tuple[TracedThread, ...]:
         """The threads that are listed individually."""
         return tuple(
-            TracedThread(tid, clean(each.name), dict(each.ns_by_cpu), dict(each.moves))
-            for tid, each in self._threads.items()
+            TracedThread(tid, clean(thread.name), dict(thread.ns_by_cpu), dict(thread.moves))
+            for tid, thread in self._threads.items()
         )

@@ -24,7 +24,7 @@ QUESTION = "trace"
 _KERNELS = "kworker/"  # these threads end, and cannot be looked up any more
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
-_LONGEST_UNSEEN_NS = 10_000_000  # from one tick, which is an event, to the next
+_LONGEST_TICK_PERIOD_NS = 10_000_000  # from one tick, which is an event, to the next
 _KINDS = {kind.value: kind for kind in (Kind.IDLE, *INTERRUPT_KINDS - {Kind.TIMER}, Kind.SOFTIRQ, *THREADS)}
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 
@@ -111,10 +111,10 @@ class Trace:
 def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
     """Return the collected trace, or the reason why there is none."""
     try:
-        said = machine.ask(QUESTION, answer)
-        if isinstance(said, dict) and isinstance(said.get(_UNTRACED), str):
-            return clean(said[_UNTRACED])
-        return parse_trace(said)
+        reply = machine.ask(QUESTION, answer)
+        if isinstance(reply, dict) and isinstance(reply.get(_UNTRACED), str):
+            return clean(reply[_UNTRACED])
+        return parse_trace(reply)
     except (Unreadable, Malformed) as error:
         return error.reason
     except CannotMeasure as error:
@@ -128,44 +128,44 @@ def untraced(reason: str) -> Json:
 
 def parse_trace(answer: Json) -> Trace:
     """Parse the trace that a collector wrote. Raise Malformed."""
-    threads = {tid: parse_thread(tid, said) for tid, said in field_of(answer, "threads", dict).items()}
+    threads = {tid: parse_thread(tid, fields) for tid, fields in field_of(answer, "threads", dict).items()}
     return Trace(
         begin_ns=count_of(answer, "begin_ns"),
         length_ns=count_of(answer, "length_ns"),
         untold=tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
-        cpus=tuple(_parse_cpu(said, threads) for said in field_of(answer, "cpus", list)),
+        cpus=tuple(_parse_cpu(fields, threads) for fields in field_of(answer, "cpus", list)),
         tracer=Tracer.OSNOISE if answer.get("tracer") == Tracer.OSNOISE else Tracer.EVENTS,
     )
 
 
-def parse_thread(tid: str, said: Json) -> Thread:
+def parse_thread(tid: str, fields: Json) -> Thread:
     """Parse a thread that `describe_thread` wrote. Raise Malformed."""
-    pid = said.get("pid") if isinstance(said, dict) else None
-    if not isinstance(said, dict) or not tid.isdecimal() or not (pid is None or type(pid) is int):
-        raise Malformed("a thread of a trace", str(said))
-    name = clean(str(said.get("name") or "?"))
-    is_kernel = said.get("is_kernel")
+    pid = fields.get("pid") if isinstance(fields, dict) else None
+    if not isinstance(fields, dict) or not tid.isdecimal() or not (pid is None or type(pid) is int):
+        raise Malformed("a thread of a trace", str(fields))
+    name = clean(str(fields.get("name") or "?"))
+    is_kernel = fields.get("is_kernel")
     is_worker = is_kernel is None and name.startswith(_KERNELS)
     return Thread(
         tid=int(tid),
         name=name,
         pid=pid,
         is_kernel=is_kernel is True or is_worker,
-        parent=_parse_parent(said.get("parent")),
+        parent=_parse_parent(fields.get("parent")),
     )
 
 
-def _parse_parent(said: Json) -> Parent | None:
+def _parse_parent(fields: Json) -> Parent | None:
     """Return the parent, or None if it is missing, as in older recordings."""
-    if not isinstance(said, dict) or type(said.get("pid")) is not int:
+    if not isinstance(fields, dict) or type(fields.get("pid")) is not int:
         return None
-    return Parent(said["pid"], clean(str(said.get("name") or "?")), said.get("is_process") is True)
+    return Parent(fields["pid"], clean(str(fields.get("name") or "?")), fields.get("is_process") is True)
 
 
-def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
-    sources = tuple(parse_source(each, threads) for each in field_of(said, "sources", list))
-    stats = tuple(_parse_stats(each) for each in field_of(said, "spells", list))
-    words = field_of(said, "pieces", list)
+def _parse_cpu(fields: Json, threads: Mapping[str, Thread]) -> CpuPieces:
+    sources = tuple(parse_source(row, threads) for row in field_of(fields, "sources", list))
+    stats = tuple(_parse_stats(row) for row in field_of(fields, "spells", list))
+    words = field_of(fields, "pieces", list)
     if len(stats) != len(sources) or len(words) % 3 or not all(is_count_in(word) for word in words):
         raise Malformed("pieces of a trace", str(words[:3]))
     starts, ends, numbers = tuple(words[::3]), tuple(words[1::3]), tuple(words[2::3])
@@ -174,11 +174,11 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
     ):
         raise Malformed("pieces of a trace one after the other", str(words[:3]))
     return CpuPieces(
-        cpu=count_of(said, "cpu"),
-        lost_events=_known(said, "lost_events"),
-        lost_pieces=count_of(said, "lost_pieces"),
-        unseen_switches=count_of(said, "unseen_switches"),
-        unseen_ns=_unseen_ns(said),
+        cpu=count_of(fields, "cpu"),
+        lost_events=_count_or_none(fields, "lost_events"),
+        lost_pieces=count_of(fields, "lost_pieces"),
+        unseen_switches=count_of(fields, "unseen_switches"),
+        unseen_ns=_parse_missed_ns(fields),
         sources=sources,
         stats=stats,
         start_ns=starts,
@@ -187,26 +187,26 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
     )
 
 
-def _unseen_ns(said: Json) -> int:
+def _parse_missed_ns(fields: Json) -> int:
     """Return the unseen time; older recordings only have the number of switches."""
-    has_it = "unseen_ns" in said
-    return count_of(said, "unseen_ns") if has_it else count_of(said, "unseen_switches") * _LONGEST_UNSEEN_NS
+    has_it = "unseen_ns" in fields
+    return count_of(fields, "unseen_ns") if has_it else count_of(fields, "unseen_switches") * _LONGEST_TICK_PERIOD_NS
 
 
-def _known(said: Json, name: str) -> int | None:
+def _count_or_none(fields: Json, name: str) -> int | None:
     """Return the existing field; null is unknown."""
-    return None if name in said and said[name] is None else count_of(said, name)
+    return None if name in fields and fields[name] is None else count_of(fields, name)
 
 
-def parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
+def parse_source(row: Json, threads: Mapping[str, Thread]) -> TracedSource:
     """Parse a source of kind, name, number and function. Raise Malformed.
 
     Recordings of earlier versions call some of the CPU's own interrupts a device's: IRQ 0, with a vector's name.
     """
-    if not isinstance(said, list) or len(said) != 4 or str(said[0]) not in _KINDS or not is_count_in(said[2]):
-        raise Malformed("a source of a trace", str(said))
-    name, number, function = clean(str(said[1])), said[2], said[3]
-    kind = _KINDS[str(said[0])]
+    if not isinstance(row, list) or len(row) != 4 or str(row[0]) not in _KINDS or not is_count_in(row[2]):
+        raise Malformed("a source of a trace", str(row))
+    name, number, function = clean(str(row[1])), row[2], row[3]
+    kind = _KINDS[str(row[0])]
     if kind == Kind.IRQ:
         kind = kind_of_vector(name) or kind
     called = clean(function) if isinstance(function, str) else None
@@ -221,29 +221,29 @@ def parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
     return TracedSource(kind, name, thread=sender, function=called, vector=name)
 
 
-def _parse_stats(said: Json) -> RunStats:
-    if not isinstance(said, list) or len(said) != 4 or not all(map(is_count_in, said[:3])):
-        raise Malformed("[count, ns, longest, lengths] of a trace", str(said))
-    words = said[3]
+def _parse_stats(row: Json) -> RunStats:
+    if not isinstance(row, list) or len(row) != 4 or not all(map(is_count_in, row[:3])):
+        raise Malformed("[count, ns, longest, lengths] of a trace", str(row))
+    words = row[3]
     if not isinstance(words, list) or len(words) % 2 or not all(map(is_count_in, words)):
         raise Malformed("lengths of a trace", str(words))
-    count, own_ns, max_ns = said[:3]
+    count, own_ns, max_ns = row[:3]
     return RunStats(count, own_ns, max_ns, dict(zip(words[::2], words[1::2], strict=True)))
 
 
 def describe_thread(tid: int, name: str) -> dict[str, Json]:
     """Return the thread's name, process and whether it is the kernel's; None for both if it has ended."""
-    known: dict[str, Json] = {"name": clean(name), "pid": None, "is_kernel": None}
+    thread: dict[str, Json] = {"name": clean(name), "pid": None, "is_kernel": None}
     try:
         stat = parse_stat(Path(f"/proc/{tid}/stat").read_text(errors="replace"))
         status = Path(f"/proc/{tid}/status").read_text(errors="replace")
     except (OSError, Malformed):
-        return known
+        return thread
     process = [line.split()[1] for line in status.splitlines() if line.startswith("Tgid:\t")]
-    known["name"] = known["name"] or stat.name
-    known["is_kernel"] = stat.is_kernel
-    known["pid"] = int(process[0]) if process and process[0].isdecimal() else None
-    return known
+    thread["name"] = thread["name"] or stat.name
+    thread["is_kernel"] = stat.is_kernel
+    thread["pid"] = int(process[0]) if process and process[0].isdecimal() else None
+    return thread
 
 
 _USE_DOUBT_NS = 100_000  # what a process does before and after the kernel counts its time

@@ -72,18 +72,18 @@ class Sends:
 
     def ancestors(self, tid: int) -> Iterator[tuple[int, bool]]:
         """Yield the known ancestors of the thread, nearest first, and whether each is of the thread's own process."""
-        is_same_process, seen = True, {tid}
+        is_same_process, visited = True, {tid}
         while tid in self._started_by:
             tid, is_thread = self._started_by[tid]
             is_same_process = is_same_process and is_thread
-            if tid in seen:  # a number that was given again
+            if tid in visited:  # a number that was given again
                 return
-            seen.add(tid)
+            visited.add(tid)
             yield tid, is_same_process
 
     def forget(self, until_ns: int) -> None:
         """Forget calls that cannot arrive any more, and all births."""
-        recent = {to: deque(each for each in sent if each[0] > until_ns - _SOON_NS) for to, sent in self._sent.items()}
+        recent = {to: deque(call for call in sent if call[0] > until_ns - _SOON_NS) for to, sent in self._sent.items()}
         self._sent = {to: sent for to, sent in recent.items() if sent}
         self._started_by = {}
 
@@ -97,11 +97,11 @@ class Sends:
         A reschedule calls no function. Earlier calls are over, whether or not they took an interrupt: a CPU that waits
         for work polls.
         """
-        found: list[tuple[int, int, int]] = []
+        arrived: list[tuple[int, int, int]] = []
         for is_call in _IS_CALL.get(vector, ()):
             sent = self._sent.get((cpu, is_call))
             while sent and sent[0][0] <= until_ns:
-                found.append(sent.popleft())
-        recent = [sent for sent in found if until_ns - sent[0] <= _SOON_NS] or found
+                arrived.append(sent.popleft())
+        recent = [sent for sent in arrived if until_ns - sent[0] <= _SOON_NS] or arrived
         _, tid, function = min(recent, default=(0, 0, 0))
         return tid, function

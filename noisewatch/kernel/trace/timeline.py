@@ -154,10 +154,10 @@ class CpuTrace:
         if self._thread is not None and (self.last_ns is None or self.last_ns < until_ns):
             self._step(until_ns)
 
-    def is_known_since(self, began_ns: int) -> bool:
+    def has_owner_since(self, began_ns: int) -> bool:
         """Return whether the CPU's owner is known for all time since then."""
-        is_known = self._thread is not None and self._known_since_ns is not None
-        return is_known and (self._known_since_ns or 0) <= began_ns and not self.lost_pieces
+        has_owner = self._thread is not None and self._known_since_ns is not None
+        return has_owner and (self._known_since_ns or 0) <= began_ns and not self.lost_pieces
 
     def forget(self) -> None:
         """Forget everything except what has the CPU now."""
@@ -253,16 +253,16 @@ class CpuTrace:
             return
         begin = at + event.second
         raw = words[begin : begin + _COMM_WORDS].tobytes()
-        known = self._named.get(tid)
-        if known is None or known[0] != raw:
+        named = self._named.get(tid)
+        if named is None or named[0] != raw:
             name = raw.partition(b"\0")[0].decode("utf-8", "replace")
-            known = self._named[tid] = (raw, self._number(Source(Kind.THREAD, name, tid)))
-        self._run(tid, known[1])
+            named = self._named[tid] = (raw, self._number(Source(Kind.THREAD, name, tid)))
+        self._run(tid, named[1])
 
     def _correct(self, tid: int, now: int) -> None:
         """Count the time since the last event for the thread in the record, which ran when it was written."""
-        is_told = self._thread == IDLE and tid in self._woken
-        if self._thread is not None and not is_told:
+        was_woken = self._thread == IDLE and tid in self._woken
+        if self._thread is not None and not was_woken:
             self.unseen_switches += 1
             if self.last_ns is not None and now > self.last_ns:
                 self.unseen_ns += now - self.last_ns
@@ -327,10 +327,10 @@ def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int |
     while rest > 0 and end_ns > since_ns:
         free_from = max(pieces[-2], since_ns) if pieces else since_ns
         if free_from < end_ns:
-            taken = min(end_ns - free_from, rest)
+            part_ns = min(end_ns - free_from, rest)
         elif pieces[-1] == giver:
-            taken = min(end_ns - max(pieces[-3], since_ns), rest)
-            pieces[-2] -= taken
+            part_ns = min(end_ns - max(pieces[-3], since_ns), rest)
+            pieces[-2] -= part_ns
             if pieces[-2] == pieces[-3]:
                 del pieces[-3:]
         else:
@@ -338,9 +338,9 @@ def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int |
             end_ns = pieces[-3]
             del pieces[-3:]
             continue
-        later.append((end_ns - taken, end_ns, number))
-        end_ns -= taken
-        rest -= taken
+        later.append((end_ns - part_ns, end_ns, number))
+        end_ns -= part_ns
+        rest -= part_ns
     for piece in reversed(later):
         pieces += piece
     return ns - rest

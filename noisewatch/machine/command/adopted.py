@@ -16,13 +16,13 @@ from noisewatch.machine.command.ending import ResourceUsage
 
 def children_of(pid: int | str) -> frozenset[int] | None:
     """Return all children, zombies included. Return None for this process if the kernel does not list them."""
-    told = list(_told_by_threads(f"/proc/{pid}/task"))
-    if not told and pid == "self":
+    lists = list(_read_children_lists(f"/proc/{pid}/task"))
+    if not lists and pid == "self":
         return None
-    return frozenset(int(word) for text in told for word in text.split())
+    return frozenset(int(word) for text in lists for word in text.split())
 
 
-def _told_by_threads(folder: str) -> Iterator[bytes]:
+def _read_children_lists(folder: str) -> Iterator[bytes]:
     """Yield the list of children of each thread; threads that have exited are skipped."""
     try:
         threads = os.listdir(folder)
@@ -40,13 +40,13 @@ def living_children() -> frozenset[int]:
 
 def with_descendants(pids: Iterable[int]) -> frozenset[int]:
     """Return the processes and all their descendants."""
-    found: set[int] = set()
+    family: set[int] = set()
     left = set(pids)
     while left:
         pid = left.pop()
-        found.add(pid)
-        left |= (children_of(pid) or frozenset()) - found
-    return frozenset(found)
+        family.add(pid)
+        left |= (children_of(pid) or frozenset()) - family
+    return frozenset(family)
 
 
 class AdoptedProcesses:
@@ -81,11 +81,11 @@ class AdoptedProcesses:
 
     def reap(self, command: int | None = None) -> None:
         """Reap adopted zombies; add the usage of those left by `command` to its total."""
-        self._known = frozenset(pid for pid in self._known if _ended(pid) is None)
+        self._known = frozenset(pid for pid in self._known if _reap(pid) is None)
         if command is None:
             return
         for pid in self._left_by(command) or ():
-            usage = _ended(pid)
+            usage = _reap(pid)
             if usage is not None:
                 self._usage = self._usage.plus(usage)
 
@@ -114,10 +114,10 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def _ended(pid: int) -> ResourceUsage | None:
+def _reap(pid: int) -> ResourceUsage | None:
     """Reap the child and return its usage; None while it runs."""
     try:
-        ended, _, used = os.wait4(pid, os.WNOHANG)
+        reaped_pid, _, used = os.wait4(pid, os.WNOHANG)
     except ChildProcessError:  # reaped elsewhere
         return ResourceUsage()
-    return ResourceUsage.of(used) if ended else None
+    return ResourceUsage.of(used) if reaped_pid else None

@@ -94,15 +94,15 @@ class EndedCommand:
     scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty where there is none
 
 
-def end_as(ended: EndedCommand) -> NoReturn:
+def end_as(outcome: EndedCommand) -> NoReturn:
     """End this process with the command's exit status, or by the same signal; no code after the call runs.
 
     An exit status raises SystemExit. A signal is final: restore and write everything before the call. There is no
     second core dump.
     """
-    number = ended.signal_number
+    number = outcome.signal_number
     if number is None:
-        sys.exit(ended.exit_status)
+        sys.exit(outcome.exit_status)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed, or a pipe without a reader
             stream.flush()

@@ -23,7 +23,7 @@ USAGE_FIELDS = 8
 _BIND_MEMORY = 2  # MPOL_BIND
 _MOST_NODES = 1 << 10
 _SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}  # system calls have a number a machine
-_NOT_FOUND = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT}
+_MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT}
 _REPORT = struct.Struct(f"=iiq{USAGE_FIELDS}q")
 _EXIT_STATUS = 127  # never shown: the report contains the error
 
@@ -78,7 +78,7 @@ class _Child:
     blocked: list[int]
     run_command: Callable[[], NoReturn]
 
-    def run(self, told: int) -> NoReturn:
+    def run(self, write_end: int) -> NoReturn:
         """Run the steps and the command; report the start, or the failed step, to the given descriptor."""
         stage = STARTED
         try:
@@ -87,31 +87,31 @@ class _Child:
                 stage = number
                 step()
             used = _used()
-            os.write(told, _REPORT.pack(STARTED, 0, monotonic_ns(), *used))
+            os.write(write_end, _REPORT.pack(STARTED, 0, monotonic_ns(), *used))
             stage = EXEC
             signal.pthread_sigmask(signal.SIG_SETMASK, self.blocked)
             self.run_command()
         except OSError as error:
-            os.write(told, _REPORT.pack(stage, error.errno or errno.EIO, 0, *[0] * USAGE_FIELDS))
+            os.write(write_end, _REPORT.pack(stage, error.errno or errno.EIO, 0, *[0] * USAGE_FIELDS))
         finally:
             os._exit(_EXIT_STATUS)
 
 
 def _start(child: _Child) -> Launched:
     """Fork the child with all signals blocked until it has its own signal handling."""
-    heard, told = os.pipe2(os.O_CLOEXEC)
+    read_end, write_end = os.pipe2(os.O_CLOEXEC)
     before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     try:
         pid = _fork()
         if pid == 0:
-            child.run(told)
+            child.run(write_end)
     except OSError:
-        os.close(heard)
+        os.close(read_end)
         raise
     finally:
-        os.close(told)
+        os.close(write_end)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return _launched(pid, heard)
+    return _launched(pid, read_end)
 
 
 def _fork() -> int:
@@ -121,13 +121,13 @@ def _fork() -> int:
         return os.fork()
 
 
-def _launched(pid: int, heard: int) -> Launched:
+def _launched(pid: int, read_end: int) -> Launched:
     """Return the child's report, once it runs the command or has ended."""
-    said = b""
-    with open(heard, "rb", buffering=0) as file:
+    content = b""
+    with open(read_end, "rb", buffering=0) as file:
         while piece := file.read(2 * _REPORT.size):
-            said += piece
-    reports = list(_REPORT.iter_unpack(said))
+            content += piece
+    reports = list(_REPORT.iter_unpack(content))
     if not reports:  # killed before it could say anything
         return pid, STARTED, 0, 0, (0,) * USAGE_FIELDS
     (_, _, began_ns, *used), (stage, error, *_) = reports[0], reports[-1]
@@ -178,14 +178,14 @@ def _signal_setter(ignored: int) -> Callable[[], None]:
 
     execve itself resets handlers that Python does not know.
     """
-    wanted: list[tuple[int, signal.Handlers]] = []
+    handlers: list[tuple[int, signal.Handlers]] = []
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         handler = signal.SIG_IGN if ignored >> (number - 1) & 1 else signal.SIG_DFL
         if signal.getsignal(number) not in (handler, None):
-            wanted.append((number, handler))
+            handlers.append((number, handler))
 
     def set_signals() -> None:
-        for number, handler in wanted:
+        for number, handler in handlers:
             signal.signal(number, handler)
 
     return set_signals
@@ -245,7 +245,7 @@ def _used() -> tuple[int, ...]:
 
 def _run_first(paths: tuple[bytes, ...], argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
     """Replace this process by the first path that can be run. Raise OSError, chosen as execvp(3) chooses it."""
-    found = _failed(errno.ENOENT)
+    failure = _failed(errno.ENOENT)
     for path in paths:
         try:
             _run(path, argv, environment)
@@ -253,10 +253,10 @@ def _run_first(paths: tuple[bytes, ...], argv: list[bytes], environment: dict[by
             if error.errno == errno.EACCES and b"/" not in argv[0] and not os.access(path, os.F_OK):
                 continue  # in a folder that may not be searched: absent, as to every shell
             if error.errno == errno.EACCES or len(paths) == 1:
-                found = error
-            elif error.errno not in _NOT_FOUND:
+                failure = error
+            elif error.errno not in _MISSING:
                 raise
-    raise found
+    raise failure
 
 
 def _run(path: bytes, argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:

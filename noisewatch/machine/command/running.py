@@ -46,7 +46,7 @@ _HEAD, _SIZE = struct.Struct("=IiiI"), 128  # of signalfd_siginfo, signalfd(2)
 
 
 @dataclass(frozen=True, slots=True)
-class TakenSignal:
+class PendingSignal:
     """A pending signal, with `si_code` and the pid of its sender."""
 
     number: signal.Signals
@@ -54,7 +54,7 @@ class TakenSignal:
     pid: int
 
 
-class TakenSignals:
+class PendingSignals:
     """The signals that concern a command, taken from `begin` to `end`.
 
     Threads and processes begun meanwhile have them blocked.
@@ -72,12 +72,12 @@ class TakenSignals:
 
     def begin(self, core: ModuleType) -> None:
         """Block the signals; from here on they are pending until taken. Raise OSError, with nothing changed."""
-        ignored = {each for each in FOR_MAIN_THREAD if signal.getsignal(each) is signal.SIG_IGN}
-        taken = FOR_MAIN_THREAD - ignored | {signal.SIGCHLD}  # ignoring SIGCHLD leaves no zombies
-        self._descriptor = core.signalfd(signal_bits(taken))
+        ignored = {number for number in FOR_MAIN_THREAD if signal.getsignal(number) is signal.SIG_IGN}
+        blocked = FOR_MAIN_THREAD - ignored | {signal.SIGCHLD}  # ignoring SIGCHLD leaves no zombies
+        self._descriptor = core.signalfd(signal_bits(blocked))
         self._child_handler = signal.signal(signal.SIGCHLD, self._on_child)
         self._poll.register(self._descriptor, select.POLLIN)
-        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, taken))
+        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, blocked))
 
     def end(self) -> None:
         """Restore what was before `begin`."""
@@ -119,12 +119,12 @@ class TakenSignals:
         if self._note is not None:
             self._note()
 
-    def pending(self) -> Iterator[TakenSignal]:
+    def pending(self) -> Iterator[PendingSignal]:
         """Yield the pending signals."""
         with suppress(BlockingIOError):
             while True:
                 number, _, code, pid = _HEAD.unpack_from(os.read(self._descriptor, _SIZE))
-                yield TakenSignal(signal.Signals(number), code, pid)
+                yield PendingSignal(signal.Signals(number), code, pid)
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
@@ -145,7 +145,7 @@ def stop_as_by_terminal() -> None:
 
 
 _PID = struct.Struct("=i")
-_NOBODY = 0
+_NO_COMMAND = 0
 
 
 class CommandGuard:
@@ -184,7 +184,7 @@ class CommandGuard:
 
     def rest(self) -> None:
         """Guard no command, as the last one has ended."""
-        self.watch(_NOBODY)
+        self.watch(_NO_COMMAND)
 
     def end(self) -> None:
         """End the guard process."""
@@ -199,19 +199,19 @@ class CommandGuard:
         os.closerange(ends + 1, os.sysconf("SC_OPEN_MAX"))
         os.read(ends, 1)
         (pid,) = _PID.unpack_from(self._guarded, 0)
-        if pid != _NOBODY:
+        if pid != _NO_COMMAND:
             _end_all(pid)
 
 
 def _end_all(pid: int) -> None:
     """Kill the process and its descendants. All are stopped first, as running ones could start more."""
-    known: set[int] = set()
-    while found := with_descendants([pid]) - known:
-        for each in found:
-            _send(each, signal.SIGSTOP)
-        known |= found
-    for each in known:
-        _send(each, signal.SIGKILL)
+    stopped: set[int] = set()
+    while running := with_descendants([pid]) - stopped:
+        for descendant in running:
+            _send(descendant, signal.SIGSTOP)
+        stopped |= running
+    for descendant in stopped:
+        _send(descendant, signal.SIGKILL)
 
 
 def _send(pid: int, number: signal.Signals) -> None:
@@ -236,7 +236,7 @@ class Commands:
     def __init__(self, inherited: InheritedState | None = None, core: ModuleType | None = None) -> None:
         self._inherited = inherited or inherited_state()
         self._core = core or load_launching()
-        self._signals = TakenSignals()
+        self._signals = PendingSignals()
         self._adopted = AdoptedProcesses(self._inherited.children)
         self._guard = CommandGuard()
         self._running: StartedCommand | None = None
@@ -313,8 +313,8 @@ class Commands:
 
     def take_signals(self) -> None:
         """Handle the pending signals."""
-        for each in self._signals.pending():
-            self._take(each)
+        for pending in self._signals.pending():
+            self._take(pending)
 
     @property
     def may_be_others(self) -> bool:
@@ -327,16 +327,16 @@ class Commands:
         self._guard.rest()
         return self._adopted.end_command(pid)
 
-    def _take(self, taken: TakenSignal) -> None:
-        number = taken.number
+    def _take(self, pending: PendingSignal) -> None:
+        number = pending.number
         command = self._running
         if number in ENDING and self._asked_to_end is None:
             self._asked_to_end = number
         if number == signal.SIGCHLD:
             self._look_at_children()
         elif number == signal.SIGTSTP:
-            self._stop(is_told=taken.code == FROM_KERNEL)
-        elif command is not None and taken.code != FROM_KERNEL and taken.pid != command.pid:
+            self._stop(is_delivered=pending.code == FROM_KERNEL)
+        elif command is not None and pending.code != FROM_KERNEL and pending.pid != command.pid:
             command.forward(number)
 
     def _look_at_children(self) -> None:
@@ -344,10 +344,10 @@ class Commands:
             self._running.look()
         self._adopted.reap(self._running.pid if self._running is not None else None)
 
-    def _stop(self, is_told: bool) -> None:
+    def _stop(self, is_delivered: bool) -> None:
         """Stop this process with the command, until the shell or another process continues it."""
         since_ns, command = monotonic_ns(), self._running
-        if command is not None and not is_told:
+        if command is not None and not is_delivered:
             command.forward(signal.SIGTSTP)
         stop_as_by_terminal()
         if command is not None:
@@ -401,7 +401,7 @@ class StartedCommand:
             yield
 
     def _look_once(self) -> None:
-        """Look at the command; where a signal arrives within a look, look again after it."""
+        """Look at the command; where a signal arrives within a look, look once more after it."""
         self._has_news = True
         while self._has_news and not self._is_looking:
             self._has_news, self._is_looking = False, True
@@ -437,10 +437,10 @@ class StartedCommand:
                 self._go_on(now_ns, None)
                 self._end(status, used, now_ns)
 
-    def _go_on(self, now_ns: int, unseen_since_ns: int | None) -> None:
-        if self._stopped_since_ns is None and unseen_since_ns is not None:
+    def _go_on(self, now_ns: int, stopped_since_ns: int | None) -> None:
+        if self._stopped_since_ns is None and stopped_since_ns is not None:
             self._stop_count += 1
-            self._stopped_since_ns = unseen_since_ns
+            self._stopped_since_ns = stopped_since_ns
         if self._stopped_since_ns is not None:
             self._stopped_ns += now_ns - self._stopped_since_ns
         self._stopped_since_ns = None

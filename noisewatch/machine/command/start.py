@@ -141,10 +141,10 @@ def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedStat
 
 def _check(plan: CommandPlan) -> None:
     """Raise CannotStart for an option that would be silently ignored, or mean something else."""
-    for wanted, what in ((plan.cpus, "CPU to pin it to"), (plan.memory_nodes, "node to bind its memory to")):
-        if wanted is not None and not wanted:
+    for chosen, what in ((plan.cpus, "CPU to pin it to"), (plan.memory_nodes, "node to bind its memory to")):
+        if chosen is not None and not chosen:
             raise CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: there is no {what}")
-    if any("\0" in each for each in plan.argv):
+    if any("\0" in argument for argument in plan.argv):
         raise CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: an argument has a NUL character")
 
 
@@ -154,7 +154,7 @@ def _paths(name: bytes, environment: tuple[bytes, ...]) -> tuple[bytes, ...]:
         return (name,)
     if not name:
         return ()
-    listed = next((each[5:] for each in environment if each.startswith(b"PATH=")), None)
+    listed = next((variable[5:] for variable in environment if variable.startswith(b"PATH=")), None)
     folders = (listed if listed is not None else os.fsencode(os.confstr("CS_PATH") or "/bin:/usr/bin")).split(b":")
     return tuple(path for path in (os.path.join(folder, name) for folder in folders) if _may_be(path))
 
@@ -196,7 +196,7 @@ def _not_run(plan: CommandPlan, number: int) -> CannotStart:
 
 def _not_prepared(plan: CommandPlan, stage: int, number: int) -> CannotStart:
     user = plan.user
-    wanted = {
+    action = {
         QUIET: "give it /dev/null",
         CGROUP: f"move it to the cgroup {clean(plan.cgroup or '')}",
         MEMORY: f"bind its memory to node {format_cpu_list(plan.memory_nodes or frozenset())}",
@@ -205,7 +205,7 @@ def _not_prepared(plan: CommandPlan, stage: int, number: int) -> CannotStart:
     }[stage]
     is_pinning = stage == AFFINITY and number == errno.EINVAL
     reason = "not all of them are online and allowed to it" if is_pinning else _reason(number)
-    return CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: cannot {wanted}: {reason}")
+    return CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: cannot {action}: {reason}")
 
 
 def _name_of(plan: CommandPlan) -> str:

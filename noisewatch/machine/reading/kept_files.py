@@ -16,7 +16,7 @@ from noisewatch.units import NS_PER_S
 
 _KERNEL = ("/proc/", "/sys/")  # elsewhere a path may come to mean another file, of which the open one knows nothing
 _MOST_KEPT = 2048  # the kernel holds a page for each
-_MOST_SEEN = 4096
+_MOST_NOTED = 4096
 _IDLE_SNAPSHOTS = 16  # a file not read in so many snapshots is closed if others need its place
 LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; nothing we read comes near this
 
@@ -65,7 +65,7 @@ class KeptFiles:
         self._below = below
         self._reread: Reread = reread or load_reading().reread
         self._open_by_path: dict[str, _Open] = {}
-        self._seen: set[str] = set()
+        self._noted: set[str] = set()
         self._snapshot = self._tidied_in = 0
         self._most_kept = min(most, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
 
@@ -87,7 +87,7 @@ class KeptFiles:
         places: list[int] = []
         for at, (path, before) in enumerate(files):
             file = self._open_by_path.get(path)
-            is_to_be_kept = file is None and has_room and before is not None and path in self._seen
+            is_to_be_kept = file is None and has_room and before is not None and path in self._noted
             if path in but_not or is_to_be_kept:
                 answers.append((at, None))
                 continue
@@ -117,7 +117,7 @@ class KeptFiles:
                 return read_whole(kept.descriptor, LARGEST_FILE)
             except OSError:
                 self._close(path)
-        if path not in self._seen or not self._has_room():
+        if path not in self._noted or not self._has_room():
             content = read_file(path)
             self._remember(path)
             return content
@@ -128,9 +128,9 @@ class KeptFiles:
     def _remember(self, path: str) -> None:
         if not path.startswith(self._below):
             return
-        if len(self._seen) >= _MOST_SEEN:  # processes come and go for ever
-            self._seen.clear()
-        self._seen.add(path)
+        if len(self._noted) >= _MOST_NOTED:  # processes come and go for ever
+            self._noted.clear()
+        self._noted.add(path)
 
     def _has_room(self) -> bool:
         if len(self._open_by_path) >= self._most_kept and self._tidied_in < self._snapshot:
@@ -141,7 +141,7 @@ class KeptFiles:
 
     def leave(self, path: str) -> None:
         """Close all files but this one, in which a thread is stuck: it would keep hundreds of others open."""
-        for other in [each for each in self._open_by_path if each != path]:
+        for other in [open_path for open_path in self._open_by_path if open_path != path]:
             self._close(other)
 
     def __del__(self) -> None:

@@ -81,8 +81,8 @@ def counts(text: bytes, begin: int, end: int, count: int) -> tuple[tuple[int, ..
     The end is where the text behind the counts begins.
     """
     words = text[begin:end].split(None, count)
-    found = words[:count]
-    together = b"".join(found)
-    if len(found) < count or (count and not together.isdigit()) or max(map(len, found), default=0) > _MOST_DIGITS:
+    numbers = words[:count]
+    together = b"".join(numbers)
+    if len(numbers) < count or (count and not together.isdigit()) or max(map(len, numbers), default=0) > _MOST_DIGITS:
         return None
-    return tuple(map(int, found)), end - len(words[count]) if len(words) > count else end
+    return tuple(map(int, numbers)), end - len(words[count]) if len(words) > count else end

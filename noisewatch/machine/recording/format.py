@@ -49,7 +49,7 @@ class Failure:
 _NEVER = Failure("never asked", is_absent=False)  # None is an answer
 
 Answer = Failure | Json
-Known = dict[str, Answer]  # by question
+Answers = dict[str, Answer]  # by question
 
 
 @dataclass(slots=True)
@@ -57,14 +57,14 @@ class RecordedSnapshot:
     """The answers of one snapshot."""
 
     now_ns: int
-    asked: Known = field(default_factory=dict)
+    asked: Answers = field(default_factory=dict)
 
 
-def encode(frame: RecordedSnapshot, known: Known, is_key: bool) -> dict[str, Any]:
-    """Return the frame as a JSON line, relative to the `known` answers."""
+def encode(frame: RecordedSnapshot, previous: Answers, is_key: bool) -> dict[str, Any]:
+    """Return the frame as a JSON line, relative to the `previous` answers."""
     line: dict[str, Any] = {"now_ns": frame.now_ns, "key": is_key, "read": {}, "rows": {}, "failed": {}}
     for question, answer in frame.asked.items():
-        before = _NEVER if is_key else known.get(question, _NEVER)
+        before = _NEVER if is_key else previous.get(question, _NEVER)
         if before == answer:
             continue
         if isinstance(answer, Failure):
@@ -76,13 +76,13 @@ def encode(frame: RecordedSnapshot, known: Known, is_key: bool) -> dict[str, Any
     return line
 
 
-def decode(line: Json, known: Known) -> tuple[int, Known]:
+def decode(line: Json, previous: Answers) -> tuple[int, Answers]:
     """Return a frame's time and all answers known after it. Raise Malformed if the line is not a frame."""
     try:
-        after = {} if line["key"] else dict(known)
+        after = {} if line["key"] else dict(previous)
         after.update({question: _checked(question, answer) for question, answer in line["read"].items()})
         for question, rows in line["rows"].items():
-            after[question] = _checked(question, _with_rows(_text_of(known[question]), rows))
+            after[question] = _checked(question, _with_rows(_text_of(previous[question]), rows))
         for question, (reason, is_absent) in line["failed"].items():
             after[question] = Failure(str(reason), bool(is_absent))
         return int(line["now_ns"]), after
@@ -95,7 +95,7 @@ def begins_sample(line: Json) -> bool:
     return isinstance(line, dict) and line.get(ASIDE) == {f"ask {SAMPLE}": True}
 
 
-def decode_aside(line: Json) -> Known:
+def decode_aside(line: Json) -> Answers:
     """Return the answers of a line between two frames. Raise Malformed if it contains anything else."""
     answers = line[ASIDE]
     if not isinstance(answers, dict) or not all(question.startswith("ask ") for question in answers):

@@ -88,7 +88,7 @@ _IRQBALANCE_SETTING = regex(rf"(?<!\w)({'|'.join(IRQBALANCE_VARIABLES)})=[\"']?(
 _IN_IRQBALANCE_FOLDERS = tuple(f"{folder}/" for folder in IRQBALANCE_FOLDERS)
 
 _LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
-_TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
+_RELEVANT_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
 _OWN_STATUS = "/proc/self/status"
 _CRONTAB = regex(r"/etc/crontab|/etc/cron\.d/[^/]+")
 _MOUNT = (regex(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # how each line begins, and an empty mount
@@ -162,7 +162,7 @@ class Scrubber:
         if self._identify:
             return answer
         if isinstance(answer, list):
-            return [self.without_host(each) if isinstance(each, str) else each for each in answer]
+            return [self.without_host(item) if isinstance(item, str) else item for item in answer]
         if isinstance(answer, dict) and isinstance(answer.get("command"), list):
             return {**answer, "command": [os.path.basename(word) for word in answer["command"][:1]]}
         return self._text(path, answer) if isinstance(answer, str) else answer
@@ -177,11 +177,11 @@ class Scrubber:
         if not text:
             return text  # as a file that is hidden or was not copied
         if path in (KERNEL_COMMAND_LINE, KERNEL_INSTALL):
-            return _telling_options(text)
+            return _reduce_options(text)
         if path == GRUB or path.startswith(GRUB_FOLDER + "/"):
-            return _telling_assignments(text)
+            return _reduce_assignments(text)
         if path in _MOUNTS:
-            return _telling_mounts(text, *_MOUNTS[path])
+            return _reduce_mounts(text, *_MOUNTS[path])
         if path == _CPUINFO:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):
@@ -191,9 +191,9 @@ class Scrubber:
         if path == _OWN_STATUS:
             return _lines_with(text, ("TracerPid:", "CapEff:", "Seccomp:", "Mems_allowed_list:"))
         if _CONFIG.fullmatch(path):
-            return _telling_config(text)
+            return _reduce_config(text)
         if _ENVIRONMENT.fullmatch(path):
-            return _telling_environment(text)
+            return _reduce_environment(text)
         if path in IRQBALANCE_FILES or path.startswith(_IN_IRQBALANCE_FOLDERS):
             settings = "".join(f"{name}={value}\n" for name, value in irqbalance_settings(text))
             return settings if text.endswith("\n") else f"{settings}#"  # cut off, as it was
@@ -211,24 +211,24 @@ def is_command_line(text: str) -> bool:
     return len(text) <= _LONGEST_COMMAND_LINE and "\0" not in text.removesuffix("\0").strip("\n")
 
 
-def _telling_options(command_line: str) -> str:
+def _reduce_options(command_line: str) -> str:
     """Return the options that matter to noise; all others are dropped, with their values."""
     if not is_command_line(command_line):
         return f"{_DAMAGED}?\n"
-    kept = [option for option in command_line.split() if _is_telling(option)]
+    kept = [option for option in command_line.split() if _is_relevant(option)]
     return " ".join(kept) + "\n"
 
 
-def _telling_assignments(text: str) -> str:
+def _reduce_assignments(text: str) -> str:
     """Return GRUB's assignments of kernel options, reduced to options that matter and references to one another."""
     kept = []
     for match in _GRUB_OPTIONS.finditer(text):
-        words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_telling(word)]
+        words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_relevant(word)]
         kept.append(f'{match[1]}="{" ".join(words) if is_command_line(match[2]) else _DAMAGED + "?"}"\n')
     return "".join(kept)
 
 
-def _is_telling(word: str) -> bool:
+def _is_relevant(word: str) -> bool:
     return word.partition("=")[0] in RELEVANT_OPTIONS
 
 
@@ -242,14 +242,14 @@ def irqbalance_settings(text: str) -> list[tuple[str, str]]:
     return [(match[1], match[2]) for line in lines for match in _IRQBALANCE_SETTING.finditer(line)]
 
 
-def _telling_environment(text: str) -> str:
+def _reduce_environment(text: str) -> str:
     """Return irqbalance's variables. One without a name represents all others, as no environment is empty."""
     *variables, end = text.split("\0")
-    kept = [each for each in variables if each.partition("=")[0] in IRQBALANCE_VARIABLES]
-    return "".join(f"{each}\0" for each in ("=", *kept)) + ("" if not end else "?")
+    kept = [variable for variable in variables if variable.partition("=")[0] in IRQBALANCE_VARIABLES]
+    return "".join(f"{variable}\0" for variable in ("=", *kept)) + ("" if not end else "?")
 
 
-def _telling_config(text: str) -> str:
+def _reduce_config(text: str) -> str:
     """Return the build options that matter to noise as plain text, even if the file is compressed."""
     try:
         lines = gunzip(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace").split("\n")
@@ -259,12 +259,12 @@ def _telling_config(text: str) -> str:
     return "".join(line + "\n" for line, name in names if name is not None and name[1] in TELLING_CONFIG)
 
 
-def _telling_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:
+def _reduce_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:
     """Return the mounts of cgroups, of /proc and of what covers its files, and a sign for each damaged line."""
     lines = re.sub(r"(?:\n[ \t]*)+\Z", "", text).split("\n")
     damaged = [_DAMAGED for line in lines if sound.match(line) is None]
-    telling = [line for line in lines if any(word in line for word in _TELLING_MOUNTS)]
-    return "".join(f"{line}\n" for line in [*telling, *damaged]) or nothing
+    relevant = [line for line in lines if any(word in line for word in _RELEVANT_MOUNTS)]
+    return "".join(f"{line}\n" for line in [*relevant, *damaged]) or nothing
 
 
 def _lines_with(text: str, words: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from noisewatch import __version__
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.machine import Json, Machine, T, not_at_hand
-from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Failure, Known, RecordedSnapshot, encode
+from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Answers, Failure, RecordedSnapshot, encode
 from noisewatch.machine.recording.privacy import GZIP, HOST_NAME, Scrubber
 from noisewatch.patterns import regex
 
@@ -27,7 +27,7 @@ class Recorder:
         self._sink = sink
         self._gzip = zlib.compressobj(_COMPRESSION, wbits=GZIP)
         self._scrub = Scrubber(_host_name(machine), identify)
-        self._known: Known = {}
+        self._known: Answers = {}
         self._frame: RecordedSnapshot | None = None
         self._asked_since_key: set[str] = set()
         self.frame_count = 0

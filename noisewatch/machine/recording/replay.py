@@ -13,8 +13,8 @@ from noisewatch.machine import Json, T
 from noisewatch.machine.recording.format import (
     ASIDE,
     FORMAT_VERSION,
+    Answers,
     Failure,
-    Known,
     begins_sample,
     decode,
     decode_aside,
@@ -35,8 +35,8 @@ class Recording:
         self.name = path
         self.damage: str | None = None  # why the replay ended before the recording did
         self.frame_count = 0
-        self._known: Known = {}
-        self._asides: Known = {}
+        self._known: Answers = {}
+        self._asides: Answers = {}
         self._encoded: dict[str, tuple[str, bytes]] = {}  # the last answer, by path
         self._aside_count = 0
         self._pending: Json = None  # a frame that lies behind an aside
@@ -134,7 +134,7 @@ class Recording:
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         answers: list[tuple[int, bytes | None]] = []
         for at, (path, before) in enumerate(files):
-            answer = self._found("text", path)
+            answer = self._look_up("text", path)
             if isinstance(answer, Failure):
                 if before is not None or not answer.is_absent:
                     answers.append((at, None))
@@ -158,12 +158,12 @@ class Recording:
         return work()
 
     def _answer(self, kind: str, path: str) -> Json:
-        answer = self._found(kind, path)
+        answer = self._look_up(kind, path)
         if isinstance(answer, Failure):
             raise (Absent if answer.is_absent else Unreadable)(path, answer.reason)
         return answer
 
-    def _found(self, kind: str, path: str) -> Json:
+    def _look_up(self, kind: str, path: str) -> Json:
         """Return the recorded answer, or the Failure."""
         question = f"{kind} {path}"
         return self._known.get(question, self._asides.get(question, _UNASKED))

@@ -19,7 +19,7 @@ def begun(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
     The plan is the first line of standard input, and `argv[1]` the descriptor of the memory. From then on this process
     and its children have the `name`, by which another noisewatch recognizes them.
     """
-    say("/proc/self/comm", name)
+    write_if_present("/proc/self/comm", name)
     plan = json.loads(sys.stdin.buffer.readline())
     words = memoryview(mmap.mmap(int(sys.argv[1]), 0)).cast("q")
     core = load_core(plan["core"])
@@ -28,7 +28,7 @@ def begun(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
     return plan, words, core
 
 
-def say(path: str, text: str) -> None:
+def write_if_present(path: str, text: str) -> None:
     """Write the text to the kernel's file, if there is one."""
     with suppress(OSError), open(path, "w") as file:
         file.write(text)

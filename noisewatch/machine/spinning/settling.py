@@ -32,18 +32,18 @@ def settle(
     turns = max(round(most_s * _NS_PER_S) // _TURN_NS, 1)
     slots = {cpu: [slot for turn in range(turns) for slot in _turn(turn * _TURN_NS)] for cpu in sorted(cpus)}
     watch = _Watch(is_level, on_second)
-    found = calibrate(Calibrating(slots), watch)
+    results = calibrate(Calibrating(slots), watch)
     return {
         "cpus": [
             {
-                "cpu": said["cpu"],
-                "state": said["state"],
-                "times_ns": [round(ns) for ns in times_of(_pairs(said[_telling(said["multiply_ns"])]))],
-                "multiply_ns": said["multiply_ns"],
-                "add_ns": said["add_ns"],
-                "chain_length": said["chain_length"],
+                "cpu": cpu["cpu"],
+                "state": cpu["state"],
+                "times_ns": [round(ns) for ns in times_of(_pairs(cpu[_speed_series(cpu["multiply_ns"])]))],
+                "multiply_ns": cpu["multiply_ns"],
+                "add_ns": cpu["add_ns"],
+                "chain_length": cpu["chain_length"],
             }
-            for said in found["cpus"]
+            for cpu in results["cpus"]
         ]
     }
 
@@ -52,7 +52,7 @@ def _turn(begin: int) -> list[Slot]:
     return [(THROUGHPUT, begin, begin + _DENSE_NS), (INTERPRETER, begin + _DENSE_NS, begin + _TURN_NS)]
 
 
-def _telling(multiply_ns: int) -> str:
+def _speed_series(multiply_ns: int) -> str:
     """Return the series that shows the CPU's speed: a chain of multiplications, or the work itself if there is none."""
     return CYCLES if multiply_ns > 0 else INTERPRETER
 
@@ -90,7 +90,7 @@ class _Watch:
 
     def _times(self, buffer: CalibrationBuffer) -> list[float]:
         """Return the median times of the elapsed seconds."""
-        pairs = _pairs(buffer.sample_words(_telling(buffer.header[MULTIPLY_NS])))
+        pairs = _pairs(buffer.sample_words(_speed_series(buffer.header[MULTIPLY_NS])))
         if not pairs:
             return []
         self._begin_ns = self._begin_ns or pairs[0][0] - _DENSE_NS

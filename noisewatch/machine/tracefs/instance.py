@@ -59,8 +59,8 @@ def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
 def _is_in_use(tracefs: Path) -> bool:
     """Return whether a tracer of the osnoise family runs, or an instance is about to start it."""
     instances = list((tracefs / "instances").glob("*"))
-    return any(tracer_of(each) in _FAMILY for each in (tracefs, *instances)) or any(
-        each.name.startswith("noisewatch-") and each.name.endswith(f"-{WORKLOAD_OFF}") for each in instances
+    return any(tracer_of(folder) in _FAMILY for folder in (tracefs, *instances)) or any(
+        folder.name.startswith("noisewatch-") and folder.name.endswith(f"-{WORKLOAD_OFF}") for folder in instances
     )
 
 

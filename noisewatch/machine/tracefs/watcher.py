@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure, system_reason
-from noisewatch.machine import is_readable_within
+from noisewatch.machine import wait_readable
 from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.patterns import regex
 
@@ -64,7 +64,7 @@ def remove_stale_where_mounted() -> None:
 def remove_stale(tracefs: Path) -> None:
     """Remove instances left by killed noisewatch processes."""
     for match in _own_instances(tracefs):
-        if _has_ended(int(match["pid"]), int(match["ticks"])):
+        if _has_exited(int(match["pid"]), int(match["ticks"])):
             remove(tracefs / "instances" / match[0])
 
 
@@ -141,7 +141,7 @@ def _namespace() -> int:
         return 0
 
 
-def _has_ended(pid: int, started_ticks: int) -> bool:
+def _has_exited(pid: int, started_ticks: int) -> bool:
     """Return whether the process with this start time is gone, or a zombie."""
     try:
         os.kill(pid, 0)
@@ -164,9 +164,9 @@ def _state_and_start(pid: int) -> tuple[str, int]:
 
 NAME = "noisewatch-wait"  # 15 bytes
 _READY, _FAREWELL = b"r", b"f"
-_READY_WITHIN_S = 10.0  # an interpreter without libraries takes 0.05 s
-_ENDS_WITHIN_S = 2.0
-_REMOVES_WITHIN_S = 10.0  # the dying process may hold its buffers open for a moment longer than the pipe
+_READY_DEADLINE_S = 10.0  # an interpreter without libraries takes 0.05 s
+_END_DEADLINE_S = 2.0
+_REMOVAL_DEADLINE_S = 10.0  # the dying process may hold its buffers open for a moment longer than the pipe
 _TRY_AGAIN_S = 0.02
 
 
@@ -205,10 +205,10 @@ class Watcher:
 
     def _is_ready(self, process: subprocess.Popen[bytes]) -> bool:
         """Wait for the watcher to be ready, as its start would be noise in the trace; return False on a timeout."""
-        said = process.stdout
-        if said is None or not is_readable_within(said.fileno(), _READY_WITHIN_S):
+        output = process.stdout
+        if output is None or not wait_readable(output.fileno(), _READY_DEADLINE_S):
             return False
-        return said.read(1) == _READY
+        return output.read(1) == _READY
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -221,7 +221,7 @@ class Watcher:
             if pipe is not None:
                 pipe.close()
         try:
-            process.wait(_ENDS_WITHIN_S)
+            process.wait(_END_DEADLINE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -237,6 +237,6 @@ def main() -> None:
     if os.read(0, 1) == _FAREWELL:
         return
     tracefs, owner = Path(sys.argv[1]), sys.argv[2]
-    give_up_s = time.monotonic() + _REMOVES_WITHIN_S
+    give_up_s = time.monotonic() + _REMOVAL_DEADLINE_S
     while not remove_all_of(tracefs, owner) and time.monotonic() < give_up_s:
         time.sleep(_TRY_AGAIN_S)

@@ -33,7 +33,7 @@ from noisewatch.model.calibration.gap_causes import (
     GapCause,
     causes_by_gaps,
     causes_by_trace,
-    tells_of_spinner,
+    includes_spinner,
     was_idle,
 )
 from noisewatch.model.interval.disturbance import Disturbance, costliest_first, disturbances_of, timer_interrupts_per_s
@@ -77,10 +77,10 @@ class Quotas:
 
         The kernel reports the sum of all CPUs. The loops never rest, so all of it is assigned to them.
         """
-        known = [each.ns for each in self.throttles if each.ns is not None]
-        if not known or not self.length_ns or len(known) < len(self.throttles):
+        measured_ns = [throttle.ns for throttle in self.throttles if throttle.ns is not None]
+        if not measured_ns or not self.length_ns or len(measured_ns) < len(self.throttles):
             return None
-        return min(sum(known) / self.length_ns / self.cpu_count, 1.0)
+        return min(sum(measured_ns) / self.length_ns / self.cpu_count, 1.0)
 
 
 IsIdle = Callable[[int, int], bool]  # start and length of a time: was the CPU idle, even of the loop, for most of it?
@@ -97,7 +97,7 @@ def with_quotas(
     stopped = _stopped(samples, causes)
     if quotas.throttles:
         budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
-        return _named(causes, _within(causes, stopped, budget_ns), quotas.throttles[0].name)
+        return _named(causes, _choose_gaps(causes, stopped, budget_ns), quotas.throttles[0].name)
     if not quotas.are_hidden:
         return list(causes)
     period_ns = hidden_period_ns(samples, causes)
@@ -181,8 +181,8 @@ def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | N
     most_ns = _time_of(stops) * _MOST_OF_THEM
     for period_ns in _LOOKED_FOR_NS:
         shorter = [stop for stop in stops if stop[1] < period_ns]
-        found = _of(shorter, _in_phase(shorter, period_ns))
-        if len(found) >= _FEWEST_STOPS and _time_of(found) >= most_ns:
+        in_phase = _of(shorter, _in_phase(shorter, period_ns))
+        if len(in_phase) >= _FEWEST_STOPS and _time_of(in_phase) >= most_ns:
             return period_ns
         narrow = _of(shorter, _in_phase(shorter, period_ns, _NARROW_PHASE))
         long_count = sum(ns > _LONG_STOP * period_ns for _, ns in narrow)
@@ -209,7 +209,7 @@ def _is_idle(cause: GapCause) -> bool:
     return cause.kernel_ns is not None and cause.length_ns - cause.kernel_ns > _MOSTLY * cause.length_ns
 
 
-def _within(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: float | None) -> set[int]:
+def _choose_gaps(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: float | None) -> set[int]:
     """Return the indices of the idle gaps, and of the longest other ones that fit into the budget.
 
     `budget_ns` is the time that the kernel counted, or None if it is unknown.
@@ -275,8 +275,8 @@ def _named(causes: Sequence[GapCause], chosen: set[int], name: str) -> list[GapC
     ]
 
 
-ENDED = "threads that ended before they could be read"
-_LEAST_UNSEEN = 0.005  # of the time
+EXITED = "threads that ended before they could be read"
+_LEAST_UNEXPLAINED = 0.005  # of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,31 +314,46 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
     trace, snapshot = meanwhile.trace, meanwhile.snapshot
     irqs = snapshot.irqs if snapshot is not None else None
     hz = snapshot.platform.tick_hz if snapshot is not None else None
-    whole = () if isinstance(trace, str) else [with_kinds(each, irqs, trace.length_ns, hz) for each in trace.cpus]
-    traced = {each.cpu: each for each in whole if each.is_whole}
+    whole = () if isinstance(trace, str) else [with_kinds(pieces, irqs, trace.length_ns, hz) for pieces in trace.cpus]
+    traced = {pieces.cpu: pieces for pieces in whole if pieces.is_whole}
     offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
     is_whole = isinstance(trace, str) or trace.tells_all_interrupts
     causes = {
-        said.cpu: causes_by_trace(said, traced[said.cpu], offset_ns, irqs, is_whole)
-        if said.cpu in traced
-        else causes_by_gaps(said, hz, timer_interrupts_per_s(meanwhile.interval, said.cpu))
-        for said in samples.cpus
+        cpu_samples.cpu: causes_by_trace(cpu_samples, traced[cpu_samples.cpu], offset_ns, irqs, is_whole)
+        if cpu_samples.cpu in traced
+        else causes_by_gaps(cpu_samples, hz, timer_interrupts_per_s(meanwhile.interval, cpu_samples.cpu))
+        for cpu_samples in samples.cpus
     }
     quotas = _quotas(samples, meanwhile)
     idle = _idleness(samples, traced, offset_ns)
-    found = {said.cpu: quota_on(said, causes[said.cpu], quotas, idle.get(said.cpu)) for said in samples.cpus}
-    by_quota = {cpu: quota for cpu, quota in found.items() if quota is not None}
-    long = {said.cpu: long_stops(said, causes[said.cpu]) for said in samples.cpus if quotas.are_hidden}
-    causes = {said.cpu: with_quotas(said, causes[said.cpu], quotas, idle.get(said.cpu)) for said in samples.cpus}
-    culprits = {said.cpu: gap_culprits(causes[said.cpu], said.cpu, said.spun_ns) for said in samples.cpus}
+    quota_by_cpu = {
+        cpu_samples.cpu: quota_on(cpu_samples, causes[cpu_samples.cpu], quotas, idle.get(cpu_samples.cpu))
+        for cpu_samples in samples.cpus
+    }
+    by_quota = {cpu: quota for cpu, quota in quota_by_cpu.items() if quota is not None}
+    long = {
+        cpu_samples.cpu: long_stops(cpu_samples, causes[cpu_samples.cpu])
+        for cpu_samples in samples.cpus
+        if quotas.are_hidden
+    }
+    causes = {
+        cpu_samples.cpu: with_quotas(cpu_samples, causes[cpu_samples.cpu], quotas, idle.get(cpu_samples.cpu))
+        for cpu_samples in samples.cpus
+    }
+    culprits = {
+        cpu_samples.cpu: gap_culprits(causes[cpu_samples.cpu], cpu_samples.cpu, cpu_samples.spun_ns)
+        for cpu_samples in samples.cpus
+    }
     reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
     suspects = {
-        said.cpu: _suspects(meanwhile.interval, said, causes[said.cpu])
-        for said in samples.cpus
-        if said.cpu not in traced and meanwhile.interval is not None
+        cpu_samples.cpu: _suspects(meanwhile.interval, cpu_samples, causes[cpu_samples.cpu])
+        for cpu_samples in samples.cpus
+        if cpu_samples.cpu not in traced and meanwhile.interval is not None
     }
     for cpu, quota in by_quota.items():
-        named = sum(each.disturbance.share or 0.0 for each in culprits[cpu] if each.disturbance.kind == Kind.QUOTA)
+        named = sum(
+            culprit.disturbance.share or 0.0 for culprit in culprits[cpu] if culprit.disturbance.kind == Kind.QUOTA
+        )
         if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
             suspects[cpu] = costliest_first([quota, *suspects.get(cpu, ())])
     return Attribution(
@@ -358,9 +373,9 @@ def _idleness(
 ) -> Mapping[int, Callable[[int, int], bool]]:
     """Return a function for each CPU whose trace includes the loop: was the CPU idle at a time of the calibration?"""
     return {
-        said.cpu: partial(was_idle, traced[said.cpu], offset_ns)
-        for said in samples.cpus
-        if said.cpu in traced and tells_of_spinner(traced[said.cpu], said.spinner_tid)
+        cpu_samples.cpu: partial(was_idle, traced[cpu_samples.cpu], offset_ns)
+        for cpu_samples in samples.cpus
+        if cpu_samples.cpu in traced and includes_spinner(traced[cpu_samples.cpu], cpu_samples.spinner_tid)
     }
 
 
@@ -370,7 +385,7 @@ def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
     return Quotas(
         throttles=interval.throttles if interval is not None else (),
         length_ns=samples.length_ns,
-        cpu_count=sum(1 for said in samples.cpus if said.spun_ns) or 1,
+        cpu_count=sum(1 for cpu_samples in samples.cpus if cpu_samples.spun_ns) or 1,
         are_hidden=snapshot is not None and snapshot.cgroup.cpu_quota_share is None,
     )
 
@@ -380,11 +395,11 @@ def _others(samples: CalibrationSamples, meanwhile: Meanwhile, traced: Iterable[
     trace, snapshot = meanwhile.trace, meanwhile.snapshot
     if isinstance(trace, str) or snapshot is None:
         return {}
-    tid_by_cpu = {said.cpu: said.spinner_tid for said in samples.cpus}
+    tid_by_cpu = {cpu_samples.cpu: cpu_samples.spinner_tid for cpu_samples in samples.cpus}
     return {
-        each.cpu: others_of(each, trace.length_ns, snapshot.irqs, tid, snapshot.own_pids)
-        for each in traced
-        if (tid := tid_by_cpu.get(each.cpu)) is not None
+        pieces.cpu: others_of(pieces, trace.length_ns, snapshot.irqs, tid, snapshot.own_pids)
+        for pieces in traced
+        if (tid := tid_by_cpu.get(pieces.cpu)) is not None
     }
 
 
@@ -396,20 +411,20 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
     culprit. Ticks that were identified by their phase are left out, and so are timer interrupts identified by their
     rate.
     """
-    known = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
-    culprits = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]
+    explained = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
+    culprits = [culprit for culprit in disturbances_of(interval, samples.cpu) if culprit.kind not in explained]
     stolen_ns = sum(cause.length_ns for cause in causes if cause.kind == Kind.THREAD)
     share = stolen_ns / samples.spun_ns if samples.spun_ns else 0.0
-    unseen = share - sum(each.share or 0.0 for each in culprits if each.kind in THREADS)
-    if unseen > max(share / 2, _LEAST_UNSEEN):
-        ns = round(unseen * interval.length_ns)
+    unexplained = share - sum(culprit.share or 0.0 for culprit in culprits if culprit.kind in THREADS)
+    if unexplained > max(share / 2, _LEAST_UNEXPLAINED):
+        ns = round(unexplained * interval.length_ns)
         culprits.append(
             Disturbance(
                 kind=Kind.UNATTRIBUTED,
-                name=ENDED,
+                name=EXITED,
                 cpu=samples.cpu,
                 stolen_ns=ns,
-                share=unseen,
+                share=unexplained,
                 rate_per_s=None,
                 is_inferred=True,
             )
@@ -417,31 +432,31 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
     return costliest_first(culprits)
 
 
-def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[MeasuredCulprit, ...]:
+def gap_culprits(causes: Sequence[GapCause], cpu: int, spin_ns: int) -> tuple[MeasuredCulprit, ...]:
     """Return the culprits behind the gaps of one CPU, the costliest first; lengths are lengths of gaps."""
     together: dict[tuple[str, str, int | None, int | None], list[GapCause]] = defaultdict(list)
     for cause in causes:
         tid = cause.thread.tid if cause.thread is not None else None
         together[cause.kind, cause.name, cause.pid, tid].append(cause)
-    culprits = [_culprit(each, cpu, spun_ns) for each in together.values()]
-    return tuple(sorted(culprits, key=lambda each: -(each.disturbance.stolen_ns or 0)))
+    culprits = [_culprit(group, cpu, spin_ns) for group in together.values()]
+    return tuple(sorted(culprits, key=lambda culprit: -(culprit.disturbance.stolen_ns or 0)))
 
 
-def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> MeasuredCulprit:
+def _culprit(causes: list[GapCause], cpu: int, spin_ns: int) -> MeasuredCulprit:
     first = causes[0]
-    stolen_ns = sum(each.length_ns for each in causes)
+    stolen_ns = sum(cause.length_ns for cause in causes)
     thread = first.thread
     disturbance = Disturbance(
         kind=first.kind,
         name=first.name,
         cpu=cpu,
         stolen_ns=stolen_ns,
-        share=stolen_ns / spun_ns if spun_ns else None,
-        rate_per_s=len(causes) * 1e9 / spun_ns if spun_ns else None,
+        share=stolen_ns / spin_ns if spin_ns else None,
+        rate_per_s=len(causes) * 1e9 / spin_ns if spin_ns else None,
         pid=first.pid,
         tid=thread.tid if thread is not None else None,
         irq=first.parts[0].source.irq if first.parts and first.kind == Kind.IRQ else None,
         is_inferred=first.kernel_ns is None or first.kind == Kind.QUOTA,
     )
-    lengths = Counter(rounded_ns(each.length_ns) for each in causes)
-    return MeasuredCulprit(disturbance, len(causes), max(each.length_ns for each in causes), lengths)
+    lengths = Counter(rounded_ns(cause.length_ns) for cause in causes)
+    return MeasuredCulprit(disturbance, len(causes), max(cause.length_ns for cause in causes), lengths)

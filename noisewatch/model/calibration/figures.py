@@ -98,60 +98,62 @@ class Calibration:
 
 def calibration_of(samples: CalibrationSamples) -> Calibration:
     """Compute the figures of the measured samples."""
-    return Calibration(samples, tuple(_figures(each) for each in samples.cpus))
+    return Calibration(samples, tuple(_figures(cpu_samples) for cpu_samples in samples.cpus))
 
 
-def _figures(said: CpuSamples) -> CpuFigures:
-    gaps = said.gaps
+def _figures(samples: CpuSamples) -> CpuFigures:
+    gaps = samples.gaps
     lengths = sorted(gaps.length_ns)
-    spun_s = said.spun_ns / 1e9
-    has_spun = spun_s > 0
+    spin_s = samples.spun_ns / 1e9
+    has_spin_time = spin_s > 0
     stolen_ns = sum(lengths) + gaps.lost_ns
     waited_ns = sum(max(waited, 0) for waited in gaps.waited_ns)
-    blocks = blocks_of(said.samples_of(INTERPRETER))
-    khz = _effective_khz(said)
+    blocks = blocks_of(samples.samples_of(INTERPRETER))
+    khz = _effective_khz(samples)
     middle_khz = statistics.median(khz) if len(khz) >= _LEAST_CHAINS else None
     return CpuFigures(
-        cpu=said.cpu,
-        trouble=said.trouble,
-        clock_ns=(said.spun_ns - stolen_ns) / said.iterations if said.iterations else None,
-        gaps_per_s=(len(lengths) + gaps.lost_count) / spun_s if has_spun else None,
-        stolen_share=stolen_ns / said.spun_ns if has_spun else None,
+        cpu=samples.cpu,
+        trouble=samples.trouble,
+        clock_ns=(samples.spun_ns - stolen_ns) / samples.iterations if samples.iterations else None,
+        gaps_per_s=(len(lengths) + gaps.lost_count) / spin_s if has_spin_time else None,
+        stolen_share=stolen_ns / samples.spun_ns if has_spin_time else None,
         gap_p50_ns=quantile(lengths, 0.5),
         gap_p99_ns=quantile(lengths, 0.99),
         gap_p999_ns=quantile(lengths, 0.999),
-        gap_max_ns=max([*lengths[-1:], gaps.lost_max_ns]) if has_spun else None,
+        gap_max_ns=max([*lengths[-1:], gaps.lost_max_ns]) if has_spin_time else None,
         gap_histogram=Histogram.of(lengths),
-        waited_share=waited_ns / said.spun_ns if has_spun and -1 not in gaps.waited_ns else None,
+        waited_share=waited_ns / samples.spun_ns if has_spin_time and -1 not in gaps.waited_ns else None,
         effective_khz=middle_khz,
         effective_khz_spread_share=_width_share(khz) if middle_khz else None,
-        work=_spread_of_blocks(said.samples_of(INTERPRETER)),
-        native_work=_spread_of_blocks(said.samples_of(THROUGHPUT)),
-        latency_work=_spread_of_blocks(said.samples_of(LATENCY)),
-        memory=_spread_of_blocks(said.samples_of(CACHE)),
-        main_memory=_spread_of_blocks(said.samples_of(MEMORY)),
-        command=spread_of([float(length) for length in said.samples_of(COMMAND).length_ns], least=2),
+        work=_spread_of_blocks(samples.samples_of(INTERPRETER)),
+        native_work=_spread_of_blocks(samples.samples_of(THROUGHPUT)),
+        latency_work=_spread_of_blocks(samples.samples_of(LATENCY)),
+        memory=_spread_of_blocks(samples.samples_of(CACHE)),
+        main_memory=_spread_of_blocks(samples.samples_of(MEMORY)),
+        command=spread_of([float(length) for length in samples.samples_of(COMMAND).length_ns], least=2),
         throughput_drift_share=drift_of(blocks),
         mvalue=mvalue(blocks),
         lost_gaps=gaps.lost_count,
-        measured_share=_measured_share(said),
+        measured_share=_measured_share(samples),
     )
 
 
-def _measured_share(said: CpuSamples) -> float | None:
+def _measured_share(cpu_samples: CpuSamples) -> float | None:
     """Return the share of its slots in which the CPU really measured, for the least measured series.
 
     The share is below 1 if the CPU was stopped, or if its buffer was full.
     """
     planned_ns: dict[str, int] = {}
-    for kind, begin_ns, end_ns in said.slots:
+    for kind, begin_ns, end_ns in cpu_samples.slots:
         series = STARTED.get(kind, kind)
         if kind in FETCH:
             continue
         planned_ns[series] = planned_ns.get(series, 0) + end_ns - begin_ns
-    measured_ns = {series: sum(samples.length_ns) for series, samples in said.samples_by_series.items()}
-    measured_ns[GAPS] = said.spun_ns
-    return min((measured_ns.get(each, 0) / planned for each, planned in planned_ns.items() if planned), default=None)
+    measured_ns = {series: sum(samples.length_ns) for series, samples in cpu_samples.samples_by_series.items()}
+    measured_ns[GAPS] = cpu_samples.spun_ns
+    return min(
+        (measured_ns.get(series, 0) / planned for series, planned in planned_ns.items() if planned), default=None
+    )
 
 
 def blocks_of(samples: Samples) -> list[float]:
@@ -218,15 +220,15 @@ def drift_of(times_ns: Sequence[float]) -> float | None:
     return statistics.median(times_ns[-third:]) / first - 1 if first > 0 else None
 
 
-def _effective_khz(said: CpuSamples) -> list[float]:
+def _effective_khz(samples: CpuSamples) -> list[float]:
     """Return the CPU clock (kHz) over the calibration: the cycles of a multiplication chain by its time.
 
     The number of cycles of a multiplication is measured too, against the same number of additions of one cycle each.
     """
-    if not said.multiply_ns or not said.add_ns:
+    if not samples.multiply_ns or not samples.add_ns:
         return []
-    cycles = round(said.multiply_ns / said.add_ns) * _CYCLES_PER_ADD * said.chain_length
-    return [cycles * 1e6 / ns for ns in said.cycles.length_ns if ns > 0]
+    cycles = round(samples.multiply_ns / samples.add_ns) * _CYCLES_PER_ADD * samples.chain_length
+    return [cycles * 1e6 / ns for ns in samples.cycles.length_ns if ns > 0]
 
 
 def _width_share(values: Sequence[float]) -> float:

@@ -121,20 +121,20 @@ def causes_by_trace(
 
     If the trace does not cover all interrupts, the cause of a gap without any traced source is unknown.
     """
-    nobody = (Kind.OUTSIDE, OUTSIDE) if is_whole else (Kind.UNATTRIBUTED, UNKNOWN_CAUSE)
-    found = [
+    unexplained = (Kind.OUTSIDE, OUTSIDE) if is_whole else (Kind.UNATTRIBUTED, UNKNOWN_CAUSE)
+    shares_by_gap = [
         _shares_of(pieces, samples.spinner_tid, start + offset_ns, start + offset_ns + length)
         for start, length in zip(samples.gaps.start_ns, samples.gaps.length_ns, strict=True)
     ]
-    usual_ns = _usual_rest_ns(samples.gaps, found)
+    usual_ns = _usual_rest_ns(samples.gaps, shares_by_gap)
     crowds = crowds_in(pieces, irqs)
     causes = []
-    for start, length, shares in zip(samples.gaps.start_ns, samples.gaps.length_ns, found, strict=True):
+    for start, length, shares in zip(samples.gaps.start_ns, samples.gaps.length_ns, shares_by_gap, strict=True):
         kernel_ns = sum(shares.values())
         rest_ns = length - kernel_ns
         parts = parts_of(shares, pieces, irqs, crowds)
         is_nobodys = not parts or rest_ns > max(2 * usual_ns * len(shares), kernel_ns)
-        kind, name = nobody if is_nobodys else (parts[0].source.kind, parts[0].name)
+        kind, name = unexplained if is_nobodys else (parts[0].source.kind, parts[0].name)
         causes.append(GapCause(kind, name, start, length, kernel_ns, parts))
     return causes
 
@@ -151,8 +151,8 @@ def parts_of(
 
     `shares` has the time (ns) of each source, by its number.
     """
-    found = [
-        Part(each := pieces.sources[number], name_of_source(each, irqs), ns)
+    parts = [
+        Part(source := pieces.sources[number], name_of_source(source, irqs), ns)
         for number, ns in shares.items()
         if number not in crowds
     ]
@@ -161,8 +161,8 @@ def parts_of(
         numbers[crowds[number]].append(number)
     for crowd, members in numbers.items():
         had_ns = sum(shares[number] for number in members)
-        found.append(Part(pieces.sources[min(members)], crowd.name, had_ns, crowd))
-    return tuple(sorted(found, key=lambda part: -part.ns))
+        parts.append(Part(pieces.sources[min(members)], crowd.name, had_ns, crowd))
+    return tuple(sorted(parts, key=lambda part: -part.ns))
 
 
 def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns: int) -> dict[int, int]:
@@ -180,10 +180,10 @@ def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns
     return dict(shares)
 
 
-def tells_of_spinner(pieces: CpuPieces, spinner_tid: int | None) -> bool:
+def includes_spinner(pieces: CpuPieces, spinner_tid: int | None) -> bool:
     """Return whether the trace includes the spinner: a trace of noise alone leaves it out."""
-    seen = (pieces.sources[number].thread for number in set(pieces.source))
-    return spinner_tid is not None and any(thread is not None and thread.tid == spinner_tid for thread in seen)
+    threads = (pieces.sources[number].thread for number in set(pieces.source))
+    return spinner_tid is not None and any(thread is not None and thread.tid == spinner_tid for thread in threads)
 
 
 def was_idle(pieces: CpuPieces, offset_ns: int, start_ns: int, length_ns: int) -> bool:
@@ -192,7 +192,7 @@ def was_idle(pieces: CpuPieces, offset_ns: int, start_ns: int, length_ns: int) -
     return sum(_shares_of(pieces, None, begin_ns, begin_ns + length_ns).values()) < (1 - _MOST) * length_ns
 
 
-def _usual_rest_ns(gaps: Gaps, found: Sequence[dict[int, int]]) -> float:
+def _usual_rest_ns(gaps: Gaps, shares_by_gap: Sequence[dict[int, int]]) -> float:
     """Return the time (ns) that entering and leaving the kernel usually adds to a gap.
 
     A hypervisor has to be left and entered as well. Only gaps without a context switch count: a loop that was switched
@@ -200,7 +200,7 @@ def _usual_rest_ns(gaps: Gaps, found: Sequence[dict[int, int]]) -> float:
     """
     rests = [
         length - sum(shares.values())
-        for length, switches, shares in zip(gaps.length_ns, gaps.switches, found, strict=True)
+        for length, switches, shares in zip(gaps.length_ns, gaps.switches, shares_by_gap, strict=True)
         if shares and switches <= 0
     ]
     return max(statistics.median(rests), _LEAST_ENTRY_NS) if rests else _LEAST_ENTRY_NS
@@ -252,7 +252,7 @@ def longest_interruptions(
 
     They contain all sources but the thread; both the thread and idleness end one.
     """
-    longest = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda each: each[1] - each[0])
+    longest = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda span: span[1] - span[0])
     crowds = crowds_in(pieces, irqs)
     return tuple(
         Interruption(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in longest

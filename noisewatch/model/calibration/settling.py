@@ -50,18 +50,18 @@ class Settling:
     @property
     def is_level(self) -> bool:
         """Whether the clocks of all CPUs were level, after more time than a turbo budget usually lasts."""
-        return self.seconds >= LEAST_S and bool(self.cpus) and all(each.after_s is not None for each in self.cpus)
+        return self.seconds >= LEAST_S and bool(self.cpus) and all(cpu.after_s is not None for cpu in self.cpus)
 
     @property
     def after_s(self) -> int | None:
         """The second at which the last CPU had settled; None if any CPU had not."""
-        found = [each.after_s for each in self.cpus if each.after_s is not None]
-        return max(found) if self.is_level else None
+        seconds = [cpu.after_s for cpu in self.cpus if cpu.after_s is not None]
+        return max(seconds) if self.is_level else None
 
     @property
     def slowest(self) -> SettledCpu | None:
         """The CPU that lost the largest part of its clock; None if nothing was measured."""
-        return min(self.cpus, key=lambda each: each.last / each.first, default=None)
+        return min(self.cpus, key=lambda cpu: cpu.last / cpu.first, default=None)
 
 
 def is_level(times_ns: Sequence[float]) -> bool:
@@ -114,16 +114,16 @@ def are_level(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
 
 def settling_of(speeds: Sequence[CpuSpeeds]) -> Settling:
     """Summarize the speeds; the CPU with the fewest seconds decides the length, and an unmeasured CPU makes it 0."""
-    known = [each for each in speeds if each.times_ns]
-    seconds = min((len(each.times_ns) for each in known), default=0)
-    return Settling(seconds, tuple(_settled(each) for each in known)) if len(known) == len(speeds) else Settling(0, ())
+    measured = [cpu_speeds for cpu_speeds in speeds if cpu_speeds.times_ns]
+    seconds = min((len(cpu_speeds.times_ns) for cpu_speeds in measured), default=0)
+    return Settling(seconds, tuple(map(_settled, measured))) if len(measured) == len(speeds) else Settling(0, ())
 
 
-def _settled(said: CpuSpeeds) -> SettledCpu:
-    times = said.times_ns
+def _settled(speeds: CpuSpeeds) -> SettledCpu:
+    times = speeds.times_ns
     first_ns, last_ns = times[0], statistics.median(times[-_WINDOW:])
-    first = said.cycles * 1e6 / first_ns if said.cycles is not None else 1.0
-    return SettledCpu(said.cpu, first, first * first_ns / last_ns, said.cycles is not None, _settled_after(times))
+    first = speeds.cycles * 1e6 / first_ns if speeds.cycles is not None else 1.0
+    return SettledCpu(speeds.cpu, first, first * first_ns / last_ns, speeds.cycles is not None, _settled_after(times))
 
 
 def _settled_after(times: Sequence[float]) -> int | None:

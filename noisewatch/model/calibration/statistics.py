@@ -57,11 +57,11 @@ class Histogram:
 
         `share` is from 0 (the smallest) to 1 (the largest).
         """
-        wanted = max(-int(-share * self.count // 1), 1)
-        seen = 0
+        rank = max(-int(-share * self.count // 1), 1)
+        cumulated = 0
         for bucket in sorted(self.counts):
-            seen += self.counts[bucket]
-            if seen >= wanted:
+            cumulated += self.counts[bucket]
+            if cumulated >= rank:
                 return lower_edge(bucket), lower_edge(bucket + 1) - 1
         return None
 

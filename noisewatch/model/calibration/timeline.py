@@ -64,7 +64,7 @@ def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
     for run in runs:
         for series, samples in run.samples_by_series.items():
             lengths.setdefault(series, []).extend(samples.length_ns)
-    return {series: statistics.median(each) for series, each in lengths.items() if each}
+    return {series: statistics.median(series_lengths) for series, series_lengths in lengths.items() if series_lengths}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +89,25 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
 
     `usual_ns` has the usual time of one sample of each series.
     """
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     planned_ns = -1  # when the slot before was to end
     expected_ns: int | None = None  # when it did; None after a rest, which has no fixed end
     for kind, begin_ns, end_ns in run.slots:
         series = STARTED.get(kind, kind)
-        timed = list(_spun(run, begin_ns, end_ns) if series == GAPS else _worked(run, series, begin_ns, end_ns))
+        timed = list(_spin_pieces(run, begin_ns, end_ns) if series == GAPS else _worked(run, series, begin_ns, end_ns))
         if planned_ns != begin_ns:  # a rest
             expected_ns = None
         if timed:
             is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # otherwise the samples before were not recorded
             timed = [*(_break(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()), *timed]
-            found.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
-            expected_ns = round(found[-1].end_ns)
+            stretches.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
+            expected_ns = round(stretches[-1].end_ns)
         elif kind in FETCH or series not in usual_ns:
             expected_ns = end_ns
         elif expected_ns is None:  # another thread had the whole slot, as every slot without pieces
             expected_ns = begin_ns
         planned_ns = end_ns
-    return found
+    return stretches
 
 
 def cut_ns(series: str, usual_ns: float) -> float:
@@ -131,10 +131,10 @@ def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: flo
     calm: list[Piece] = []
     long: list[tuple[float, float]] = []
     around_ns = _slower_neighbours(timed) if series in _OF_MEMORY else repeat(0)
-    for (at_ns, length_ns, is_useful), beside_ns in zip(timed, around_ns, strict=False):
+    for (at_ns, length_ns, is_useful), neighbour_ns in zip(timed, around_ns, strict=False):
         done_ns = 0.0 if not is_useful else usual_ns or length_ns
         pieces.append((length_ns, done_ns))
-        calm_ns = max(local_ns, beside_ns)
+        calm_ns = max(local_ns, neighbour_ns)
         over_ns = max(length_ns - calm_ns, 0.0) if is_useful and series != GAPS else 0.0 if is_useful else length_ns
         is_long = over_ns >= least_ns
         if is_long:
@@ -171,7 +171,7 @@ def _break(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
         yield expected_ns, start_ns - expected_ns, False
 
 
-def _spun(run: CpuSamples, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+def _spin_pieces(run: CpuSamples, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
     spins = run.spins
     first, last = (bisect_left(spins.start_ns, edge) for edge in (begin_ns, end_ns))
     if run.gaps.lost_count:  # gaps that did not fit into the buffer are unknown
@@ -209,7 +209,7 @@ def laid_out(
             yield stretch, list(stretch.pieces if are_interrupted else stretch.calm)
         else:
             nearest = own.nearest(stretch)
-            long = [each for each in stretch.long if are_interrupted and each[1] >= least_ns]
+            long = [interruption for interruption in stretch.long if are_interrupted and interruption[1] >= least_ns]
             yield stretch, _as_in(nearest, stretch, long) if nearest is not None else []
 
 
@@ -220,15 +220,17 @@ class _Own:
         self._alike: dict[bool, list[Stretch]] = {True: [], False: []}
         for stretch in stretches:
             self._alike[stretch.is_start].append(stretch)
-        self._middles = {is_start: [_middle_ns(each) for each in alike] for is_start, alike in self._alike.items()}
+        self._middles = {
+            is_start: [_middle_ns(stretch) for stretch in alike] for is_start, alike in self._alike.items()
+        }
 
     def nearest(self, stretch: Stretch) -> Stretch | None:
         """Return the nearest stretch in time, preferring stretches that are (or are not) after a rest as this one."""
         is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
         alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)
         after = bisect_left(middles, at_ns)
-        beside = range(max(after - 1, 0), min(after + 1, len(alike)))
-        return alike[min(beside, key=lambda number: abs(middles[number] - at_ns))] if beside else None
+        neighbours = range(max(after - 1, 0), min(after + 1, len(alike)))
+        return alike[min(neighbours, key=lambda number: abs(middles[number] - at_ns))] if neighbours else None
 
 
 def _middle_ns(stretch: Stretch) -> float:
@@ -362,11 +364,11 @@ class Replay:
         of it. If not `are_interrupted`, long interruptions are left out, and the CPU's speed is unchanged.
         """
         if series is None:
-            series = [each for each in (COMMAND, *SERIES_OF[Work.MIXED]) if each in self._usual_ns]
+            series = [name for name in (COMMAND, *SERIES_OF[Work.MIXED]) if name in self._usual_ns]
             series = [COMMAND] if COMMAND in series else series
         if not {*series} <= {GAPS, *self._usual_ns}:
             return Timelines(_NOTHING, ())
-        least_ns = max((cut_ns(each, self._usual_ns.get(each, 0.0)) for each in series), default=0.0)
+        least_ns = max((cut_ns(name, self._usual_ns.get(name, 0.0)) for name in series), default=0.0)
         steady: list[Piece] = []
         starts: list[list[Piece]] = []
         for stretches in self._stretches:
@@ -379,8 +381,8 @@ class Replay:
         return Timelines(
             Timeline(steady),
             tuple(start for pieces in starts if (start := Timeline(pieces)).useful_ns > 0),
-            float(sum(self._worked_ns(each) for each in series)),
-            max((self._usual_ns.get(each, 0.0) for each in series), default=0.0),
+            float(sum(self._worked_ns(name) for name in series)),
+            max((self._usual_ns.get(name, 0.0) for name in series), default=0.0),
             sum(_looks(stretches, series) for stretches in self._stretches),
         )
 

@@ -50,28 +50,28 @@ def out_of_line(kinds: Mapping[str, Hashable], figures: Mapping[str, Figures]) -
     for machine, kind in kinds.items():
         if kind is not None:
             members[kind].append(machine)
-    found: dict[str, list[OutOfLine]] = defaultdict(list)
+    outliers: dict[str, list[OutOfLine]] = defaultdict(list)
     for machines in members.values():
         for figure in Figure:
-            known = [(machine, figures[machine][figure]) for machine in machines if figure in figures[machine]]
-            for machine, outlier in _outliers(figure, known):
-                found[machine].append(outlier)
-    return dict(found)
+            pairs = [(machine, figures[machine][figure]) for machine in machines if figure in figures[machine]]
+            for machine, outlier in _outliers(figure, pairs):
+                outliers[machine].append(outlier)
+    return dict(outliers)
 
 
-def _outliers(figure: Figure, known: Sequence[tuple[str, float]]) -> Iterator[tuple[str, OutOfLine]]:
+def _outliers(figure: Figure, pairs: Sequence[tuple[str, float]]) -> Iterator[tuple[str, OutOfLine]]:
     """Yield the outliers of one figure, with their machines.
 
     Less noise than on other machines is not an outlier; more speed is, as is less.
     """
-    if len(known) < LEAST_MACHINES:
+    if len(pairs) < LEAST_MACHINES:
         return
-    logs = [logarithm(figure, value) for _, value in known]
+    logs = [logarithm(figure, value) for _, value in pairs]
     middle, traits = median(logs), TRAITS[figure]
     deviation = _DEVIATION_PER_MAD * median(abs(log - middle) for log in logs)
     usual = max(MOST_DEVIATIONS * deviation, traits.least_change)
-    middle_value = median(value for _, value in known)
-    for (machine, value), log in zip(known, logs, strict=True):
+    middle_value = median(value for _, value in pairs)
+    for (machine, value), log in zip(pairs, logs, strict=True):
         distance = log - middle if traits.nature is Nature.NOISE else abs(log - middle)
         if distance > usual:
-            yield machine, OutOfLine(figure, value, middle_value, len(known))
+            yield machine, OutOfLine(figure, value, middle_value, len(pairs))

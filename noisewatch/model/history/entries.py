@@ -56,17 +56,19 @@ class Past:
     def like(self, entry: Entry) -> tuple[Entry, ...]:
         """Return the usual entries that are comparable with `entry`: with figures, and the same CPUs and core."""
         return tuple(
-            each for each in self.usual if each.figures and each.core == entry.core and each.cpus == entry.cpus
+            candidate
+            for candidate in self.usual
+            if candidate.figures and candidate.core == entry.core and candidate.cpus == entry.cpus
         )
 
 
 def boots_interleave(entries: Sequence[Entry]) -> bool:
     """Return whether a boot recurs after another one: then two machines share one machine-id."""
-    seen: set[str] = set()
+    earlier_boots: set[str] = set()
     last: str | None = None
     for boot in (entry.boot for entry in entries if entry.boot is not None):
-        if boot != last and boot in seen:
+        if boot != last and boot in earlier_boots:
             return True
-        seen.add(boot)
+        earlier_boots.add(boot)
         last = boot
     return False

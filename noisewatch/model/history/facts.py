@@ -50,9 +50,11 @@ def cpu_quota(snapshot: Snapshot) -> str | None:
 def _energy_bias(snapshot: Snapshot) -> str | None:
     from noisewatch.kernel.snapshot.snapshot import bias_path  # with all that a snapshot reads
 
-    known = snapshot.hardware.energy_bias
+    energy_bias = snapshot.hardware.energy_bias
     paths = {cpu: bias_path(cpu) for cpu in sorted(snapshot.target.cpus)}
-    return grouped((cpu, _NONE if path in known.absent else known.word(path)) for cpu, path in paths.items())
+    return grouped(
+        (cpu, _NONE if path in energy_bias.absent else energy_bias.word(path)) for cpu, path in paths.items()
+    )
 
 
 def _power_limits(snapshot: Snapshot) -> str | None:
@@ -111,11 +113,11 @@ def grouped_by_name(value_by_name: Mapping[str, str | None]) -> str | None:
 
     None if any value is unknown, or if there is none.
     """
-    known = [value for value in value_by_name.values() if value is not None]
-    if len(known) < len(value_by_name):
+    values = [value for value in value_by_name.values() if value is not None]
+    if len(values) < len(value_by_name):
         return None
-    if len(set(known)) == 1:
-        return known[0]
+    if len(set(values)) == 1:
+        return values[0]
     return ", ".join(f"{value} ({name})" for name, value in sorted(value_by_name.items())) or None
 
 
@@ -257,7 +259,7 @@ def _caches(snapshot: Snapshot, inventory: Inventory) -> str | None:
 
 
 def _of_kind(kind: str, cpus_by_caches: Mapping[str, set[int]]) -> Iterator[str]:
-    for caches, cpus in sorted(cpus_by_caches.items(), key=lambda each: min(each[1])):
+    for caches, cpus in sorted(cpus_by_caches.items(), key=lambda item: min(item[1])):
         which = [f"{kind} cores"] if kind != _ABSENT else []
         which += [f"CPU {format_cpu_list(cpus)}"] if len(cpus_by_caches) > 1 else []
         yield f"{', '.join(which)}: {caches}" if which else caches
@@ -294,13 +296,13 @@ def _settings(snapshot: Snapshot) -> dict[str, str | None]:
     siblings = [place.siblings for place in snapshot.topology.values()]
     facts: dict[str, str | None] = {
         "CPUs online": _cpu_list(snapshot.online.online),
-        "SMT": None if None in siblings or not siblings else _on(any(len(each or ()) > 1 for each in siblings)),
+        "SMT": None if None in siblings or not siblings else _on(any(len(threads or ()) > 1 for threads in siblings)),
         "frequency driver": frequency.driver,
         "turbo": _turbo(snapshot),
-        "governor": grouped((each.cpu, each.governor) for each in cpus),
-        "energy preference": grouped((each.cpu, each.energy_preference) for each in cpus),
-        "lowest clock": grouped((each.cpu, _khz(each.min_khz)) for each in cpus),
-        "highest clock": grouped((each.cpu, _khz(each.max_khz)) for each in cpus),
+        "governor": grouped((clock.cpu, clock.governor) for clock in cpus),
+        "energy preference": grouped((clock.cpu, clock.energy_preference) for clock in cpus),
+        "lowest clock": grouped((clock.cpu, _khz(clock.min_khz)) for clock in cpus),
+        "highest clock": grouped((clock.cpu, _khz(clock.max_khz)) for clock in cpus),
         _IDLE_STATES: _idle_states(snapshot),
         **limit_settings(snapshot),
         "clock source": settings.clock_source.current,
@@ -332,7 +334,7 @@ def _knob(snapshot: Snapshot, knob: Knob) -> str | None:
 def _idle_states(snapshot: Snapshot) -> str | None:
     """Return the enabled idle states of the target CPUs."""
     idle = snapshot.settings.idle.cpus
-    return grouped((cpu, _enabled(each.states)) for cpu, each in idle.items())
+    return grouped((cpu, _enabled(cpu_idle.states)) for cpu, cpu_idle in idle.items())
 
 
 def _enabled(states: Sequence[IdleState] | None) -> str | None:

@@ -196,15 +196,15 @@ class _Search:
     def place_between(self, begin: int, end: int, least_change: float) -> int | None:
         """Return the first entry of the later part, or None if both parts are too alike for a move."""
         sums, whole = self._sums, self._sum_until(end)
-        total, best, found = whole - sums[begin], 0.0, None
+        total, best, best_place = whole - sums[begin], 0.0, None
         for place in range(begin + LEAST_AT_A_LEVEL, end - LEAST_AT_A_LEVEL + 1):
             before, after = place - begin, end - place
             old = sums[place] - sums[begin]
             change = (total - old) / after - old / before
             gain = before * after * change * change
             if gain > best:
-                best, found, largest = gain, place, abs(change)
-        return found if found is not None and largest >= least_change / 2 else None
+                best, best_place, largest = gain, place, abs(change)
+        return best_place if best_place is not None and largest >= least_change / 2 else None
 
     def _sum_until(self, end: int) -> float:
         """Return the sum of the values before `end`, smoothed as if the entry before `end` were the newest."""
@@ -239,9 +239,9 @@ def modes_of(values: Sequence[float], least_change: float) -> Modes | None:
     """Return the two levels between which the values alternate, or did until a few entries ago, or None."""
     for beyond in range(min(_MOST_BEYOND, len(values)) + 1):
         recent = values[max(len(values) - _NEWEST, 0) : len(values) - beyond]
-        found = _modes_within(recent, least_change)
-        if found is not None:
-            return _with_newest(found, [value >= found.border for value in values[-_NEWEST:]])
+        modes = _find_modes(recent, least_change)
+        if modes is not None:
+            return _with_newest(modes, [value >= modes.border for value in values[-_NEWEST:]])
     return None
 
 
@@ -261,7 +261,7 @@ def _chance_to_stay(stayed: int, left: int, again: int) -> float:
     return math.prod((stayed + 1 + number) / (stayed + left + 2 + number) for number in range(again))
 
 
-def _modes_within(recent: Sequence[float], least_change: float) -> Modes | None:
+def _find_modes(recent: Sequence[float], least_change: float) -> Modes | None:
     least = max(_LEAST_AT_A_MODE, math.ceil(len(recent) * _LEAST_SHARE))
     if len(recent) < 2 * least:
         return None
@@ -270,11 +270,11 @@ def _modes_within(recent: Sequence[float], least_change: float) -> Modes | None:
     low, high = ordered[:border], ordered[border:]
     is_high = [value >= high[0] for value in recent]
     switches = sum(one != other for one, other in pairwise(is_high))
-    within = max(statistics.stdev(low), statistics.stdev(high))
+    spread = max(statistics.stdev(low), statistics.stdev(high))
     modes = Modes(
         statistics.median(low), statistics.median(high), switches, (low[-1] + high[0]) / 2, lasting=0, stays=False
     )
-    is_apart = modes.high - modes.low >= least_change and high[0] - low[-1] >= _APART * within
+    is_apart = modes.high - modes.low >= least_change and high[0] - low[-1] >= _APART * spread
     return modes if is_apart and switches >= _LEAST_SWITCHES else None
 
 
@@ -325,7 +325,10 @@ def _is_drift(values: Sequence[float]) -> bool:
     rests = clipped([value - middle - slope * at for at, value in enumerate(values)])
     correction, rest = _line(rests)
     error = math.sqrt(
-        sum(each * each for each in rest) / (count - 2) * inflation_of([rest], _ERRORS) / _squares_of_indices(count)
+        sum(residual * residual for residual in rest)
+        / (count - 2)
+        * inflation_of([rest], _ERRORS)
+        / _squares_of_indices(count)
     )
     return error == 0 or t_outside(abs(slope + correction) / error, count - 2) < BY_CHANCE
 

@@ -27,16 +27,16 @@ class Thinning(Generic[T]):
         An entry that does not count as usual is kept only among the newest. Of many series only the newest ones are
         kept.
         """
-        known = self._by_series.get(series)
-        if known is None and len(self._by_series) < _MOST_SERIES:
-            known = self._by_series[series] = _Series()
-        if known is not None:
-            known.add(_Entry(at_s, facts, entry), is_usual)
+        entries = self._by_series.get(series)
+        if entries is None and len(self._by_series) < _MOST_SERIES:
+            entries = self._by_series[series] = _Series()
+        if entries is not None:
+            entries.add(_Entry(at_s, facts, entry), is_usual)
 
     @property
     def kept(self) -> list[T]:
         """The kept entries, series by series, the newest first."""
-        return [each.entry for series in self._by_series.values() for each in (*series.newest, *series.older)]
+        return [entry.entry for series in self._by_series.values() for entry in (*series.newest, *series.older)]
 
 
 class _Entry(NamedTuple, Generic[T]):

@@ -24,13 +24,13 @@ def state_shares(
     sleep lasted longer than the interval, and its state is unknown: then the result is None, as for an unknown counter.
     """
     slept = [_slept_us(old, new) for old, new in zip(before, after, strict=False)]
-    known = [us for us in slept if us is not None]
-    if not known or len(known) < len(slept) or len(before) != len(after) or length_ns <= 0:
+    valid_us = [us for us in slept if us is not None]
+    if not valid_us or len(valid_us) < len(slept) or len(before) != len(after) or length_ns <= 0:
         return None
-    shares = tuple(us * _NS_PER_US / length_ns for us in known)
+    shares = tuple(us * _NS_PER_US / length_ns for us in valid_us)
     total = sum(shares)
-    is_known = idle_share is not None and total <= _MOST_SHARE and abs(total - idle_share) <= _TRUSTED
-    return tuple(min(share, 1.0) for share in shares) if is_known else None
+    is_trusted = idle_share is not None and total <= _MOST_SHARE and abs(total - idle_share) <= _TRUSTED
+    return tuple(min(share, 1.0) for share in shares) if is_trusted else None
 
 
 def _slept_us(before: StateTime, after: StateTime) -> int | None:
@@ -48,8 +48,8 @@ def watts_of(package: int, before: PackageReadings | None, after: PackageReading
     zones = [zone for zone in after.zones if zone.package == package]
     own = [zone for zone in zones if not zone.is_firmwares] or zones
     watts = [_watts(old.get(zone.path), zone, seconds) for zone in own]  # one for each die
-    known = [each for each in watts if each is not None]
-    return sum(known) if known and len(known) == len(watts) else None
+    measured = [value for value in watts if value is not None]
+    return sum(measured) if measured and len(measured) == len(watts) else None
 
 
 def _watts(before: Zone | None, after: Zone, seconds: float) -> float | None:

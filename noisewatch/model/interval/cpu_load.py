@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _TRUSTED_SHARE = 0.6
 _SLACK_NS = 30_000_000  # of counters in steps of 10 ms
 # A tick samples the task on the CPU at that moment, and comes every 10 ms at least (CONFIG_HZ=100).
-_LONGEST_UNSEEN_NS = 10_000_000
+_LONGEST_TICK_PERIOD_NS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +85,19 @@ def _figures(
 ) -> _Figures | None:
     """Compute the figures of a load from the ticks by state; None if the counters cannot be trusted."""
     moved = [*map(sub, after, before)]
-    told = len(moved)
+    state_count = len(moved)
     tasks = moved[0] + moved[1] + moved[2]
-    irq = moved[IRQ] if told > IRQ else None
-    softirq = moved[SOFTIRQ] if told > SOFTIRQ else None
-    steal = moved[STEAL] if told > STEAL else None
-    known = tasks + (irq or 0) + (softirq or 0) + (steal or 0)
+    irq = moved[IRQ] if state_count > IRQ else None
+    softirq = moved[SOFTIRQ] if state_count > SOFTIRQ else None
+    steal = moved[STEAL] if state_count > STEAL else None
+    busy = tasks + (irq or 0) + (softirq or 0) + (steal or 0)
     accounted_ns = (sum(after) - sum(before)) * TICK_NS
     if min(tasks, irq or 0, softirq or 0, steal or 0) < 0 or accounted_ns < interval_ns * _TRUSTED_SHARE:
         return None
-    exact_ns = _exact_ns(ran_before, ran_after, known * TICK_NS, interval_ns)
+    exact_ns = _exact_ns(ran_before, ran_after, busy * TICK_NS, interval_ns)
     missing_ns = interval_ns - accounted_ns
     if exact_ns is None and missing_ns > _SLACK_NS:
-        exact_ns = known * TICK_NS + missing_ns
+        exact_ns = busy * TICK_NS + missing_ns
     since_boot = after[STEAL] if len(after) > STEAL else None
     return tasks * TICK_NS, exact_ns, _ns(irq), _ns(softirq), _ns(steal), _ns(since_boot)
 
@@ -118,4 +118,4 @@ def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, int
     if before.stays is None or after.stays is None:
         return ran_ns
     stays = max(after.stays - before.stays, 0) + 1  # the stay that had begun before
-    return min(ran_ns, ticked_ns + max(stays * _LONGEST_UNSEEN_NS, _SLACK_NS))
+    return min(ran_ns, ticked_ns + max(stays * _LONGEST_TICK_PERIOD_NS, _SLACK_NS))

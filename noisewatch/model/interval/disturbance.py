@@ -98,8 +98,8 @@ class Disturbance:
 
 def name_loud(culprits: Sequence[Disturbance]) -> list[str]:
     """Return `hog on CPU 2` of each culprit that took more than 5 % of its CPU; if none did, of the first one."""
-    loud = [culprit for culprit in culprits if (culprit.share or 0.0) > LOUD_SHARE] or culprits[:1]
-    return [printable(f"{_name_alone(culprit)} on CPU {culprit.cpu}") for culprit in loud]
+    notable = [culprit for culprit in culprits if (culprit.share or 0.0) > LOUD_SHARE] or culprits[:1]
+    return [printable(f"{_name_alone(culprit)} on CPU {culprit.cpu}") for culprit in notable]
 
 
 def _name_alone(culprit: Disturbance) -> str:
@@ -133,7 +133,7 @@ def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
 
 
 def costliest_first(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
-    return tuple(sorted(culprits, key=lambda each: -(each.stolen_ns or 0)) if len(culprits) > 1 else culprits)
+    return tuple(sorted(culprits, key=lambda culprit: -(culprit.stolen_ns or 0)) if len(culprits) > 1 else culprits)
 
 
 def kind_of_row(row: RowCount | InterruptRow) -> Kind:
@@ -150,10 +150,10 @@ def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
     """Return the names of the row's driver and device: `36 virtio1-req.0 (Virtio block device)`."""
     if row.irq is None:
         return row.description or row.label
-    known = irqs.by_number.get(row.irq) if irqs is not None else None
-    actions = (known.actions if known is not None else ()) or parse_actions(row.description)
+    irq = irqs.by_number.get(row.irq) if irqs is not None else None
+    actions = (irq.actions if irq is not None else ()) or parse_actions(row.description)
     name = f"{row.irq} {', '.join(actions) or row.description}".strip()
-    device = known.device if known is not None else None
+    device = irq.device if irq is not None else None
     return f"{name} ({device})" if device not in (None, "none") else name
 
 
@@ -223,8 +223,8 @@ def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     rows = interval.interrupts.on_cpu(cpu)
-    known = interval.cached(_kinds_and_names, lambda: _kinds_and_names(interval))
-    estimates = [(*known[id(row)], row.irq, count) for row, count in rows]
+    kinds_and_names = interval.cached(_kinds_and_names, lambda: _kinds_and_names(interval))
+    estimates = [(*kinds_and_names[id(row)], row.irq, count) for row, count in rows]
     expected_ns = sum([count * TYPICAL_COST_NS[kind] for kind, _, _, count in estimates])
     scale = _scale(load.irq_ns if load is not None else None, expected_ns)
     has_timers = cpu in cpus_with_timers(interval)
@@ -295,32 +295,32 @@ class Taken:
 
 def taken_by_cpu(interval: Interval, cpus: Iterable[int]) -> Mapping[int, Taken]:
     """Return the stolen time of each of the CPUs that has any."""
-    counted = _counted(interval)
+    estimate_by_cpu = _estimate_by_counts(interval)
     timers = cpus_with_timers(interval)
-    found: dict[int, Taken] = {}
+    stolen_by_cpu: dict[int, Taken] = {}
     for cpu in cpus:
         if cpu in timers or _may_have_others(interval, cpu):
             culprits = disturbances_of(interval, cpu)
             if culprits:
-                found[cpu] = _summed(culprits)
-        elif cpu in counted:
-            found[cpu] = counted[cpu]
-    return found
+                stolen_by_cpu[cpu] = _summed(culprits)
+        elif cpu in estimate_by_cpu:
+            stolen_by_cpu[cpu] = estimate_by_cpu[cpu]
+    return stolen_by_cpu
 
 
-def _counted(interval: Interval) -> Mapping[int, Taken]:
+def _estimate_by_counts(interval: Interval) -> Mapping[int, Taken]:
     """Return the cost of interrupts and softirqs by their counts alone."""
-    taken: dict[int, Taken] = defaultdict(lambda: Taken({}, 0))
+    stolen_by_cpu: dict[int, Taken] = defaultdict(lambda: Taken({}, 0))
     rows = [(kind_of_row(row), row) for row in interval.interrupts.rows or ()]
     rows += [(Kind.SOFTIRQ, row) for row in interval.softirqs.rows or ()]
     for kind, row in rows:
         cost_ns = TYPICAL_COST_NS[kind]
         for cpu, count in row.count_by_cpu.items():
-            there, ns = taken[cpu], count * cost_ns
+            there, ns = stolen_by_cpu[cpu], count * cost_ns
             there.ns_by_kind[kind] = there.ns_by_kind.get(kind, 0) + ns
             if ns > there.most_ns:
                 there.most_ns = ns
-    return taken
+    return stolen_by_cpu
 
 
 def _may_have_others(interval: Interval, cpu: int) -> bool:
@@ -335,7 +335,7 @@ def _may_have_others(interval: Interval, cpu: int) -> bool:
 
 
 def _summed(culprits: Sequence[Disturbance]) -> Taken:
-    taken: dict[Kind, int] = {}
-    for each in culprits:
-        taken[each.kind] = taken.get(each.kind, 0) + (each.stolen_ns or 0)
-    return Taken(taken, culprits[0].stolen_ns or 0)
+    ns_by_kind: dict[Kind, int] = {}
+    for culprit in culprits:
+        ns_by_kind[culprit.kind] = ns_by_kind.get(culprit.kind, 0) + (culprit.stolen_ns or 0)
+    return Taken(ns_by_kind, culprits[0].stolen_ns or 0)

@@ -93,7 +93,7 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
     if missing is not None:
         return InterruptCounts(None, f"{INTERRUPTS} was incomplete: row {missing.label} is missing")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
-    counted = []
+    row_counts = []
     for old, row in pairs:
         if row is None or row.counts is None:
             continue
@@ -102,13 +102,13 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
         if min(count_by_cpu.values(), default=0) < 0:
             return InterruptCounts(None, f"{INTERRUPTS} was incomplete: row {row.label} ran backwards")
         if count_by_cpu:
-            counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
-    if shared and not counted:
+            row_counts.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
+    if shared and not row_counts:
         return InterruptCounts(None, stood_still(INTERRUPTS))
-    return InterruptCounts(tuple(_each_once(counted, after.release)), None, frozenset(shared))
+    return InterruptCounts(tuple(_subtract_parts(row_counts, after.release)), None, frozenset(shared))
 
 
-def _each_once(rows: Sequence[RowCount], release: tuple[int, int] | None) -> Iterator[RowCount]:
+def _subtract_parts(rows: Sequence[RowCount], release: tuple[int, int] | None) -> Iterator[RowCount]:
     """Yield the rows; a row that is a sum of others is reduced to what no other row has counted."""
     parts_by_sum = {id(row): parts for row, parts in sums_with_parts(rows, release) if parts}
     for row in rows:
@@ -116,8 +116,8 @@ def _each_once(rows: Sequence[RowCount], release: tuple[int, int] | None) -> Ite
         if parts is None:
             yield row
             continue
-        counted = row.count_by_cpu.items()
-        rest = {cpu: count - sum(part.count_by_cpu.get(cpu, 0) for part in parts) for cpu, count in counted}
+        counts = row.count_by_cpu.items()
+        rest = {cpu: count - sum(part.count_by_cpu.get(cpu, 0) for part in parts) for cpu, count in counts}
         if any(count > 0 for count in rest.values()):
             yield replace(row, count_by_cpu={cpu: count for cpu, count in rest.items() if count > 0})
 
@@ -151,10 +151,10 @@ def _numbered(rows: Sequence[InterruptRow]) -> dict[tuple[str, int], InterruptRo
     numbered = {(row.label, 0): row for row in rows}
     if len(numbered) == len(rows):
         return numbered
-    seen: Counter[str] = Counter()
+    count_by_label: Counter[str] = Counter()
     for row in rows:
-        numbered[row.label, seen[row.label]] = row
-        seen[row.label] += 1
+        numbered[row.label, count_by_label[row.label]] = row
+        count_by_label[row.label] += 1
     return numbered
 
 
@@ -168,8 +168,8 @@ def _shared_columns(before: Sequence[int], after: Sequence[int]) -> tuple[Sequen
     """Return the CPUs that are in both tables, and functions that pick their counts from a row of either."""
     if before == after:
         return after, _as_they_are, _as_they_are
-    known = frozenset(before)
-    shared = tuple(cpu for cpu in after if cpu in known)
+    earlier_cpus = frozenset(before)
+    shared = tuple(cpu for cpu in after if cpu in earlier_cpus)
     return shared, _picker(before, shared), _picker(after, shared)
 
 
@@ -203,7 +203,7 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
     if [row.label for row in before.rows] != [row.label for row in after.rows]:
         return InterruptCounts(None, f"{SOFTIRQS} was incomplete")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
-    counted = []
+    row_counts = []
     for old, new in zip(before.rows, after.rows, strict=True):
         counts = before_of(old.counts), after_of(new.counts)
         moved = compress(zip(shared, *counts, strict=True), map(ne, *counts))
@@ -211,10 +211,10 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
         if min(difference.values(), default=0) < 0:
             return InterruptCounts(None, f"{SOFTIRQS} was incomplete: row {new.label} ran backwards")
         if difference:
-            counted.append(RowCount(new.label, new.label, None, difference))
-    if shared and not counted:
+            row_counts.append(RowCount(new.label, new.label, None, difference))
+    if shared and not row_counts:
         return InterruptCounts(None, stood_still(SOFTIRQS))
-    return InterruptCounts(tuple(counted), None, frozenset(shared))
+    return InterruptCounts(tuple(row_counts), None, frozenset(shared))
 
 
 def stood_still(path: str) -> str:

@@ -19,11 +19,11 @@ from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
 from noisewatch.model.interval.task_runs import (
     TaskRun,
-    ended_runs,
+    find_exited_runs,
+    fit_to_interval,
     own_loops,
     run_tasks,
     unexplained_ns,
-    within_interval,
 )
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
@@ -57,7 +57,7 @@ def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel
     earlier = {level.folder: level for level in before}
     pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
     throttles = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
-    return tuple(sorted(throttles, key=lambda each: -(each.ns or 0)))
+    return tuple(sorted(throttles, key=lambda throttle: -(throttle.ns or 0)))
 
 
 def uncounted_between(
@@ -208,11 +208,11 @@ def interval_between(
         runs=_runs(
             before,
             after,
-            [each.tasks for each in between if each.tasks is not None],
+            [snapshot.tasks for snapshot in between if snapshot.tasks is not None],
             loads,
             length_ns,
             loop_lost_share_by_cpu or {},
-            commands_seen([before, *between, after]),
+            observed_commands([before, *between, after]),
         ),
         stall_by_resource={
             resource: _stall_share(getattr(before.pressure, resource), getattr(after.pressure, resource), length_ns)
@@ -234,7 +234,7 @@ def _runs(
     loads: Mapping[int, CpuLoad],
     length_ns: int,
     lost_shares: Mapping[int, float],
-    commands: CommandsSeen,
+    commands: ObservedCommands,
 ) -> tuple[TaskRun, ...]:
     """Return the runs of observed threads, of short-lived ones, and of our own loops, the longest first."""
     if before.tasks is None or after.tasks is None:
@@ -242,8 +242,8 @@ def _runs(
     looks = (before.tasks, *between, after.tasks)
     loops = own_loops(lost_shares, loads, length_ns)
     runs = [*loops, *run_tasks(looks, after.own_pids, loads, loops)]
-    runs = within_interval(runs, loads, length_ns, after.tasks_lag_ns - before.tasks_lag_ns)
-    runs += ended_runs(looks, after.own_pids, runs, loads, length_ns, commands.cpus_by_watcher)
+    runs = fit_to_interval(runs, loads, length_ns, after.tasks_lag_ns - before.tasks_lag_ns)
+    runs += find_exited_runs(looks, after.own_pids, runs, loads, length_ns, commands.cpus_by_watcher)
     return tuple(sorted(marked(runs, commands), key=lambda run: -run.ran_ns))
 
 
@@ -263,7 +263,7 @@ def _grown(before: int | None, after: int | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandsSeen:
+class ObservedCommands:
     """The CPUs of each process of a command, and of each process that starts commands and waits for them, by pid."""
 
     cpus_by_pid: Mapping[int, CpuSet]
@@ -271,14 +271,14 @@ class CommandsSeen:
 
     def of(self, run: TaskRun) -> CpuSet:
         """Return the CPUs on which the run belongs to a command; empty if it does not."""
-        known = self.cpus_by_watcher if run.are_children and run.pid in self.cpus_by_watcher else self.cpus_by_pid
-        return known.get(run.pid, frozenset())
+        cpus_of = self.cpus_by_watcher if run.are_children and run.pid in self.cpus_by_watcher else self.cpus_by_pid
+        return cpus_of.get(run.pid, frozenset())
 
 
-NO_COMMANDS = CommandsSeen({}, {})
+NO_COMMANDS = ObservedCommands({}, {})
 
 
-def commands_seen(snapshots: Iterable[Snapshot]) -> CommandsSeen:
+def observed_commands(snapshots: Iterable[Snapshot]) -> ObservedCommands:
     """Return the processes of commands in any of the snapshots, with the CPUs common to all of them.
 
     A process may have ended before the last snapshot, or shared a CPU with another command.
@@ -286,12 +286,12 @@ def commands_seen(snapshots: Iterable[Snapshot]) -> CommandsSeen:
     cpus_by_pid: dict[int, CpuSet] = {}
     watchers: dict[int, CpuSet] = {}
     for snapshot in snapshots:
-        for known, cpus_now in ((cpus_by_pid, snapshot.commands), (watchers, cpus_by_watcher(snapshot.runs))):
-            known.update({pid: known.get(pid, cpus) & cpus for pid, cpus in cpus_now.items()})
-    return CommandsSeen(cpus_by_pid, watchers) if cpus_by_pid or watchers else NO_COMMANDS
+        for common, cpus_now in ((cpus_by_pid, snapshot.commands), (watchers, cpus_by_watcher(snapshot.runs))):
+            common.update({pid: common.get(pid, cpus) & cpus for pid, cpus in cpus_now.items()})
+    return ObservedCommands(cpus_by_pid, watchers) if cpus_by_pid or watchers else NO_COMMANDS
 
 
-def marked(runs: Iterable[TaskRun], commands: CommandsSeen) -> list[TaskRun]:
+def marked(runs: Iterable[TaskRun], commands: ObservedCommands) -> list[TaskRun]:
     """Return the runs, with those of a command on its CPUs marked. On other CPUs a command is noise like any other."""
     if commands is NO_COMMANDS:
         return list(runs)

@@ -79,6 +79,6 @@ def _may_bring(row: RowCount, irqs: Irqs | None, kind: str) -> bool:
     """
     if row.irq is None:
         return True
-    known = irqs.by_number.get(row.irq) if irqs is not None else None
-    actions = (known.actions if known is not None else ()) or parse_actions(row.description)
-    return kind in kinds_of_device(actions, known.device if known is not None else None)
+    irq = irqs.by_number.get(row.irq) if irqs is not None else None
+    actions = (irq.actions if irq is not None else ()) or parse_actions(row.description)
+    return kind in kinds_of_device(actions, irq.device if irq is not None else None)

@@ -48,10 +48,10 @@ class TaskRun:
 
 @dataclass(frozen=True, slots=True)
 class _Wanderer:
-    """A thread that ran on several CPUs: it was `seen` on some, and may have been on those in `beyond`."""
+    """A thread that ran on several CPUs: it was `observed` on some, and may have been on those in `beyond`."""
 
     run: TaskRun
-    seen: CpuSet
+    observed: CpuSet
     beyond: CpuSet
 
 
@@ -62,8 +62,8 @@ def own_loops(
 
     Each had all time that tasks had of its CPU, less the noise that it measured.
     """
-    known = {cpu: share for cpu, share in lost_share_by_cpu.items() if cpu in load_by_cpu}
-    had_ns = {cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns) for cpu, share in known.items()}
+    share_by_cpu = {cpu: share for cpu, share in lost_share_by_cpu.items() if cpu in load_by_cpu}
+    had_ns = {cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns) for cpu, share in share_by_cpu.items()}
     return [
         TaskRun(
             *(cpu, 0, 0, "noisewatch"),
@@ -83,7 +83,7 @@ def run_tasks(
     looks: Sequence[Tasks],
     own_pids: frozenset[int],
     load_by_cpu: Mapping[int, CpuLoad],
-    known_runs: Sequence[TaskRun] = (),
+    given_runs: Sequence[TaskRun] = (),
 ) -> list[TaskRun]:
     """Return the runs between the first look and the last, next to the known ones.
 
@@ -94,47 +94,47 @@ def run_tasks(
     settled: list[TaskRun] = []
     wanderers: list[_Wanderer] = []
     for task in _read_anew(looks):
-        known = before.by_tid.get(task.tid)
-        if known is not None and known.started_ticks != task.started_ticks:
-            known = None
-        if known is None and not is_newborn(task, before):
+        earlier = before.by_tid.get(task.tid)
+        if earlier is not None and earlier.started_ticks != task.started_ticks:
+            earlier = None
+        if earlier is None and not is_newborn(task, before):
             continue
-        ran_ns = task.ran_ns - (known.ran_ns if known is not None else 0)
+        ran_ns = task.ran_ns - (earlier.ran_ns if earlier is not None else 0)
         if ran_ns <= 0:
             continue
-        moves = _moves(task, known)
+        moves = _moves(task, earlier)
         run = run_of(task, ran_ns, own_pids, has_stayed=moves == 0)
         path = _path(task, by_tids)
-        seen = frozenset(path)
-        unseen_moves = moves is not None and moves > 0 and moves > sum(map(ne, path, path[1:]))
-        beyond = (task.allowed or frozenset()) - seen if unseen_moves and not run.is_own else frozenset()
-        if seen | beyond == {task.cpu}:
+        observed = frozenset(path)
+        has_hidden_moves = moves is not None and moves > 0 and moves > sum(map(ne, path, path[1:]))
+        beyond = (task.allowed or frozenset()) - observed if has_hidden_moves and not run.is_own else frozenset()
+        if observed | beyond == {task.cpu}:
             settled.append(run)
         else:
-            wanderers.append(_Wanderer(run, seen, beyond))
-    shared = _shared_out(wanderers, [*known_runs, *settled], load_by_cpu)
-    return _within_load(settled + shared, known_runs, load_by_cpu)
+            wanderers.append(_Wanderer(run, observed, beyond))
+    shared = _shared_out(wanderers, [*given_runs, *settled], load_by_cpu)
+    return _fit_to_load(settled + shared, given_runs, load_by_cpu)
 
 
 def _read_anew(looks: Sequence[Tasks]) -> list[Task]:
     """Return the last state of each thread, without threads that have not run since the first look."""
-    seen_last: dict[int, Task] = {}
+    last_states: dict[int, Task] = {}
     for tasks in looks[1:]:
-        seen_last.update(tasks.by_tid)
-    return [task for tid, task in seen_last.items() if looks[0].by_tid.get(tid) is not task]
+        last_states.update(tasks.by_tid)
+    return [task for tid, task in last_states.items() if looks[0].by_tid.get(tid) is not task]
 
 
 def _path(task: Task, looks: Iterable[Mapping[int, Task]]) -> list[int]:
     """Return the CPUs that the thread was observed on, look by look."""
-    found = [by_tid.get(task.tid) for by_tid in looks]
-    return [each.cpu for each in found if each is not None and each.started_ticks == task.started_ticks]
+    states = [by_tid.get(task.tid) for by_tid in looks]
+    return [state.cpu for state in states if state is not None and state.started_ticks == task.started_ticks]
 
 
-def _moves(task: Task, known: Task | None) -> int | None:
-    """Return how often the thread has changed its CPU since `known`, or since it started; None if unknown."""
-    if task.migrations is None or (known is not None and known.migrations is None):
+def _moves(task: Task, earlier: Task | None) -> int | None:
+    """Return how often the thread has changed its CPU since `earlier`, or since it started; None if unknown."""
+    if task.migrations is None or (earlier is not None and earlier.migrations is None):
         return None
-    return task.migrations - (known.migrations or 0 if known is not None else 0)
+    return task.migrations - (earlier.migrations or 0 if earlier is not None else 0)
 
 
 def is_newborn(task: Task, before: Tasks) -> bool:
@@ -176,46 +176,46 @@ def _shared_out(
 
     A CPU on which the thread was not observed counts only if its unexplained time exceeds the error of the counters.
     """
-    rooms = rooms_beside(settled, load_by_cpu)
+    rooms = unexplained_ns_by_cpu(settled, load_by_cpu)
     runs = []
-    for each in wanderers:
-        shares = {cpu: rooms.get(cpu, 0) for cpu in each.seen | each.beyond}
-        shares = {cpu: room for cpu, room in shares.items() if cpu in each.seen or room > DOUBT_NS}
+    for wanderer in wanderers:
+        shares = {cpu: rooms.get(cpu, 0) for cpu in wanderer.observed | wanderer.beyond}
+        shares = {cpu: room for cpu, room in shares.items() if cpu in wanderer.observed or room > DOUBT_NS}
         if not sum(shares.values()):
-            shares = dict.fromkeys(each.seen, 1)
-        runs += _divided(each.run, each.run.ran_ns, shares)
+            shares = dict.fromkeys(wanderer.observed, 1)
+        runs += _divided(wanderer.run, wanderer.run.ran_ns, shares)
     return runs
 
 
 def _divided(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[TaskRun]:
     """Return runs that divide `ran_ns` among the CPUs in proportion to the shares."""
     whole, left_ns = sum(shares.values()), ran_ns
-    found = []
+    parts = []
     for cpu, share in sorted(shares.items(), key=lambda item: item[1]):
         part_ns = left_ns * share // whole if whole else 0
         whole, left_ns = whole - share, left_ns - part_ns  # the last one has what is left: nothing is lost by rounding
         if part_ns > 0:
-            found.append(replace(run, cpu=cpu, ran_ns=part_ns, is_inferred=True))
-    return found
+            parts.append(replace(run, cpu=cpu, ran_ns=part_ns, is_inferred=True))
+    return parts
 
 
-def rooms_beside(runs: Iterable[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> dict[int, int]:
+def unexplained_ns_by_cpu(runs: Iterable[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> dict[int, int]:
     """Return the time (ns) on each CPU that none of the runs explains."""
     explained = explained_ns_by_cpu(runs)
     return {cpu: max(load.ran_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items()}
 
 
-def _within_load(
-    runs: Sequence[TaskRun], known_runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
+def _fit_to_load(
+    runs: Sequence[TaskRun], given_runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
     """Return the runs, with time that exceeds the load of their CPU moved to other allowed CPUs.
 
     A run is placed on the CPU of the thread's last look. If such runs exceed the load of their CPU, and other CPUs have
     unexplained time, the excess is placed there.
     """
-    explained = explained_ns_by_cpu([*known_runs, *runs])
+    explained = explained_ns_by_cpu([*given_runs, *runs])
     inferred = explained_ns_by_cpu(run for run in runs if run.is_inferred)
-    rooms = rooms_beside([*known_runs, *runs], load_by_cpu)
+    rooms = unexplained_ns_by_cpu([*given_runs, *runs], load_by_cpu)
     elsewhere_ns = sum(rooms.values())
     fitted: list[TaskRun] = []
     cut: list[tuple[TaskRun, int]] = []
@@ -233,19 +233,19 @@ def _within_load(
         ran_ns = round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))
         fitted.append(replace(run, ran_ns=ran_ns))
         cut.append((run, run.ran_ns - ran_ns))
-    return merged(each for each in [*fitted, *_elsewhere(cut, rooms)] if each.ran_ns)
+    return merged(run for run in [*fitted, *_elsewhere(cut, rooms)] if run.ran_ns)
 
 
 def _elsewhere(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
     """Return the cut time as runs on the other CPUs that the thread may use, as far as they have unexplained time."""
-    found = []
+    runs = []
     for run, cut_ns in cut:
         allowed = run.allowed if run.allowed is not None and not run.is_own else frozenset()
         shares = {cpu: room for cpu in allowed if (room := rooms.get(cpu, 0)) > DOUBT_NS}
         for part in _divided(run, min(cut_ns, sum(shares.values())), shares):
             rooms[part.cpu] -= part.ran_ns
-            found.append(part)
-    return found
+            runs.append(part)
+    return runs
 
 
 def merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
@@ -253,12 +253,12 @@ def merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
     together: dict[tuple[int, int, bool, bool], TaskRun] = {}
     for run in runs:
         key = run.cpu, run.tid, run.are_children, run.are_ended_threads
-        known = together.get(key)
-        together[key] = run if known is None else replace(known, ran_ns=known.ran_ns + run.ran_ns)
+        previous = together.get(key)
+        together[key] = run if previous is None else replace(previous, ran_ns=previous.ran_ns + run.ran_ns)
     return list(together.values())
 
 
-def within_interval(
+def fit_to_interval(
     runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad], length_ns: int, later_ns: int = 0
 ) -> list[TaskRun]:
     """Return the runs, cut on CPUs where their sum exceeds the interval.
@@ -329,7 +329,7 @@ class _Claim:
         return len(self.reach) == 1 and not self.run.is_own
 
 
-def ended_runs(
+def find_exited_runs(
     looks: Sequence[Tasks],
     own_pids: frozenset[int],
     runs: Sequence[TaskRun],
@@ -351,18 +351,18 @@ def ended_runs(
     if any(run.is_own and run.are_children for run in runs):  # the time of our own children is known
         claims = [claim for claim in claims if not claim.run.is_own]
     claims.sort(key=lambda claim: len(claim.reach) or len(load_by_cpu))
-    rooms = rooms_beside(runs, load_by_cpu)
-    found = [run for claim in claims for run in _placed(claim, claim.cpus, rooms)]
+    rooms = unexplained_ns_by_cpu(runs, load_by_cpu)
+    placed = [run for claim in claims for run in _placed(claim, claim.cpus, rooms)]
     own_ns = sum(claim.run.ran_ns for claim in claims if claim.run.is_own)
     for claim in claims if own_ns <= DOUBT_NS else ():  # otherwise the missing time is our own, as after a calibration
         if claim.is_certain:
-            found += _spread(claim, claim.reach, rooms)
+            placed += _spread(claim, claim.reach, rooms)
     for claim in claims if own_ns <= DOUBT_NS else ():
         if claim.is_certain and claim.run.ran_ns > DOUBT_NS and _hides_nothing(claim.reach, load_by_cpu):
-            found += _spread(claim, load_by_cpu, rooms)
+            placed += _spread(claim, load_by_cpu, rooms)
     hidden_ns = sum(claim.run.ran_ns for claim in claims if claim.is_certain) - sum(rooms.values())
-    explained = explained_ns_by_cpu([*runs, *found])
-    return merged([*found, *_hidden(claims, hidden_ns, explained, load_by_cpu, length_ns)])
+    explained = explained_ns_by_cpu([*runs, *placed])
+    return merged([*placed, *_hidden(claims, hidden_ns, explained, load_by_cpu, length_ns)])
 
 
 def _hides_nothing(cpus: CpuSet, load_by_cpu: Mapping[int, CpuLoad]) -> bool:
@@ -414,7 +414,7 @@ def _hidden(
 
     `hidden_ns` is the time that does not fit into the ticks of any CPU. Time that fits somewhere is left there.
     """
-    found = []
+    pinned = []
     for claim in claims:
         load = load_by_cpu.get(claim.cpus[0])
         if not (claim.is_certain and claim.is_pinned) or load is None or load.exact_tasks_ns is not None:
@@ -423,8 +423,8 @@ def _hidden(
         ran_ns = min(claim.run.ran_ns, hidden_ns, free_ns)
         if ran_ns > DOUBT_NS:
             hidden_ns -= ran_ns
-            found.append(replace(claim.run, cpu=claim.cpus[0], ran_ns=ran_ns))
-    return found
+            pinned.append(replace(claim.run, cpu=claim.cpus[0], ran_ns=ran_ns))
+    return pinned
 
 
 def _children(
@@ -435,17 +435,19 @@ def _children(
     A child that no look had shown may add the time of hours.
     """
     before = looks[0]
-    waited = [(task, known) for task, known in firsts if known is not None and task.children_ns > known.children_ns]
+    waited = [
+        (task, earlier) for task, earlier in firsts if earlier is not None and task.children_ns > earlier.children_ns
+    ]
     if not waited:
         return []
-    ended_ns = _seen_of_ended(looks)
+    observed_ns = _observed_ns_of_exited(looks)
     kin = _kin(looks)
     claims = []
-    for task, known in waited:
-        spent_ns = task.children_ns - known.children_ns - ended_ns[task.pid]
+    for task, earlier in waited:
+        spent_ns = task.children_ns - earlier.children_ns - observed_ns[task.pid]
         if spent_ns > 0:
             run = replace(run_of(task, spent_ns, own_pids), are_children=True, is_inferred=True)
-            named = replace(run, name=task.name if task.name == known.name else f"{known.name}, now {task.name}")
+            named = replace(run, name=task.name if task.name == earlier.name else f"{earlier.name}, now {task.name}")
             moved = [child for child in kin[task.pid] if child.allowed not in (None, task.allowed)]
             cpus = dict.fromkeys([*(child.cpu for child in moved), task.cpu])
             reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
@@ -478,17 +480,17 @@ def _heir(task: Task, passing: Mapping[int, Task]) -> int:
     return heir
 
 
-def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
+def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
     """Return the time (ns) that looks have shown of each lasting process's ended descendants."""
     after = looks[-1]
-    ended: dict[int, list[Task]] = defaultdict(list)
+    exited: dict[int, list[Task]] = defaultdict(list)
     fewer = [tasks.by_tid for tasks in looks if not tasks.pids <= after.pids]
-    gone = ((tid, task) for by_tid in fewer for tid, task in by_tid.items() if task.pid not in after.pids)
-    for task in dict(gone).values():
-        ended[task.pid].append(task)
+    missing = ((tid, task) for by_tid in fewer for tid, task in by_tid.items() if task.pid not in after.pids)
+    for task in dict(missing).values():
+        exited[task.pid].append(task)
     had_ns: dict[int, int] = defaultdict(int)
-    firsts = {pid: threads[0] for pid, threads in ended.items()}
-    for threads in ended.values():
+    firsts = {pid: threads[0] for pid, threads in exited.items()}
+    for threads in exited.values():
         heir = _heir(threads[0], firsts)
         process_ns = max((thread.process_ns or 0 for thread in threads), default=0)
         had_ns[heir] += max(process_ns, sum(thread.ran_ns for thread in threads))
@@ -500,14 +502,14 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
     """Return claims for threads that ended or were not read: the process's time less that of its observed threads."""
     before = looks[0]
     spent_ns = {
-        task.pid: task.process_ns - (known.process_ns or 0 if known is not None else 0)
-        for task, known in firsts
-        if task.process_ns is not None and (known is None or known.process_ns is not None)
+        task.pid: task.process_ns - (earlier.process_ns or 0 if earlier is not None else 0)
+        for task, earlier in firsts
+        if task.process_ns is not None and (earlier is None or earlier.process_ns is not None)
         if task.waited_ns is not None  # otherwise the threads' own times are in ticks, too
     }
     spent_ns = {pid: ns for pid, ns in spent_ns.items() if ns > _PROCESS_DOUBT_NS}
-    seen = ((tid, task) for tasks in looks[1:] for tid, task in tasks.by_tid.items() if task.pid in spent_ns)
-    for task in dict(seen if spent_ns else ()).values():
+    last_states = ((tid, task) for tasks in looks[1:] for tid, task in tasks.by_tid.items() if task.pid in spent_ns)
+    for task in dict(last_states if spent_ns else ()).values():
         earlier = before.by_tid.get(task.tid)
         is_same = earlier is not None and earlier.started_ticks == task.started_ticks
         if is_same or is_newborn(task, before):
@@ -516,9 +518,9 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
     for pid, ns in spent_ns.items():
         if ns > _PROCESS_DOUBT_NS:
             task = looks[-1].by_tid[pid]
-            are_unread = pid not in before.read_pids & looks[-1].read_pids and pid in before.pids
+            were_skipped = pid not in before.read_pids & looks[-1].read_pids and pid in before.pids
             run = replace(
-                run_of(task, ns, own_pids), are_ended_threads=True, are_unread_threads=are_unread, is_inferred=True
+                run_of(task, ns, own_pids), are_ended_threads=True, are_unread_threads=were_skipped, is_inferred=True
             )
             claims.append(_Claim(run, (task.cpu, *_where(looks, task)), task.allowed or frozenset(), is_certain=True))
     return claims
@@ -532,14 +534,14 @@ def _where(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
 
 def _first_threads(before: Tasks, after: Tasks) -> _Firsts:
     """Return the first thread of each process, with its earlier state; None for a process that is newer."""
-    known_of = before.by_tid.get
-    found: list[tuple[Task, Task | None]] = []
+    earlier_of = before.by_tid.get
+    firsts: list[tuple[Task, Task | None]] = []
     for tid, task in after.by_tid.items():
-        known = known_of(tid)
-        if known is task or tid != task.pid:  # a thread that has not run since was not read again
+        earlier = earlier_of(tid)
+        if earlier is task or tid != task.pid:  # a thread that has not run since was not read again
             continue
-        if known is not None and known.started_ticks != task.started_ticks:
-            known = None
-        if known is not None or is_newborn(task, before):
-            found.append((task, known))
-    return found
+        if earlier is not None and earlier.started_ticks != task.started_ticks:
+            earlier = None
+        if earlier is not None or is_newborn(task, before):
+            firsts.append((task, earlier))
+    return firsts

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Of quiet repetitions of 10 and 100 ms (Linux 6.18, 2 CPUs) the half came out 25 to 70 µs too high, nine of ten less
 # than 150: what a process does before and after the kernel counts its time.
 _EXACT_DOUBT_NS = 100_000
-_DOUBT_OF_EACH_NS = 20_000  # the CPUs are not read at once
+_DOUBT_PER_CPU_NS = 20_000  # the CPUs are not read at once
 _TICKED_DOUBT_NS = 2 * TICK_NS  # of each CPU: counters in steps of 10 ms at both ends
 _TICKED_DOUBT_SHARE = 0.01  # a tick samples the task on the CPU at that moment
 _TRUSTED_SHARE = 0.6  # of the time that has passed: rows with less are constant, or of a CPU that went offline
@@ -63,13 +63,13 @@ def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure
     A further `unsure_ns` may or may not be the command's time.
     """
     ran = {cpu: ran_between(before, after, cpu) for cpu in cpus}
-    unknown = [cpu for cpu, found in ran.items() if found is None]
+    unknown = [cpu for cpu, run_time in ran.items() if run_time is None]
     if unknown or not cpus:
         return Books(own_ns, None, None, 0, False, _NO_COUNTS.format(name_cpus(unknown)))
-    known = [found for found in ran.values() if found is not None]
-    tasks_ns = sum(found.ns for found in known)
-    is_exact = all(found.is_exact for found in known)
-    doubt_ns = sum(found.doubt_ns for found in known) + (_EXACT_DOUBT_NS if is_exact else 0) + unsure_ns
+    run_times = [run_time for run_time in ran.values() if run_time is not None]
+    tasks_ns = sum(run_time.ns for run_time in run_times)
+    is_exact = all(run_time.is_exact for run_time in run_times)
+    doubt_ns = sum(run_time.doubt_ns for run_time in run_times) + (_EXACT_DOUBT_NS if is_exact else 0) + unsure_ns
     if own_ns > tasks_ns + doubt_ns:
         return Books(own_ns, tasks_ns, None, doubt_ns, is_exact, _HAS_LEFT.format(describe_ns(own_ns - tasks_ns)))
     return Books(own_ns, tasks_ns, max(tasks_ns - own_ns, 0), doubt_ns, is_exact)
@@ -92,7 +92,7 @@ def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
             return None
         return RanTime(ticked_ns, _TICKED_DOUBT_NS + round(length_ns * _TICKED_DOUBT_SHARE), False, False)
     counts_stays = new.stays is not None  # /proc/schedstat, which counts what interrupted a task as the task's
-    doubt_ns = _DOUBT_OF_EACH_NS + (max(_interrupted_ns(last) - _interrupted_ns(first), 0) if counts_stays else 0)
+    doubt_ns = _DOUBT_PER_CPU_NS + (max(_interrupted_ns(last) - _interrupted_ns(first), 0) if counts_stays else 0)
     ran_ns = min(max(new.ran_ns - old.ran_ns, ticked_ns - _TICKED_DOUBT_NS), length_ns)
     if counts_stays:
         doubt_ns += _earlier_ns(ran_ns, first, last, length_ns)

@@ -33,24 +33,24 @@ NOT_FROZEN = Freezing()
 @dataclass(slots=True)
 class _Group:
     last: GroupFreeze
-    seen_at_ns: int
+    looked_at_ns: int
     ns: int = 0
     is_estimate: bool = False
 
-    def add(self, now: GroupFreeze, taken_at_ns: int) -> None:
+    def add(self, now: GroupFreeze, at_ns: int) -> None:
         """Add the time since the last look: as counted, or half of it for each of both looks that found it frozen."""
-        counted, before = now.frozen_ns, self.last.frozen_ns
-        if counted is not None and before is not None:
-            self.ns += counted - before if counted >= before else counted  # another one by that name
+        frozen_ns, before = now.frozen_ns, self.last.frozen_ns
+        if frozen_ns is not None and before is not None:
+            self.ns += frozen_ns - before if frozen_ns >= before else frozen_ns  # another one by that name
         elif now.is_frozen or self.last.is_frozen:
-            self.ns += (taken_at_ns - self.seen_at_ns) * (now.is_frozen + self.last.is_frozen) // 2
+            self.ns += (at_ns - self.looked_at_ns) * (now.is_frozen + self.last.is_frozen) // 2
             self.is_estimate = True
-        self.last, self.seen_at_ns = now, taken_at_ns
+        self.last, self.looked_at_ns = now, at_ns
 
     def change(self, now: GroupFreeze, at_ns: int) -> None:
         """Add the exact time until a moment at which the state may have changed."""
-        self.ns += (at_ns - self.seen_at_ns) * self.last.is_frozen
-        self.last, self.seen_at_ns = now, at_ns
+        self.ns += (at_ns - self.looked_at_ns) * self.last.is_frozen
+        self.last, self.looked_at_ns = now, at_ns
 
 
 class FreezeTally:
@@ -58,7 +58,7 @@ class FreezeTally:
 
     def __init__(self, first: FreezeLook) -> None:
         """Begin with the look right before the command is started, at the groups that it will be in."""
-        self._groups = {each.folder: _Group(each, first.taken_at_ns) for each in first.groups}
+        self._groups = {freeze.folder: _Group(freeze, first.taken_at_ns) for freeze in first.groups}
         self._last = first
         self._unknown = first.reason
         self._hidden: str | None = None
@@ -90,8 +90,8 @@ class FreezeTally:
             if group is None:
                 group = self._entered(now, look.taken_at_ns)
             group.add(now, look.taken_at_ns)
-        for gone in {each.folder for each in self._last.groups} - {each.folder for each in look.groups}:
-            group = self._groups[gone]
+        for folder in {freeze.folder for freeze in self._last.groups} - {freeze.folder for freeze in look.groups}:
+            group = self._groups[folder]
             group.add(replace(group.last, is_frozen=False), look.taken_at_ns)
         self._last = look
         self._unknown = self._unknown or look.reason

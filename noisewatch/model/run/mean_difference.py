@@ -99,7 +99,7 @@ def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
     residuals = [[pair.b_s - ratio * pair.a_s for pair in group] for group in groups]
     middles = [statistics.fmean(group) for group in residuals]
     squares = math.fsum(
-        (each - middle) ** 2 for group, middle in zip(residuals, middles, strict=True) for each in group
+        (residual - middle) ** 2 for group, middle in zip(residuals, middles, strict=True) for residual in group
     )
     freedom = len(pairs) - 2
     error = math.sqrt(squares / freedom * sum(1 / len(group) for group in groups)) / 2 / mean_a

@@ -23,22 +23,22 @@ _NOT_READ = "what the command itself had of the CPUs is not known: not all threa
 _NOT_WAITED_FOR = "what the command itself had of the CPUs is not known: a process that had {} has ended"
 
 
-def part_of(repetition: Repetition, began_ns: int, ended_ns: int) -> Repetition | None:
-    """Return the part from `began_ns` to `ended_ns`, by the looks around it, or None if there are no such looks."""
+def part_of(repetition: Repetition, began_ns: int, end_ns: int) -> Repetition | None:
+    """Return the part from `began_ns` to `end_ns`, by the looks around it, or None if there are no such looks."""
     windows = [
         window
         for window in repetition.windows
-        if window.before.taken_at_ns < ended_ns and window.after.taken_at_ns > began_ns
+        if window.before.taken_at_ns < end_ns and window.after.taken_at_ns > began_ns
     ]
-    if not windows or windows[0].before.taken_at_ns > began_ns or windows[-1].after.taken_at_ns < ended_ns:
+    if not windows or windows[0].before.taken_at_ns > began_ns or windows[-1].after.taken_at_ns < end_ns:
         return None
     before, after = windows[0].before, windows[-1].after
     return replace(
         repetition,
         began_ns=began_ns,
-        ended_ns=ended_ns,
+        ended_ns=end_ns,
         began_wall_ns=repetition.began_wall_ns + began_ns - repetition.began_ns,
-        use=_part_of_use(repetition.use, (ended_ns - began_ns) / max(repetition.length_ns, 1)),
+        use=_part_of_use(repetition.use, (end_ns - began_ns) / max(repetition.length_ns, 1)),
         span=windows[0] if len(windows) == 1 else interval_between(before, after),
         books=books_between(before, after, repetition.target, repetition.earlier_pids),
         windows=tuple(windows),

@@ -211,14 +211,14 @@ def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int,
 
     Time in which tasks wait for a disk is idle too: another task could run.
     """
-    found: dict[int, float] = {}
+    idle_share_by_cpu: dict[int, float] = {}
     for cpu in cpus:
         first, last = (before.cpu_time or {}).get(cpu), (after.cpu_time or {}).get(cpu)
         if first is None or last is None or last.total_ns <= first.total_ns:
             continue
         idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
-        found[cpu] = min(max(idle_ns / (last.total_ns - first.total_ns), 0.0), 1.0)
-    return found
+        idle_share_by_cpu[cpu] = min(max(idle_ns / (last.total_ns - first.total_ns), 0.0), 1.0)
+    return idle_share_by_cpu
 
 
 class CpuGroups:

@@ -26,7 +26,7 @@ from noisewatch.model.run.placement import (
 )
 from noisewatch.records import dataclass
 
-MOST_ENDED = 1024  # ended threads that are kept; of more, the times of those that ran least are summed
+MOST_EXITED = 1024  # ended threads that are kept; of more, the times of those that ran least are summed
 _BEFORE_FIRST_NS = 50_000_000  # of a stop that the first look finds: half of the time from one look to the next
 
 
@@ -112,17 +112,17 @@ class PlacementTally:
         ns = max(now.ran_ns - last.ran_ns, 0)
         for cpu in (last.cpu, now.cpu):
             thread.add(cpu, ns / 2)
-        self._add_unsure(ns, last.migrations, now.migrations, seen=1)
+        self._add_unsure(ns, last.migrations, now.migrations, observed_moves=1)
         if last.cpu != now.cpu:
             thread.moves += 1
             thread.node_moves += differ(self._groups.node, last.cpu, now.cpu)
             thread.kind_moves += differ(self._groups.kind, last.cpu, now.cpu)
 
-    def _add_unsure(self, ns: int, before: int | None, after: int | None, seen: int = 0) -> None:
+    def _add_unsure(self, ns: int, before: int | None, after: int | None, observed_moves: int = 0) -> None:
         """Add run time that may have been on any CPU, by more migrations than the looks can show."""
         if before is None or after is None:
             self._uncounted_ns += ns
-        elif after - before > seen:
+        elif after - before > observed_moves:
             self._hidden_ns += ns
 
     def _add_stacks(self, look: CommandLook) -> None:
@@ -151,16 +151,16 @@ class PlacementTally:
         if self._last is None:
             self._stopped_ns += _BEFORE_FIRST_NS * is_stopped
         else:
-            taken_at_ns, was_stopped = self._last
-            self._stopped_ns += (look.taken_at_ns - taken_at_ns) * (is_stopped + was_stopped) // 2
+            last_ns, was_stopped = self._last
+            self._stopped_ns += (look.taken_at_ns - last_ns) * (is_stopped + was_stopped) // 2
         self._last = look.taken_at_ns, is_stopped
 
     def _end(self, thread: _Thread) -> None:
         self._ended.append(thread)
-        if len(self._ended) > 2 * MOST_ENDED:
-            self._ended.sort(key=lambda each: -each.last.ran_ns)
-            self._other_ns += sum(sum(each.ns_by_cpu.values()) for each in self._ended[MOST_ENDED:])
-            del self._ended[MOST_ENDED:]
+        if len(self._ended) > 2 * MOST_EXITED:
+            self._ended.sort(key=lambda exited: -exited.last.ran_ns)
+            self._other_ns += sum(sum(exited.ns_by_cpu.values()) for exited in self._ended[MOST_EXITED:])
+            del self._ended[MOST_EXITED:]
 
     def placement(
         self,
@@ -173,11 +173,11 @@ class PlacementTally:
         `idle_share_by_cpu` is the share of the repetition in which the CPU was idle: a CPU that others used was not
         free.
         """
-        found = [self._placed(thread) for thread in (*self._threads.values(), *self._ended)]
+        placements = [self._placed(thread) for thread in (*self._threads.values(), *self._ended)]
         return Placement(
             target=self._target,
             looks=self._looks,
-            threads=tuple(sorted(found, key=lambda thread: (-thread.ran_ns, thread.tid))),
+            threads=tuple(sorted(placements, key=lambda thread: (-thread.ran_ns, thread.tid))),
             other_ns=self._other_ns,
             used_ns=used_ns,
             stacking=self._stacking(idle_share_by_cpu or {}),
@@ -193,7 +193,7 @@ class PlacementTally:
 
     def _placed(self, thread: _Thread) -> ThreadPlacement:
         last, ns_by_cpu = thread.last, thread.ns_by_cpu
-        before, counted = thread.migrations_before, last.migrations
+        before, migrations = thread.migrations_before, last.migrations
         return ThreadPlacement(
             tid=last.tid,
             name=last.name,
@@ -206,7 +206,7 @@ class PlacementTally:
             moves=thread.moves,
             node_moves=thread.node_moves,
             kind_moves=thread.kind_moves,
-            migrations=counted - before if counted is not None and before is not None else None,
+            migrations=migrations - before if migrations is not None and before is not None else None,
         )
 
     def _stacking(self, idle_share_by_cpu: Mapping[int, float]) -> Stacking | None:
@@ -239,10 +239,10 @@ def placed_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -
     is_less = share < min(looked.sure_share or 0.0, _NEARLY_ALL)
     if is_less or not share or looked.ns_by_cpu().keys() - window.traced:
         return looked
-    seen = {thread.tid: thread for thread in looked.threads}
-    threads = [_placed(thread, seen.pop(thread.tid, None), groups) for thread in window.threads]
+    thread_by_tid = {thread.tid: thread for thread in looked.threads}
+    threads = [_placed(thread, thread_by_tid.pop(thread.tid, None), groups) for thread in window.threads]
     stacked = looked.stacking.tids if looked.stacking is not None else frozenset()
-    threads += [_without_time(thread) for thread in seen.values() if thread.tid in stacked]
+    threads += [_without_time(thread) for thread in thread_by_tid.values() if thread.tid in stacked]
     return replace(
         looked,
         threads=tuple(sorted(threads, key=lambda thread: (-thread.ran_ns, thread.tid))),

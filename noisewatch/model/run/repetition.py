@@ -120,8 +120,10 @@ class Repetition:
     def name_by_left_pid(self) -> dict[int, str | None]:
         """The names of the processes that it has left running; None if the look after it had none."""
         tasks = self.windows[-1].after.tasks if self.windows else None
-        found = {pid: tasks.by_tid.get(pid) if tasks is not None else None for pid in sorted(self.left_pids or ())}
-        return {pid: task.name if task is not None else None for pid, task in found.items()}
+        task_by_pid = {
+            pid: tasks.by_tid.get(pid) if tasks is not None else None for pid in sorted(self.left_pids or ())
+        }
+        return {pid: task.name if task is not None else None for pid, task in task_by_pid.items()}
 
     @property
     def slack_ns(self) -> int:

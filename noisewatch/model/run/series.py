@@ -163,7 +163,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
     places: dict[float, list[int]] = defaultdict(list)
     for place, value in enumerate(sorted(values), start=1):
         places[value].append(place)
-    rank_of = {value: (found[0] + found[-1]) / 2 for value, found in places.items()}
+    rank_of = {value: (value_places[0] + value_places[-1]) / 2 for value, value_places in places.items()}
     return [rank_of[value] for value in values]
 
 
@@ -234,8 +234,8 @@ def select_by_cause(
     return SelectedByCause(
         of_all=statistics_of(times_s) if times_s else None,
         of_undisturbed=statistics_of(kept) if kept else None,
-        disturbed=sum(each is False for each in are_undisturbed),
-        unknown=sum(each is None for each in are_undisturbed),
+        disturbed=sum(is_undisturbed is False for is_undisturbed in are_undisturbed),
+        unknown=sum(is_undisturbed is None for is_undisturbed in are_undisturbed),
         min_undisturbed=min_undisturbed,
         is_refused=not kept or len(kept) / total < min_undisturbed,
         failed_statuses=tuple(failed_statuses),

@@ -77,10 +77,10 @@ class MeasuredCulprit:
 
     def quantile_ns(self, share: float) -> int:
         """Return the length (ns) of rank ⌈share · n⌉, with the precision of the kept lengths."""
-        wanted, seen = max(-int(-share * self.count // 1), 1), 0
+        rank, cumulated = max(-int(-share * self.count // 1), 1), 0
         for length in sorted(self.count_by_length):
-            seen += self.count_by_length[length]
-            if seen >= wanted:
+            cumulated += self.count_by_length[length]
+            if cumulated >= rank:
                 return length
         return self.max_ns
 
@@ -100,7 +100,7 @@ class TracedCpu:
 
     @property
     def stolen_ns(self) -> int:
-        return sum(each.disturbance.stolen_ns or 0 for each in self.culprits)
+        return sum(culprit.disturbance.stolen_ns or 0 for culprit in self.culprits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ def kind_of_source(source: TracedSource, irqs: Irqs | None) -> Kind:
         return source.kind
     if source.function is not None:
         return Kind.TICK if is_tick_function(source.function) else Kind.TIMER
-    known = irqs.by_number.get(source.irq) if irqs is not None and source.irq is not None else None
-    return known.kind if known is not None else source.kind
+    irq = irqs.by_number.get(source.irq) if irqs is not None and source.irq is not None else None
+    return irq.kind if irq is not None else source.kind
 
 
 def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
@@ -160,7 +160,7 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
     )
     traced = _traced(replace(cpu, sources=sources), length_ns, irqs)
     measured = (traced.main_thread, *traced.culprits) if traced.main_thread is not None else traced.culprits
-    return Others(tuple(each.disturbance for each in measured), cpu.unseen_ns)
+    return Others(tuple(culprit.disturbance for culprit in measured), cpu.unseen_ns)
 
 
 def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
@@ -170,9 +170,9 @@ def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
     if source.kind == Kind.TIMER:
         return name_of_timer(source.function) if source.function is not None else TIMER_INTERRUPTS
     if source.irq is not None:
-        known = irqs.by_number.get(source.irq) if irqs is not None else None
-        name = f"{source.irq} {', '.join(known.actions) if known is not None else ''}".strip()
-        device = known.device if known is not None else None
+        irq = irqs.by_number.get(source.irq) if irqs is not None else None
+        name = f"{source.irq} {', '.join(irq.actions) if irq is not None else ''}".strip()
+        device = irq.device if irq is not None else None
         return f"{name} ({device})" if device not in (None, "none") else name
     if source.kind != Kind.IPI:
         return source.name
@@ -191,13 +191,15 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
             tid = source.thread.tid if source.thread is not None else None
             name = source.thread.name if source.kind in THREADS and source.thread else ""
             together[source.kind, name or name_of_source(source, irqs), tid].append(number)
-    found = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together, length_ns).items()]
-    found += [
+    culprits = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together, length_ns).items()]
+    culprits += [
         _culprit(cpu, numbers, (crowd.kind, crowd.name, None), length_ns, crowd.pid)
         for crowd, numbers in crowds.items()
     ]
-    found.sort(key=lambda each: -(each.disturbance.stolen_ns or 0))
-    works = next((each for each in found if each.disturbance.kind == Kind.THREAD and each.disturbance.tid), None)
+    culprits.sort(key=lambda culprit: -(culprit.disturbance.stolen_ns or 0))
+    works = next(
+        (culprit for culprit in culprits if culprit.disturbance.kind == Kind.THREAD and culprit.disturbance.tid), None
+    )
     if works is not None and (works.disturbance.share or 0.0) < MOSTLY:
         works = None
     return TracedCpu(
@@ -205,7 +207,7 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
         lost_events=cpu.lost_events,
         unseen_switches=cpu.unseen_switches,
         main_thread=works,
-        culprits=tuple(each for each in found if each is not works),
+        culprits=tuple(culprit for culprit in culprits if culprit is not works),
     )
 
 
@@ -214,17 +216,17 @@ def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int)
     alike: dict[tuple[Kind, str], list[int | None]] = defaultdict(list)
     for kind, name, tid in together:
         alike[kind, name].append(tid)
-    found: dict[_Key, list[int]] = {}
+    merged: dict[_Key, list[int]] = {}
     for (kind, name), tids in alike.items():
         had_ns = {tid: sum(cpu.stats[number].own_ns for number in together[kind, name, tid]) for tid in tids}
         are_few = len(tids) <= _MOST_ALIKE
         apart = {tid for tid in tids if are_few or had_ns[tid] > _NOTABLE * length_ns}
         rest = [tid for tid in tids if tid not in apart]
-        found.update(((kind, name, tid), together[kind, name, tid]) for tid in apart)
+        merged.update(((kind, name, tid), together[kind, name, tid]) for tid in apart)
         if rest:
             numbers = [number for tid in rest for number in together[kind, name, tid]]
-            found[kind, f"{name} ({len(rest)} threads)", None] = numbers
-    return found
+            merged[kind, f"{name} ({len(rest)} threads)", None] = numbers
+    return merged
 
 
 def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid: int | None = None) -> MeasuredCulprit:
@@ -232,10 +234,10 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid:
     _, name, tid = key
     source = cpu.sources[numbers[0]]
     stats = [cpu.stats[number] for number in numbers]
-    own_ns, count = sum(each.own_ns for each in stats), sum(each.count for each in stats)
+    own_ns, count = sum(run_stats.own_ns for run_stats in stats), sum(run_stats.count for run_stats in stats)
     lengths: Counter[int] = Counter()
-    for each in stats:
-        lengths.update(each.count_by_length)
+    for run_stats in stats:
+        lengths.update(run_stats.count_by_length)
     thread = source.thread
     disturbance = Disturbance(
         kind=source.kind,
@@ -248,7 +250,7 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid:
         tid=tid,
         irq=source.irq,
     )
-    return MeasuredCulprit(disturbance, count, max(each.max_ns for each in stats), lengths)
+    return MeasuredCulprit(disturbance, count, max(run_stats.max_ns for run_stats in stats), lengths)
 
 
 _WAKING = frozenset({"sched_ttwu_pending", "__ttwu_queue_wakelist"})  # functions that an interrupt calls
@@ -339,9 +341,10 @@ def _culprit_of_time(time: TracedTime, kind: Kind, name: str, pid: int | None) -
 def _added_up(culprits: Iterable[TracedCulprit]) -> list[TracedCulprit]:
     """Merge culprits of the same name."""
     alike: Mapping[object, list[TracedCulprit]] = defaultdict(list)
-    for each in culprits:
-        alike[each.cpu, each.kind, each.name, each.pid, each.irq, each.is_own, each.wakes].append(each)
-    return sorted(map(_sum, alike.values()), key=lambda each: -each.ns)
+    for culprit in culprits:
+        key = culprit.cpu, culprit.kind, culprit.name, culprit.pid, culprit.irq, culprit.is_own, culprit.wakes
+        alike[key].append(culprit)
+    return sorted(map(_sum, alike.values()), key=lambda culprit: -culprit.ns)
 
 
 def _sum(culprits: Sequence[TracedCulprit]) -> TracedCulprit:

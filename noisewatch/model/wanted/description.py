@@ -64,11 +64,11 @@ def _parsed(text: str, file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:
-        said = clean(str(error))
-        at = _AT_LINE.search(said)
-        line = at[1] if at is not None else text.count("\n") + 1 if said.endswith(_AT_END) else None
+        message = clean(str(error))
+        at = _AT_LINE.search(message)
+        line = at[1] if at is not None else text.count("\n") + 1 if message.endswith(_AT_END) else None
         place = file if line is None else f"{file}:{line}"
-        raise UsageError(f"{place}: wanted TOML, found: {_AT_LINE.sub('', said)}") from error
+        raise UsageError(f"{place}: wanted TOML, found: {_AT_LINE.sub('', message)}") from error
 
 
 def _facts(tables: dict[str, Any], text: str, file: str) -> Iterator[WantedFact]:
@@ -120,7 +120,7 @@ def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact
 def _no_table(name: str, value: Any) -> str:
     if name in set(FactClass):
         return f"wanted facts below [{name}], found {name} = {_shown(value)}"
-    fault = f"wanted a table of {', '.join(f'[{each}]' for each in FactClass)}, found {quoted(name)}"
+    fault = f"wanted a table of {', '.join(f'[{fact_class}]' for fact_class in FactClass)}, found {quoted(name)}"
     return fault + (_belongs(name) or _near(name, FactClass) or "")
 
 
@@ -129,14 +129,14 @@ def _hint(name: str, of_class: FactClass) -> str:
 
 
 def _belongs(name: str) -> str | None:
-    other = next((each for each in FactClass if paths_of(each, name) is not None), None)
+    other = next((fact_class for fact_class in FactClass if paths_of(fact_class, name) is not None), None)
     return f", which belongs below [{other}]" if other is not None else None
 
 
-def _near(name: str, known: Iterable[str]) -> str | None:
+def _near(name: str, valid_names: Iterable[str]) -> str | None:
     from difflib import get_close_matches  # for misspelt names
 
-    by_word = {each.lower(): str(each) for each in known}
+    by_word = {valid_name.lower(): str(valid_name) for valid_name in valid_names}
     near = get_close_matches(name.lower(), by_word, n=1)
     return f"; did you mean {by_word[near[0]]!r}?" if near else None
 
@@ -150,12 +150,12 @@ def _text(value: Any) -> str:
     raise UsageError(f"wanted {_FORMS}, found {_shown(value)}")
 
 
-def _least(name: str, said: dict[str, Any]) -> str:
-    if list(said) != [AT_LEAST]:
-        raise UsageError(f"wanted {_FORMS}, found {_shown(said)}")
-    scale, value = scale_of(name), said[AT_LEAST]
+def _least(name: str, table: dict[str, Any]) -> str:
+    if list(table) != [AT_LEAST]:
+        raise UsageError(f"wanted {_FORMS}, found {_shown(table)}")
+    scale, value = scale_of(name), table[AT_LEAST]
     if scale is None:
-        raise UsageError(f"wanted a text or a list, as no {name} is more than another, found {_shown(said)}")
+        raise UsageError(f"wanted a text or a list, as no {name} is more than another, found {_shown(table)}")
     text = value if isinstance(value, str) else str(value) if type(value) is int else ""
     if not scale.takes(text):
         raise UsageError(f'wanted at least something such as "{scale.example}", found {_shown(value)}')
@@ -179,8 +179,8 @@ def line_of(text: str, *keys: str) -> int | None:
     The parser of the standard library does not report lines. A statement ends with a line, so that it is the fewest
     lines that the parser accepts by themselves.
     """
-    wanted = ".".join(keys)
-    return next((line for line, path in _statements(text) if path == wanted or path.startswith(f"{wanted}.")), None)
+    dotted = ".".join(keys)
+    return next((line for line, path in _statements(text) if path == dotted or path.startswith(f"{dotted}.")), None)
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
@@ -189,10 +189,10 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         first = first if pending else number
         pending = f"{pending}\n{line}" if pending else line
-        said = _parsed_statement(pending) if first == number or _CLOSES.search(line) else None
-        if said is None:
+        statement = _parsed_statement(pending) if first == number or _CLOSES.search(line) else None
+        if statement is None:
             continue
-        path, is_table, pending = _path(said), pending.lstrip().startswith("["), ""
+        path, is_table, pending = _path(statement), pending.lstrip().startswith("["), ""
         if not path:
             continue
         yield first, path if is_table or not table else f"{table}.{path}"
@@ -208,10 +208,10 @@ def _parsed_statement(text: str) -> dict[str, Any] | None:
         return None
 
 
-def _path(said: Any) -> str:
+def _path(value: Any) -> str:
     """Return the dotted path of the single key that is set; it ends at an inline table of several keys."""
     keys = []
-    while isinstance(said, dict) and len(said) == 1:
-        ((key, said),) = said.items()
+    while isinstance(value, dict) and len(value) == 1:
+        ((key, value),) = value.items()
         keys.append(key)
     return ".".join(keys)

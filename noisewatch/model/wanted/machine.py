@@ -32,7 +32,7 @@ _CACHE = regex(r"(?P<name>L\d[di]?) (?P<size>\S.*)", re.ASCII)
 _MOST_PARTS = 8  # of a version
 
 
-def _never(found: str, wanted: str) -> bool:
+def _never(fact: str, value: str) -> bool:
     return False
 
 
@@ -49,8 +49,8 @@ class FactScale:
 
 def _scale(
     example: str,
-    wanted: _Measure,
-    found: _Measure,
+    parse_required: _Measure,
+    parse_fact: _Measure,
     kept_back: float = 0.0,
     is_same: Callable[[str, str], bool] = _never,
     shown: Callable[[str], str] = str,
@@ -58,12 +58,12 @@ def _scale(
     """Build a scale of amounts; requirements and facts are parsed by separate functions."""
 
     def is_at_least(fact: str, least: str) -> bool | None:
-        has, needed = found(fact), wanted(least)
+        has, needed = parse_fact(fact), parse_required(least)
         if has is None or needed is None:
             return None
         return has >= tuple(part * (1 - kept_back) for part in needed)
 
-    return FactScale(example, lambda text: wanted(text) is not None, is_at_least, is_same, shown)
+    return FactScale(example, lambda text: parse_required(text) is not None, is_at_least, is_same, shown)
 
 
 def scale_of(name: str) -> FactScale | None:
@@ -89,8 +89,8 @@ def _shown_memory(text: str) -> str:
 
 def _is_same_memory(fact: str, value: str) -> bool:
     """Return whether the required memory is installed, less what is kept back and plus rounding."""
-    has, wanted = parse_size(fact), parse_size(value)
-    return has is not None and wanted is not None and 1 - KEPT_BACK <= has / (wanted or 1) <= 1 + _ROUNDED
+    has, required = parse_size(fact), parse_size(value)
+    return has is not None and required is not None and 1 - KEPT_BACK <= has / (required or 1) <= 1 + _ROUNDED
 
 
 def _lowest(measure: Callable[[str], float | None]) -> _Measure:
@@ -98,8 +98,8 @@ def _lowest(measure: Callable[[str], float | None]) -> _Measure:
 
     def lowest(text: str) -> _Amount | None:
         groups = [measure(match["value"]) for match in _GROUP.finditer(text)]
-        known = [value for value in groups if value is not None]
-        return (min(known),) if known and len(known) == len(groups) else None
+        valid = [value for value in groups if value is not None]
+        return (min(valid),) if valid and len(valid) == len(groups) else None
 
     return lowest
 
@@ -130,7 +130,7 @@ def _is_same_count(fact: str, value: str) -> bool:
     return has is not None and has == _integer(value)
 
 
-def _wanted_version(text: str) -> _Amount | None:
+def _parse_whole_version(text: str) -> _Amount | None:
     return _version(text) if _WHOLE_VERSION.fullmatch(text) else None
 
 
@@ -153,8 +153,8 @@ def _sizes_of_caches(text: str) -> Mapping[str, float] | None:
     """Return the sizes (bytes) by level of a text such as `L1d 32K, L2 1 MiB`."""
     matches = [_CACHE.fullmatch(word.strip()) for word in text.split(",")]
     sizes = {match["name"]: parse_size(match["size"]) for match in matches if match is not None}
-    known = {level: size for level, size in sizes.items() if size is not None}
-    return known if known and len(known) == len(matches) else None
+    valid_sizes = {level: size for level, size in sizes.items() if size is not None}
+    return valid_sizes if valid_sizes and len(valid_sizes) == len(matches) else None
 
 
 def _are_caches_at_least(fact: str, least: str) -> bool | None:
@@ -183,8 +183,8 @@ _SCALES: Mapping[str, FactScale] = {
     "tick": _scale("250 Hz", _clock, _clock, is_same=_is_same_clock),
     "memory": _scale("64 GiB", _memory, _memory, KEPT_BACK, _is_same_memory, _shown_memory),
     "caches": FactScale("L3 32 MiB", lambda text: _sizes_of_caches(text) is not None, _are_caches_at_least),
-    "kernel": _scale("6.8", _wanted_version, _version),
-    "BIOS": _scale("2.19", _wanted_version, _version),
+    "kernel": _scale("6.8", _parse_whole_version, _version),
+    "BIOS": _scale("2.19", _parse_whole_version, _version),
     "microcode": _scale("0x2b000590", _revision, _revision),
 }
 
@@ -208,12 +208,12 @@ class WantedFact:
             return f"at least {in_quotes(self.at_least)}"
         return " or ".join(in_quotes(shown(self.name, value)) for value in self.any_of)
 
-    def is_met_by(self, found: str) -> bool | None:
+    def is_met_by(self, fact: str) -> bool | None:
         """Return whether a machine with this value meets the requirement, or None if it is not comparable."""
         if self.at_least is None:
-            return any(_is_same(self.name, found, value) for value in self.any_of)
+            return any(_is_same(self.name, fact, value) for value in self.any_of)
         scale = scale_of(self.name)
-        return None if scale is None else scale.is_at_least(found, self.at_least)
+        return None if scale is None else scale.is_at_least(fact, self.at_least)
 
 
 def in_quotes(value: str) -> str:
@@ -221,9 +221,9 @@ def in_quotes(value: str) -> str:
     return f'"{value if len(value) <= _LONGEST else value[:_LONGEST] + "…"}"'
 
 
-def _is_same(name: str, found: str, wanted: str) -> bool:
+def _is_same(name: str, fact: str, required: str) -> bool:
     scale = scale_of(name)
-    return _matches(wanted, found) or (scale is not None and scale.is_same(found, wanted))
+    return _matches(required, fact) or (scale is not None and scale.is_same(fact, required))
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -234,10 +234,10 @@ def _matches(pattern: str, text: str) -> bool:
     *middle, last = others
     at = len(first)
     for part in middle:
-        found = text.find(part, at)
-        if found < 0:
+        position = text.find(part, at)
+        if position < 0:
             return False
-        at = found + len(part)
+        at = position + len(part)
     return text.startswith(first) and text.endswith(last) and at + len(last) <= len(text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import parse_trace
-from noisewatch.model.calibration.attribution import ENDED, Meanwhile, attribution_of
+from noisewatch.model.calibration.attribution import EXITED, Meanwhile, attribution_of
 from noisewatch.model.interval.disturbance import Disturbance
 from tests.model.interval.sampling import interval_of
 from tests.written.calibration import written_calibration
@@ -51,9 +51,9 @@ def test_where_the_gaps_are_far_longer_than_what_was_seen_others_have_ended() ->
     gaps = tuple((10_000_000 + number * 40_000_000, 20_000_000, 1, 0) for number in range(40))
     samples = parse_calibration(written_calibration((2,), gaps=gaps))
     found = attribution_of(samples, _meanwhile()).suspects_by_cpu[2]
-    assert (found[0].name, found[0].is_inferred) == (ENDED, True)
+    assert (found[0].name, found[0].is_inferred) == (EXITED, True)
     assert 0.1 < (found[0].share or 0) < 0.3
-    assert ENDED not in _suspects(_meanwhile())
+    assert EXITED not in _suspects(_meanwhile())
 
 
 def test_where_a_trace_tells_nobody_is_suspected() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from noisewatch.kernel.memory.nodes import NodePages
 from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook
 from noisewatch.model.run.placement import NOWHERE_ELSE, Placement, ThreadPlacement, elsewhere_by_pages, idle_shares
-from noisewatch.model.run.placement_tally import MOST_ENDED, PlacementTally
+from noisewatch.model.run.placement_tally import MOST_EXITED, PlacementTally
 from tests.kernel.tasks.commands import by_tid, thread_look
 from tests.model.run.places import ALL, ONE_NODE, TWO_KINDS, TWO_NODES, place, placement_of
 from tests.written.quiet_machine import quiet_files, stat_file
@@ -94,9 +94,9 @@ def test_threads_that_ended_stay_and_the_busiest_comes_first() -> None:
 
 
 def test_many_short_threads_are_added_up() -> None:
-    count = 3 * MOST_ENDED
+    count = 3 * MOST_EXITED
     placement = _placed(*([thread_look(tid, ran_ns=tid)] for tid in range(1, count + 1)))
-    assert len(placement.threads) <= 2 * MOST_ENDED + 1
+    assert len(placement.threads) <= 2 * MOST_EXITED + 1
     assert placement.seen_ns == sum(range(1, count + 1))
     assert placement.threads[0].tid == count
 

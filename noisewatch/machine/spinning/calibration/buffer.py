@@ -106,18 +106,18 @@ def round_ends_of(slots: Slots) -> list[int]:
 
     A calibration may stop there: all CPUs have had as many turns.
     """
-    begins = ([begin for kind, begin, _ in each if kind == GAPS] for each in slots.values())
+    begins = ([begin for kind, begin, _ in cpu_slots if kind == GAPS] for cpu_slots in slots.values())
     return [min(together) for together in zip(*begins, strict=True)][1:]
 
 
 def starts_of(slots: Iterable[Slot]) -> list[tuple[int, int]]:
     """Return the times (begin, end) in which the CPU worked as just after a rest."""
-    found: list[tuple[int, int]] = []
+    starts: list[tuple[int, int]] = []
     for kind, begin, end in slots:
         if kind in STARTED:
-            is_next = bool(found) and found[-1][1] == begin
-            found[-1:] = [(found[-1][0], end)] if is_next else [*found[-1:], (begin, end)]
-    return found
+            is_next = bool(starts) and starts[-1][1] == begin
+            starts[-1:] = [(starts[-1][0], end)] if is_next else [*starts[-1:], (begin, end)]
+    return starts
 
 
 def _part(begin: int, end: int, number: int, count: int) -> tuple[int, int]:
@@ -153,20 +153,21 @@ Capacities = dict[str, int]
 
 def grain_for(ns_by_kind: dict[str, int]) -> int:
     """Return the multiple of work in a sample that makes the samples of a long calibration fit the buffer."""
-    wanted = _wanted(ns_by_kind)
-    return max(wanted[kind] // _MOST_SAMPLES + 1 for kind in _GRAINED)
+    count_by_kind = _most_samples(ns_by_kind)
+    return max(count_by_kind[kind] // _MOST_SAMPLES + 1 for kind in _GRAINED)
 
 
 def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
     """Return the room for samples of each kind, given how long each is measured on a CPU."""
-    wanted, grain = _wanted(ns_by_kind), grain_for(ns_by_kind)
+    count_by_kind, grain = _most_samples(ns_by_kind), grain_for(ns_by_kind)
     room = {
-        kind: min(count // (grain if kind in _GRAINED else 1) + 64, _MOST_SAMPLES) for kind, count in wanted.items()
+        kind: min(count // (grain if kind in _GRAINED else 1) + 64, _MOST_SAMPLES)
+        for kind, count in count_by_kind.items()
     }
     return {GAPS: min(_GAPS_PER_S * ns_by_kind.get(GAPS, 0) // 10**9 + 64, _MOST_GAPS), **room}
 
 
-def _wanted(ns_by_kind: dict[str, int]) -> dict[str, int]:
+def _most_samples(ns_by_kind: dict[str, int]) -> dict[str, int]:
     """Return the highest possible number of samples of each kind."""
     most = dict(ns_by_kind)
     for started, kind in STARTED.items():

@@ -95,7 +95,7 @@ class CalibrationSpinner:
         header = self._buffer.header
         header[STATE] = READY
         while not header[START_NS]:
-            if not self._is_wanted():
+            if not self._may_go_on():
                 return
             time.sleep(0.001)
         start_ns = header[START_NS]
@@ -137,7 +137,7 @@ class CalibrationSpinner:
         times = [chain_ns(CHAIN_LENGTH) for _ in range(tries)]  # type: ignore[operator]  # a core's function
         return -1 if times[0] is None else int(min(times))
 
-    def _is_wanted(self) -> bool:
+    def _may_go_on(self) -> bool:
         """Return whether the host is alive, and this process still is on its CPU."""
         if os.getppid() != self._host_pid:
             return False
@@ -147,23 +147,23 @@ class CalibrationSpinner:
         return True
 
     def _measure(self, kind: str, begin_ns: int, end_ns: int) -> bool:
-        if not self._is_wanted():
+        if not self._may_go_on():
             return False
         has_rested = _rest_until(begin_ns)
-        if has_rested and not self._is_wanted():
+        if has_rested and not self._may_go_on():
             return False
         if has_rested and kind in WORKING and kind not in STARTED:
             self._warm_up(begin_ns + _WARM_NS)
         if kind in FETCH:
             self._fetch(FETCH[kind], end_ns)
-            return self._is_wanted()
+            return self._may_go_on()
         if kind == COMMAND:
             return self._run_commands(end_ns)
         at = monotonic_ns()
         while at < end_ns:
             until_ns = min(at + (_CHECK_NS if kind == GAPS else _PIECE_NS), end_ns)
             self._piece(kind, until_ns)
-            if not self._is_wanted():
+            if not self._may_go_on():
                 return False
             at = monotonic_ns()
         return True
@@ -215,7 +215,7 @@ class CalibrationSpinner:
                 self._buffer.header[ERROR], self._buffer.header[STATE] = status, FAILED
                 return False
             self._buffer.add(COMMAND, start_ns, monotonic_ns() - start_ns)
-            if not self._is_wanted():
+            if not self._may_go_on():
                 return False
         return True
 
@@ -232,30 +232,30 @@ class CalibrationSpinner:
             return 256 + (error.errno or 0)
         finally:
             os.close(nothing)
-        if not _has_ended(pid, self._host_pid, max(limit_s, 0.1)):
+        if not _wait_for_end(pid, self._host_pid, max(limit_s, 0.1)):
             self._buffer.header[ERROR], self._buffer.header[STATE] = _NO_EXIT_STATUS, FAILED
             os.killpg(0, signal.SIGKILL)  # the command, all that it has started, and this process
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         return status if status >= 0 else 128 - status
 
 
-def _has_ended(pid: int, host_pid: int, within_s: float) -> bool:
+def _wait_for_end(pid: int, host_pid: int, timeout_s: float) -> bool:
     """Wait for the process; return whether it ended in time, or False at once if the host is gone.
 
     No timer wakes us up.
     """
     with ExitStack() as stack:
         watched = {}
-        for each in (pid, host_pid):
+        for watched_pid in (pid, host_pid):
             try:
-                watched[each] = os.pidfd_open(each)
+                watched[watched_pid] = os.pidfd_open(watched_pid)
             except ProcessLookupError:
                 return False
-            stack.callback(os.close, watched[each])
+            stack.callback(os.close, watched[watched_pid])
         ends = select.poll()
         for descriptor in watched.values():
             ends.register(descriptor, select.POLLIN)
-        return watched[pid] in dict(ends.poll(within_s * 1000))
+        return watched[pid] in dict(ends.poll(timeout_s * 1000))
 
 
 def _rest_until(begin_ns: int) -> bool:
@@ -337,10 +337,10 @@ def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
         if starts and now_ns >= starts[0] - _BUSY_BEFORE_NS and words[START_NS]:
             _be_busy(words[START_NS] + starts[0] + _BUSY_AFTER_NS)
         elif pid == 0 and select.select([0], [], [], _pause_s(starts, now_ns))[0]:
-            for each in pids:
-                _end_group(each)
+            for spinner_pid in pids:
+                _end_group(spinner_pid)
                 with suppress(ProcessLookupError):
-                    os.kill(each, signal.SIGKILL)  # it may not have its group yet
+                    os.kill(spinner_pid, signal.SIGKILL)  # it may not have its group yet
             return
 
 

@@ -40,13 +40,13 @@ from noisewatch.machine.spinning.loops import load_core
 from noisewatch.records import dataclass
 
 THRESHOLD_NS = 1_000  # longer than one turn of either core's loop; an interrupt takes longer
-_READY_WITHIN_S = 10.0
+_READY_DEADLINE_S = 10.0
 _LOOK_S = 0.1
 _LEAD_NS = 5_000_000
 _FIRST_LOOK_NS, _NEXT_LOOK = 3_000_000_000, 1.5  # the first look at the results, and the factor to each next one
 _STOPPING_NS = 50_000_000  # within which all spinners see that they are to stop
 _OVERTIME_S = 10.0  # beyond the last slot: a command's own grace, and a machine that is very busy
-_ENDS_WITHIN_S = 2.0
+_END_DEADLINE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,38 +80,38 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
-def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dict[str, Any]:
+def calibrate(request: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dict[str, Any]:
     """Run the calibration and return its results as JSON, times in ns.
 
     Call `watch` now and then. Raise CannotMeasure.
     """
-    plan = plan_of(wanted)
+    plan = plan_of(request)
     capacities = plan["capacities"]
     size = buffer_words(capacities)
     descriptor = os.memfd_create("noisewatch")
     try:
-        os.ftruncate(descriptor, size * 8 * len(wanted.slots))
+        os.ftruncate(descriptor, size * 8 * len(request.slots))
         memory = mmap.mmap(descriptor, 0)
         words = memoryview(memory).cast("q")
         buffers = {
             cpu: CalibrationBuffer(words[number * size : (number + 1) * size], capacities)
-            for number, cpu in enumerate(wanted.slots)
+            for number, cpu in enumerate(request.slots)
         }
         with start_host(plan, descriptor) as host:
             try:
                 begin_ns = _begin(host, buffers)
-                length_ns = _watch(host, wanted, buffers, begin_ns, watch, look_s)
+                length_ns = _watch(host, request, buffers, begin_ns, watch, look_s)
             finally:
-                end_host(host, _ENDS_WITHIN_S)
-        return _collected(wanted, buffers, begin_ns, length_ns)
+                end_host(host, _END_DEADLINE_S)
+        return _collected(request, buffers, begin_ns, length_ns)
     finally:
         os.close(descriptor)
 
 
-def _longest(wanted: Calibrating) -> dict[str, int]:
+def _longest(request: Calibrating) -> dict[str, int]:
     """Return the longest time on any CPU for which each kind is measured."""
     most: dict[str, int] = {}
-    for slots in wanted.slots.values():
+    for slots in request.slots.values():
         mine: dict[str, int] = {}
         for kind, begin, end in slots:
             mine[kind] = mine.get(kind, 0) + end - begin
@@ -119,17 +119,17 @@ def _longest(wanted: Calibrating) -> dict[str, int]:
     return most
 
 
-def plan_of(wanted: Calibrating) -> dict[str, Any]:
+def plan_of(request: Calibrating) -> dict[str, Any]:
     """Return the host's plan as JSON."""
-    most = _longest(wanted)
+    most = _longest(request)
     return {
-        "slots": list(wanted.slots.items()),
+        "slots": list(request.slots.items()),
         "capacities": capacities_for(most),
         "grain": grain_for(most),
-        "core": wanted.core,
-        "threshold_ns": wanted.threshold_ns,
-        "is_realtime": wanted.is_realtime,
-        "command": list(wanted.command),
+        "core": request.core,
+        "threshold_ns": request.threshold_ns,
+        "is_realtime": request.is_realtime,
+        "command": list(request.command),
     }
 
 
@@ -154,12 +154,12 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
 
 def _begin(host: subprocess.Popen[bytes], buffers: dict[int, CalibrationBuffer]) -> int:
     """Wait until each spinner is ready or has failed; set and return their common start. Raise CannotMeasure."""
-    given_up = time.monotonic() + _READY_WITHIN_S
+    given_up = time.monotonic() + _READY_DEADLINE_S
     while any(buffer.header[STATE] == STARTING for buffer in buffers.values()):
         if host.poll() is not None:
-            raise CannotMeasure(f"the calibration ended before it began{_said(host)}")
+            raise CannotMeasure(f"the calibration ended before it began{_last_error(host)}")
         if time.monotonic() > given_up:
-            raise CannotMeasure(f"the calibration was not ready within {_READY_WITHIN_S:g} s")
+            raise CannotMeasure(f"the calibration was not ready within {_READY_DEADLINE_S:g} s")
         time.sleep(0.002)
     begin_ns = time.monotonic_ns() + _LEAD_NS
     for buffer in buffers.values():
@@ -169,14 +169,14 @@ def _begin(host: subprocess.Popen[bytes], buffers: dict[int, CalibrationBuffer])
 
 def _watch(
     host: subprocess.Popen[bytes],
-    wanted: Calibrating,
+    request: Calibrating,
     buffers: dict[int, CalibrationBuffer],
     begin_ns: int,
     watch: Watch,
     look_s: float,
 ) -> int:
     """Wait for the end; return the calibration's length: the plan's, or up to the round after which it was enough."""
-    length_ns, ends = wanted.length_ns, _ends_to_ask_at(wanted)
+    length_ns, ends = request.length_ns, _ends_to_ask_at(request)
     while host.poll() is None:
         total_s = length_ns / 1e9
         done_s = (time.monotonic_ns() - begin_ns) / 1e9
@@ -184,21 +184,21 @@ def _watch(
             break
         watch(Progress(min(max(done_s, 0.0), total_s), total_s, buffers))
         if ends and done_s * 1e9 >= ends[0]:
-            if wanted.is_enough is not None and wanted.is_enough(
-                _so_far(_collected(wanted, buffers, begin_ns, ends[0]))
+            if request.is_enough is not None and request.is_enough(
+                _so_far(_collected(request, buffers, begin_ns, ends[0]))
             ):
-                length_ns, ends = _stopped(wanted, buffers, begin_ns), []
+                length_ns, ends = _stopped(request, buffers, begin_ns), []
             ends = ends[1:]
         time.sleep(max(min(look_s, total_s - done_s + 0.01), 0.01))
     if host.returncode:
-        raise CannotMeasure(f"the calibration ended with status {host.returncode}{_said(host)}")
+        raise CannotMeasure(f"the calibration ended with status {host.returncode}{_last_error(host)}")
     return length_ns
 
 
-def _ends_to_ask_at(wanted: Calibrating) -> list[int]:
+def _ends_to_ask_at(request: Calibrating) -> list[int]:
     """Return the ends of rounds at which to ask `is_enough`, which takes CPU time that other processes may need."""
     chosen: list[int] = []
-    for end_ns in round_ends_of(wanted.slots) if wanted.is_enough is not None else []:
+    for end_ns in round_ends_of(request.slots) if request.is_enough is not None else []:
         if end_ns >= (chosen[-1] * _NEXT_LOOK if chosen else _FIRST_LOOK_NS):
             chosen.append(end_ns)
     return chosen
@@ -207,36 +207,36 @@ def _ends_to_ask_at(wanted: Calibrating) -> list[int]:
 def _so_far(collected: dict[str, Any]) -> dict[str, Any]:
     """Return the results as if running spinners had finished."""
     running, done = STATE_NAMES[RUNNING], STATE_NAMES[DONE]
-    cpus = [{**said, "state": done if said["state"] == running else said["state"]} for said in collected["cpus"]]
+    cpus = [{**cpu, "state": done if cpu["state"] == running else cpu["state"]} for cpu in collected["cpus"]]
     return {**collected, "cpus": cpus}
 
 
-def _stopped(wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> int:
+def _stopped(request: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> int:
     """Stop the calibration after the current round, and return its length."""
     soon_ns = time.monotonic_ns() - begin_ns + _STOPPING_NS
-    length_ns = next((end_ns for end_ns in round_ends_of(wanted.slots) if end_ns > soon_ns), wanted.length_ns)
+    length_ns = next((end_ns for end_ns in round_ends_of(request.slots) if end_ns > soon_ns), request.length_ns)
     for buffer in buffers.values():
         buffer.header[STOP_NS] = length_ns
     return length_ns
 
 
-def _said(host: subprocess.Popen[bytes]) -> str:
+def _last_error(host: subprocess.Popen[bytes]) -> str:
     errors = host.stderr.read().decode("utf-8", "replace").strip().splitlines() if host.stderr is not None else []
     return f": {errors[-1]}" if errors else ""
 
 
 def _collected(
-    wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int, length_ns: int
+    request: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int, length_ns: int
 ) -> dict[str, Any]:
     """Return the results of slots that begin before `length_ns`."""
-    slots = {cpu: [slot for slot in each if slot[1] < length_ns] for cpu, each in wanted.slots.items()}
+    slots = {cpu: [slot for slot in cpu_slots if slot[1] < length_ns] for cpu, cpu_slots in request.slots.items()}
     return {
-        "core": wanted.core,
+        "core": request.core,
         "begin_ns": begin_ns,
         "length_ns": length_ns,
-        "threshold_ns": wanted.threshold_ns,
-        "is_realtime": wanted.is_realtime,
-        "command": list(wanted.command),
+        "threshold_ns": request.threshold_ns,
+        "is_realtime": request.is_realtime,
+        "command": list(request.command),
         "cpus": [{**_cpu(cpu, buffer, begin_ns), "slots": slots[cpu]} for cpu, buffer in buffers.items()],
     }
 
@@ -245,7 +245,7 @@ def _cpu(cpu: int, buffer: CalibrationBuffer, begin_ns: int) -> dict[str, Any]:
     header, totals = buffer.header, buffer.totals
     gaps = buffer.gap_words()
     samples = {kind: buffer.sample_words(kind) for kind in SERIES}
-    for words, width in ((gaps, 4), *((each, 2) for each in samples.values())):
+    for words, width in ((gaps, 4), *((sample_words, 2) for sample_words in samples.values())):
         words[::width] = [start - begin_ns for start in words[::width]]
     return {
         "cpu": cpu,

@@ -19,7 +19,7 @@ from itertools import count
 from time import monotonic_ns
 from types import ModuleType
 
-from noisewatch.machine.spinning.hosting import begun, say
+from noisewatch.machine.spinning.hosting import begun, write_if_present
 from noisewatch.machine.spinning.idle_probe.buffer import (
     BUFFER_WORDS,
     ERROR,
@@ -114,10 +114,10 @@ class ProbeSpinner:
                 break
             if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
                 return MOVED
-            if self._is_wanted_by_others():
+            if self._has_waited():
                 return YIELDED
             self._measure()
-            if self._is_wanted_by_others():
+            if self._has_waited():
                 return YIELDED
         return RESTING
 
@@ -128,13 +128,13 @@ class ProbeSpinner:
                 return False
         return monotonic_ns() < self._buffer.header[LEASE_NS]
 
-    def _is_asked(self, within_s: float | None) -> bool | None:
-        """Return whether the sampler asks for another look within `within_s`; None if it is gone."""
-        if not select.select([self._door], [], [], within_s)[0]:
+    def _is_asked(self, timeout_s: float | None) -> bool | None:
+        """Return whether the sampler asks for another look within `timeout_s`; None if it is gone."""
+        if not select.select([self._door], [], [], timeout_s)[0]:
             return False
         return True if os.read(self._door, 64) else None
 
-    def _is_wanted_by_others(self) -> bool:
+    def _has_waited(self) -> bool:
         """Return whether this process has had to wait for the CPU since the last call.
 
         A slice during which another task has the CPU is not spun. Nothing is missed by that: the slices in which a
@@ -177,7 +177,7 @@ def main() -> None:
     """Run the plan in the first line of standard input; the buffers are in the memory with the descriptor `argv[1]`."""
     plan, words, core = begun(NAME)
     # SCHED_IDLE may hold within our session alone, sched(7), autogroup: so that gets the smallest share.
-    say("/proc/self/autogroup", "19")
+    write_if_present("/proc/self/autogroup", "19")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.disable()
     gc.freeze()  # a collection would write to, and so copy, the pages that all spinners share

@@ -25,7 +25,7 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.records import dataclass
 
-_LONGEST_SAID = 1 << 16
+_LONGEST_ERROR = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Spinners:
 
     def _start(self, stack: ExitStack, core: str) -> None:
         memory = _closed_with(stack, os.memfd_create("noisewatch-idle-probe"))
-        self._said = _closed_with(stack, os.memfd_create("noisewatch-idle-probe-errors"))
+        self._errors = _closed_with(stack, os.memfd_create("noisewatch-idle-probe-errors"))
         os.ftruncate(memory, BUFFER_WORDS * 8 * len(self.cpus))
         words = memoryview(mmap.mmap(memory, 0)).cast("q")
         self._buffers = {
@@ -77,7 +77,7 @@ class Spinners:
             bare_interpreter("noisewatch.machine.spinning.idle_probe.host", str(memory)),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=self._said,
+            stderr=self._errors,
             pass_fds=[memory, *doors],
             start_new_session=True,  # Ctrl-C is for the monitor; the spinners end when it does
         )
@@ -92,7 +92,7 @@ class Spinners:
         """Why the spinners have ended; None while they run."""
         if self._host.poll() is None:
             return None
-        errors = os.pread(self._said, _LONGEST_SAID, 0).decode("utf-8", "replace").strip().splitlines()
+        errors = os.pread(self._errors, _LONGEST_ERROR, 0).decode("utf-8", "replace").strip().splitlines()
         return errors[-1] if errors else f"it ended with status {self._host.returncode}"
 
     def renew_lease(self, cpu: int, for_ns: int) -> None:

@@ -37,10 +37,10 @@ def _keep_busy(number: int, cpu: int, host_pid: int) -> None:
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:
-        _say(f"{number} refused {error.errno}")
+        _write_line(f"{number} refused {error.errno}")
         return
     began_ns, had_ns = monotonic_ns(), process_time_ns()
-    _say(f"{number} ready 0")
+    _write_line(f"{number} ready 0")
     until_ns = began_ns
     while os.getppid() == host_pid and not select.select([0], [], [], 0)[0]:
         until_ns += _LOOK_NS
@@ -48,10 +48,10 @@ def _keep_busy(number: int, cpu: int, host_pid: int) -> None:
             pass
         until_ns = max(until_ns, monotonic_ns())
     share = (process_time_ns() - had_ns) / max(monotonic_ns() - began_ns, 1)
-    _say(f"{number} had {round(share * 1e6)}")
+    _write_line(f"{number} had {round(share * 1e6)}")
 
 
-def _say(line: str) -> None:
+def _write_line(line: str) -> None:
     """Write the line in one piece. The other end of the pipe may be closed."""
     with suppress(OSError):
         os.write(1, line.encode() + b"\n")

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from noisewatch.errors import CannotMeasure, system_reason
-from noisewatch.machine import is_readable_within
+from noisewatch.machine import wait_readable
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 
-_WITHIN_S = 10.0  # until all are ready, and until all have ended
+_DEADLINE_S = 10.0  # until all are ready, and until all have ended
 
 
 class BusyProcesses:
@@ -20,7 +20,7 @@ class BusyProcesses:
 
     def __init__(self, host: subprocess.Popen[bytes], cpus: Sequence[int]) -> None:
         self._host = host
-        self._said = b""
+        self._received = b""
         states = self._wait_for(dict.fromkeys(range(len(cpus)), ("ready", "refused")))
         self._ready = [number for number, (state, _) in states.items() if state == "ready"]
         self.cpus = tuple(cpus[number] for number in self._ready)
@@ -37,33 +37,33 @@ class BusyProcesses:
             raise CannotMeasure("the load ended before the calibration did")
         if self._host.stdin is not None:
             self._host.stdin.close()
-        found = self._wait_for(dict.fromkeys(self._ready, ("had",)))
-        return sum(int(value) for _, value in found.values()) / len(found) / 1e6
+        replies = self._wait_for(dict.fromkeys(self._ready, ("had",)))
+        return sum(int(value) for _, value in replies.values()) / len(replies) / 1e6
 
-    def _wait_for(self, wanted: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, str]]:
+    def _wait_for(self, expected: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, str]]:
         """Return each process's state and value, by its number. Raise CannotMeasure on an unexpected state."""
-        found: dict[int, tuple[str, str]] = {}
-        given_up = time.monotonic() + _WITHIN_S
-        while wanted.keys() - found.keys():
+        replies: dict[int, tuple[str, str]] = {}
+        given_up = time.monotonic() + _DEADLINE_S
+        while expected.keys() - replies.keys():
             number, state, value = self._line(given_up).split()
-            if int(number) not in wanted or state not in wanted[int(number)]:
+            if int(number) not in expected or state not in expected[int(number)]:
                 raise CannotMeasure("the load ended before the calibration did")
-            found[int(number)] = state, value
-        return found
+            replies[int(number)] = state, value
+        return replies
 
     def _line(self, given_up: float) -> str:
         """Return the next line from any process. Raise CannotMeasure."""
         assert self._host.stdout is not None
         descriptor = self._host.stdout.fileno()
-        while b"\n" not in self._said:
+        while b"\n" not in self._received:
             left_s = given_up - time.monotonic()
-            if left_s <= 0 or not is_readable_within(descriptor, left_s):
-                raise CannotMeasure(f"the busy processes did not answer within {_WITHIN_S:g} s")
+            if left_s <= 0 or not wait_readable(descriptor, left_s):
+                raise CannotMeasure(f"the busy processes did not answer within {_DEADLINE_S:g} s")
             piece = os.read(descriptor, 4096)
             if not piece:
                 raise CannotMeasure("the load ended before the calibration did")
-            self._said += piece
-        line, _, self._said = self._said.partition(b"\n")
+            self._received += piece
+        line, _, self._received = self._received.partition(b"\n")
         return line.decode()
 
 
@@ -87,4 +87,4 @@ def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
         try:
             yield BusyProcesses(host, cpus)
         finally:
-            end_host(host, _WITHIN_S)
+            end_host(host, _DEADLINE_S)

@@ -64,14 +64,14 @@ def spin(
 
 
 def _spin_once(gaps: Words, totals: Words, until_ns: int, threshold_ns: int, schedstat: int) -> None:
-    clock, rounds, seen = monotonic_ns, 0, _Seen(schedstat)
+    clock, rounds, account = monotonic_ns, 0, _Account(schedstat)
     begin = previous = now = clock()
     while now < until_ns:
         rounds += 1
         for _ in repeat(None, _TURNS):  # what counts itself leaves more of each turn to the clock
             now = clock()
             if now - previous >= threshold_ns:
-                seen.note(gaps, totals, previous, now - previous)
+                account.note(gaps, totals, previous, now - previous)
                 now = clock()
             previous = now
     totals[ITERATIONS] += rounds * _TURNS
@@ -82,14 +82,14 @@ def _spin_delayed(
     gaps: Words, totals: Words, until_ns: int, threshold_ns: int, schedstat: int, delay_ns: int, every_ns: int
 ) -> int:
     """Run the spin loop with inserted delays; return their number."""
-    clock, turns, seen, delays = monotonic_ns, 0, _Seen(schedstat), 0
+    clock, turns, account, delays = monotonic_ns, 0, _Account(schedstat), 0
     begin = previous = now = clock()
     next_delay = begin + every_ns
     while now < until_ns:
         now = clock()
         turns += 1
         if now - previous >= threshold_ns:
-            seen.note(gaps, totals, previous, now - previous)
+            account.note(gaps, totals, previous, now - previous)
             now = clock()
         previous = now
         if now >= next_delay:
@@ -102,7 +102,7 @@ def _spin_delayed(
     return delays
 
 
-class _Seen:
+class _Account:
     """The context switches and waiting time that the gaps so far account for."""
 
     def __init__(self, schedstat: int) -> None:
