@@ -97,7 +97,7 @@ def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migra
     )
 
 
-BUDGET_NS = 2_000_000  # of CPU time a look: 2 % of a housekeeping CPU, ten times a second
+BUDGET_NS = 2_000_000  # of CPU time a look: 2% of a housekeeping CPU, ten times a second
 _MOST_ASKED = 8  # threads, for their debugger, in a look
 _AT_ONCE = 64  # threads that are read before the budget is looked at
 _NO_CHILDREN = "this kernel tells no children (CONFIG_PROC_CHILDREN): what started since the last full look is missing"

@@ -24,7 +24,7 @@ from noisewatch.kernel.tasks.one_thread import FOLDER, ThreadReader, ThreadRecor
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.records import dataclass
 
-MUCH = 0.04  # of a CPU: below 5 % by as much as a tick of 10 ms is of a second
+MUCH = 0.04  # of a CPU: below 5% by as much as a tick of 10 ms is of a second
 _TASKS = 3  # states of a row in which a task runs: user, nice and system
 _FEWEST_TICKS = 2  # the error of /proc/stat
 

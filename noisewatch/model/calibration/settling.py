@@ -70,7 +70,7 @@ def is_level(times_ns: Sequence[float]) -> bool:
 
 
 def _is_level_at_end(times_ns: Sequence[float]) -> bool:
-    """Return whether the last ten times lie within 1 % or have no trend.
+    """Return whether the last ten times lie within 1% or have no trend.
 
     If noise leaves that open, the last 20 and the last 30 are tried.
     """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 TIMER_INTERRUPTS = "timer interrupts"
-LOUD_SHARE = 0.05  # of a CPU, in a short look: a tick of 10 ms is 4 % of a quarter of a second
+LOUD_SHARE = 0.05  # of a CPU, in a short look: a tick of 10 ms is 4% of a quarter of a second
 SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz
 _FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few to its tick
 
@@ -97,7 +97,7 @@ class Disturbance:
 
 
 def name_loud(culprits: Sequence[Disturbance]) -> list[str]:
-    """Return `hog on CPU 2` of each culprit that took more than 5 % of its CPU; if none did, of the first one."""
+    """Return `hog on CPU 2` of each culprit that took more than 5% of its CPU; if none did, of the first one."""
     notable = [culprit for culprit in culprits if (culprit.share or 0.0) > LOUD_SHARE] or culprits[:1]
     return [printable(f"{_name_alone(culprit)} on CPU {culprit.cpu}") for culprit in notable]
 

@@ -38,7 +38,7 @@ class RunPair(NamedTuple):
 class MeanDifference:
     """The difference between the means of two commands.
 
-    `share` is how much longer B takes than A, as a share of A's mean. 0.02: B takes 2 % more. `interval` contains it in
+    `share` is how much longer B takes than A, as a share of A's mean. 0.02: B takes 2% more. `interval` contains it in
     95 of 100 series. `smallest_shown` is the smallest difference that a series with this number of pairs shows in 4 of
     5 cases, even with the most noise that is expected after this series (`TEST_OF_PAIRS`). So the next series of 15
     pairs shows it in 94 of 100 cases, or in 77 to 82 if a few runs take much longer; and twice as much in 100, or in 91
@@ -56,7 +56,7 @@ class MeanDifference:
 
     @property
     def is_shown(self) -> bool | None:
-        """Whether the series shows a difference, at 5 % false alarms; None without an interval."""
+        """Whether the series shows a difference, at 5% false alarms; None without an interval."""
         return None if self.interval is None else not self.interval.low <= 0 <= self.interval.high
 
 

@@ -21,7 +21,7 @@ from noisewatch.records import dataclass
 CONFIDENCE = 0.95
 FEWEST_FOR_ORDER = 10  # runs: the tests of the order are approximations, good from here on
 _DOUBT_ALPHA = 0.01  # one series of a hundred without drift is reported to drift
-_FAR_MADS = 7.0  # 1 % of normal series of ten have a run that far away, and fewer of longer ones
+_FAR_MADS = 7.0  # 1% of normal series of ten have a run that far away, and fewer of longer ones
 _MAD_OF_NORMAL = 1.4826  # standard deviations of a normal distribution, to its MAD
 
 
@@ -137,7 +137,7 @@ def _excess_kurtosis(squares: Sequence[float], total: float) -> float:
 def doubt_of_order(values: Sequence[float]) -> OrderDoubt | None:
     """Test whether later values are larger or smaller, else whether neighbours resemble each other.
 
-    Each test is at 1 %. Both use ranks, so that no distribution is assumed. The first is Spearman's correlation with
+    Each test is at 1%. Both use ranks, so that no distribution is assumed. The first is Spearman's correlation with
     the order, with Student's t: Kendall, "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of
     the ranks: Bartels, 1982, doi 10.1080/01621459.1982.10477764. None for fewer than ten values, or for equal ones.
     """

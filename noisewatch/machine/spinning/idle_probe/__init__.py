@@ -1,4 +1,4 @@
-"""The idle probe's processes: a spinner a CPU that looks for gaps 2 % of the time, and the host that forks them.
+"""The idle probe's processes: a spinner a CPU that looks for gaps 2% of the time, and the host that forks them.
 
 noisewatch's sampler ── run.py: starts them, sets how long they may spin, reads their slices
   └─ host.py: a lean process that forks …

@@ -67,7 +67,7 @@ class ProbeBuffer:
 
 PERIOD_NS = 100_000_000
 WARM_NS = 100_000  # after waking up, caches and clock are cold, and the kernel catches up: not recorded
-SPIN_NS = 1_700_000  # with the warming up, and with waking up and adding up around it, 2 % of the period
+SPIN_NS = 1_700_000  # with the warming up, and with waking up and adding up around it, 2% of the period
 DUTY_SHARE = 0.02
 # Of 2**64. Multiples of the golden ratio fill a period most evenly (Weyl's sequence), and two in turn are never nearer
 # than 0.38 of it, so that no slice runs into the next.
