@@ -58,7 +58,7 @@ def print_answer(text: str) -> None:
         output.write(text.encode(sys.stdout.encoding or "utf-8", "replace"))
 
 
-def fill_step_summary(markdown_within: Callable[[int], str]) -> str | None:
+def fill_step_summary(render_markdown: Callable[[int], str]) -> str | None:
     """Append at most that many bytes of Markdown to the file that GitHub shows below a workflow's step.
 
     $GITHUB_STEP_SUMMARY names the file. Return an error message, or None.
@@ -69,7 +69,7 @@ def fill_step_summary(markdown_within: Callable[[int], str]) -> str | None:
         return None
     try:
         with open(path, "ab") as file:
-            markdown = markdown_within(_MOST_SUMMARY_BYTES - file.tell() - 1)
+            markdown = render_markdown(_MOST_SUMMARY_BYTES - file.tell() - 1)
             file.write(f"\n{markdown}".encode("utf-8", "replace") if markdown else b"")
     except OSError as error:
         return f"{path}: {system_reason(error)}"
@@ -91,14 +91,14 @@ def _replaced(path: str) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
-        os.chmod(temporary, _wanted_mode(target))
+        os.chmod(temporary, _target_mode(target))
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
 
 
-def _wanted_mode(path: str) -> int:
+def _target_mode(path: str) -> int:
     """Return the mode of the file that is replaced, or else the default by the umask."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)

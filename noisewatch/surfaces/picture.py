@@ -298,7 +298,7 @@ _CSS = f'text{{font:20px "{_FONT}",Menlo,Consolas,monospace}}'  # 12 wide; other
 _BASELINE = 18
 _MARGIN, _BAR_HEIGHT, _ROUND = 12, 36, 10
 _LEAST_TITLED = 24  # columns
-_BESIDE_TITLE = 12  # columns
+_TITLE_MARGIN = 12  # columns
 _WORDS = regex(r"[^ ]+(?: {1,2}[^ ]+)*")
 
 
@@ -344,7 +344,7 @@ def svg_of(rows: Sequence[Sequence[tuple[str, str]]], columns: int, title: str, 
 def svg_of_lines(lines: Sequence[Line], columns: int, title: str, theme: Theme = DARK) -> str:
     """Draw the lines as in a terminal of `columns` columns; equal lines make equal bytes."""
     classes = Classes()
-    elements = [each for row, line in enumerate(lines) for each in elements_of(line, row, theme, classes)]
+    elements = [element for row, line in enumerate(lines) for element in elements_of(line, row, theme, classes)]
     return framed(drawn(elements), columns, len(lines), title, theme, classes.css())
 
 
@@ -367,11 +367,11 @@ def drawn(elements: Iterable[Element]) -> str:
     """Return the elements as SVG; paths of one class are merged."""
     paths: dict[tuple[bool, str], list[str]] = defaultdict(list)
     texts = []
-    for each in elements:
-        if each.path:
-            paths[not each.is_behind, each.name].append(each.path)
+    for element in elements:
+        if element.path:
+            paths[not element.is_behind, element.name].append(element.path)
         else:
-            texts.append(f'<text class="{each.name}" {each.text}</text>\n')
+            texts.append(f'<text class="{element.name}" {element.text}</text>\n')
     behind_first = sorted(paths.items(), key=lambda item: item[0][0])
     return "".join([*(f'<path class="{name}" d="{"".join(path)}"/>\n' for (_, name), path in behind_first), *texts])
 
@@ -381,7 +381,7 @@ def framed(body: str, columns: int, rows: int, title: str, theme: Theme, css: st
     is_titled = columns >= _LEAST_TITLED
     top = _MARGIN // 2 + _BAR_HEIGHT if is_titled else _MARGIN
     width, height = columns * CELL_WIDTH + 2 * _MARGIN, rows * CELL_HEIGHT + top + _MARGIN
-    bar = _title_bar(title, width, columns - _BESIDE_TITLE, theme) if is_titled else ""
+    bar = _title_bar(title, width, columns - _TITLE_MARGIN, theme) if is_titled else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
         f"<title>{escape(title)}</title>\n<style>{_CSS}{css}</style>\n"
@@ -393,7 +393,10 @@ def framed(body: str, columns: int, rows: int, title: str, theme: Theme, css: st
 
 def _title_bar(title: str, width: int, room: int, theme: Theme) -> str:
     """Draw the title bar with the whole title, or with its first part if the whole does not fit."""
-    words = next((each for each in (title, title.partition(" · ")[0]) if cell_len(each) <= room), "")
+    words = next(
+        (words_that_fit for words_that_fit in (title, title.partition(" · ")[0]) if cell_len(words_that_fit) <= room),
+        "",
+    )
     inner = width - 2 * _ROUND
     return (
         f'<path d="M0 {_BAR_HEIGHT}V{_ROUND}q0-{_ROUND} {_ROUND}-{_ROUND}h{inner}q{_ROUND} 0 {_ROUND} {_ROUND}'
@@ -464,7 +467,7 @@ def animated_svg(stills: Sequence[Still], columns: int, title: str, theme: Theme
     by_pattern = _by_pattern(stills, theme, classes)
     for is_behind in (True, False):
         for shown, elements in by_pattern.items():
-            body = drawn(each for each in elements if each.is_behind is is_behind)
+            body = drawn(element for element in elements if element.is_behind is is_behind)
             if body and all(shown):
                 layers.append(body)
             elif body:

@@ -17,7 +17,7 @@ _USAGE_ERROR = _INTERNAL_ERROR = 2
 _NOT_MEASURED = 3
 _INTERRUPTED = 130
 _MEASURING = ("preflight", "calibrate", "trace", "screenshot")
-_NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a stable machine
+_BROKEN_PIPE_STATUS = 141  # as a shell reports SIGPIPE; 0 would be taken for a stable machine
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,15 +32,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = arguments.command
         return command_of(arguments)(arguments)
     except CannotStart as error:
-        _tell(f"noisewatch run: {' '.join(str(error).split())}")
+        _print_error(f"noisewatch run: {' '.join(str(error).split())}")
         return error.status
     except NoisewatchError as error:
         message = " ".join(str(error).split())
-        _tell(f"noisewatch{' run' * (command == RUN)}: {message}")
+        _print_error(f"noisewatch{' run' * (command == RUN)}: {message}")
         if command == RUN:
             return CannotStart.OURS
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
-        return _told_as_wanted(message, status, format_named_in(words))
+        return _report_trouble(message, status, format_named_in(words))
     except KeyboardInterrupt:
         return _interrupted(command)
     except RuntimeError as error:  # as which Python 3.11 wraps what is raised while a class is created, as in an import
@@ -49,16 +49,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _interrupted(command)
     except BrokenPipeError:
         drop_unwritable(sys.stdout)
-        return _NOBODY_READS
+        return _BROKEN_PIPE_STATUS
 
 
 def _interrupted(command: str | None) -> int:
     if command in _MEASURING:
-        _tell("noisewatch: interrupted: nothing is kept")
+        _print_error("noisewatch: interrupted: nothing is kept")
     return _INTERRUPTED
 
 
-def _tell(message: str) -> None:
+def _print_error(message: str) -> None:
     """Print a message to standard error; if the terminal is gone, this is ignored and the exit status stays."""
     try:
         print(message, file=sys.stderr)
@@ -74,15 +74,15 @@ def tell_internal_error(kind: type[BaseException], error: BaseException, trace: 
     message = describe_fault(error)
     words = sys.argv[1:]
     command = command_named_in(words)
-    _tell(f"noisewatch{' run' * (command == RUN)}: {message}; please report it")
+    _print_error(f"noisewatch{' run' * (command == RUN)}: {message}; please report it")
     if command == RUN:
         raise SystemExit(CannotStart.OURS)
-    raise SystemExit(_told_as_wanted(message, _INTERNAL_ERROR, format_named_in(words)))
+    raise SystemExit(_report_trouble(message, _INTERNAL_ERROR, format_named_in(words)))
 
 
-def _told_as_wanted(message: str, status: int, wanted: Format | None) -> int:
+def _report_trouble(message: str, status: int, named_format: Format | None) -> int:
     """Return the exit status of the format's consumer; print the message for consumers that read standard output."""
-    if wanted is not None and wanted.prints_trouble:
+    if named_format is not None and named_format.prints_trouble:
         with suppress(NoisewatchError, BrokenPipeError):  # the trouble may be standard output itself
-            print_answer(wanted.describe_trouble(message))
-    return status if wanted is None or wanted.trouble_status is None else wanted.trouble_status
+            print_answer(named_format.describe_trouble(message))
+    return status if named_format is None or named_format.trouble_status is None else named_format.trouble_status

@@ -53,10 +53,10 @@ def configure(parser: ArgumentParser, path: str | None) -> str | None:
     Without a `path` the file is searched in the current folder and above, up to the top of the repository; outside of a
     repository only in the current folder. Raise UsageError.
     """
-    found = _read(Path(path)) if path is not None else _nearest()
-    if found is None:
+    file_and_table = _read(Path(path)) if path is not None else _nearest()
+    if file_and_table is None:
         return None
-    file, table = found
+    file, table = file_and_table
     for key, value in table.items():
         if key not in KEYS:
             raise UsageError(f"{file}: there is no key {key!r}{_hint(key)}")
@@ -82,7 +82,7 @@ def _words(file: Path, key: str, value: Any) -> Iterator[str]:
     elif key in _LISTS and isinstance(value, list) and all(isinstance(name, str) for name in value):
         yield from (f"--{key}={name}" for name in value)
     elif key in _TABLES and isinstance(value, dict):
-        yield from (f"--{key}={name}={_text(file, key, each)}" for name, each in _flat(value))
+        yield from (f"--{key}={name}={_text(file, key, setting)}" for name, setting in _flat(value))
     elif key in _VALUES:
         yield f"--{key}={_text(file, key, value)}"
     elif key in _PATHS and isinstance(value, str):
@@ -117,8 +117,8 @@ def _nearest() -> tuple[Path, dict[str, Any]] | None:
     """Return the file of the nearest folder that has one; a folder without access counts as one without a file."""
     for place in _places():
         for name in (_OWN, _PROJECT):
-            if os.access(place / name, os.R_OK) and (found := _read(place / name)) is not None:
-                return found
+            if os.access(place / name, os.R_OK) and (file_and_table := _read(place / name)) is not None:
+                return file_and_table
     return None
 
 

@@ -62,26 +62,28 @@ def _rules(arguments: Namespace) -> Rules:
 
 def check_named(name: str, option: str = "") -> Check:
     """Return the check with this id. Raise UsageError, with similar names, if there is none."""
-    found = {each.id: each for each in CATALOGUE}.get(name)
-    if found is None:
+    check = {listed_check.id: listed_check for listed_check in CATALOGUE}.get(name)
+    if check is None:
         listed = [] if option else [*areas(), *TOPICS, ALL_TOPICS]  # `explain` accepts them as well
         kind = "check, area or topic" if listed else "check"
-        raise UsageError(_unknown(option, name, kind, dict.fromkeys([*listed, *(each.id for each in CATALOGUE)])))
-    return found
+        raise UsageError(
+            _unknown(option, name, kind, dict.fromkeys([*listed, *(listed_check.id for listed_check in CATALOGUE)]))
+        )
+    return check
 
 
 def areas() -> list[str]:
     """Return all areas in the catalogue's order."""
-    return list(dict.fromkeys(each.area for each in CATALOGUE))
+    return list(dict.fromkeys(check.area for check in CATALOGUE))
 
 
 def _names(option: str, texts: Iterable[str]) -> frozenset[str]:
     """Return the ids and areas in comma-separated lists. Raise UsageError for an unknown name."""
-    known = [each.id for each in CATALOGUE] + areas()
+    valid_names = [check.id for check in CATALOGUE] + areas()
     names = [name.strip() for text in texts for name in text.split(",")]
     for name in names:
-        if name not in known:
-            raise UsageError(_unknown(option, name, "check or area", known))
+        if name not in valid_names:
+            raise UsageError(_unknown(option, name, "check or area", valid_names))
     return frozenset(names)
 
 
@@ -94,24 +96,24 @@ def _pairs(option: str, texts: Iterable[str], parse: Callable[[str, str], T]) ->
 
 
 def _severity(name: str, value: str) -> tuple[str, Severity]:
-    found = check_named(name, "--severity")
+    check = check_named(name, "--severity")
     meant = [severity for severity in Severity if value and severity.startswith(value)]
     if len(meant) != 1:
         raise UsageError(_unknown(f"--severity {name}", value, "severity", Severity))
-    return found.id, meant[0]
+    return check.id, meant[0]
 
 
 def _limit(name: str, value: str) -> tuple[tuple[str, str], float]:
     """Parse a limit: `ID=…` sets the failing limit, or the only one there is; `ID.KEY=…` another one."""
     check_id, _, key = name.partition(".")
-    found = check_named(check_id, "--limit")
-    limits = {limit.key: limit for limit in found.limits}
-    wanted = key or (FAILS if len(limits) != 1 else next(iter(limits)))
+    check = check_named(check_id, "--limit")
+    limits = {limit.key: limit for limit in check.limits}
+    limit_key = key or (FAILS if len(limits) != 1 else next(iter(limits)))
     if not limits:
         raise UsageError(f"--limit {name}: this check has no limit")
-    if wanted not in limits:
+    if limit_key not in limits:
         raise UsageError(f"--limit {name}: wanted one of {', '.join(f'{check_id}.{key}' for key in limits)}")
-    return (check_id, wanted), _value(name, value, limits[wanted])
+    return (check_id, limit_key), _value(name, value, limits[limit_key])
 
 
 def _value(name: str, text: str, limit: Limit) -> float:
@@ -134,21 +136,21 @@ def _number(text: str, unit: str) -> float | None:
     return value if is_clear and (unit != "share" or value <= 1) else None
 
 
-def _unknown(option: str, name: str, kind: str, known: Iterable[str]) -> str:
-    known = list(known)
-    near = _near(name, known)
+def _unknown(option: str, name: str, kind: str, valid_names: Iterable[str]) -> str:
+    valid_names = list(valid_names)
+    near = _near(name, valid_names)
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     else:
-        hint = f"wanted {', '.join(known)}" if kind == "severity" else "`noisewatch explain` lists them"
+        hint = f"wanted {', '.join(valid_names)}" if kind == "severity" else "`noisewatch explain` lists them"
     return f"{option} {name!r}: there is no such {kind}; {hint}".strip()
 
 
-def _near(name: str, known: list[str]) -> list[str]:
+def _near(name: str, valid_names: list[str]) -> list[str]:
     """Return names that may have been meant: synonyms, names that contain the word, and similar ones."""
     from difflib import get_close_matches  # only misspelt names need it
 
     word = name.lower()
-    meant = [_NAME_BY_WORD[word]] if _NAME_BY_WORD.get(word) in known else []
-    holding = [each for each in known if word and word in each]
-    return list(dict.fromkeys([*meant, *holding, *get_close_matches(word, known, n=3, cutoff=0.5)]))[:_MOST_NEAR]
+    meant = [_NAME_BY_WORD[word]] if _NAME_BY_WORD.get(word) in valid_names else []
+    holding = [valid_name for valid_name in valid_names if word and word in valid_name]
+    return list(dict.fromkeys([*meant, *holding, *get_close_matches(word, valid_names, n=3, cutoff=0.5)]))[:_MOST_NEAR]

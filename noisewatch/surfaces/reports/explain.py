@@ -22,31 +22,31 @@ _ASKS_STARTER = "the monitor does not start the benchmark: only settings of the 
 def text_of_catalogue(checks: Iterable[Check]) -> str:
     """Return all checks by area, as text."""
     rows = [("CHECK", "AREA", "SEVERITY", "QUESTION")]
-    rows += [(each.id, each.area, each.severity, each.question) for each in by_area(checks)]
+    rows += [(check.id, check.area, check.severity, check.question) for check in by_area(checks)]
     return align(rows) + "\n"
 
 
 def by_area(checks: Iterable[Check]) -> list[Check]:
     """Sort the checks by area, in the order in which the areas first occur."""
     checks = list(checks)
-    areas = list(dict.fromkeys(each.area for each in checks))
-    return sorted(checks, key=lambda each: areas.index(each.area))
+    areas = list(dict.fromkeys(check.area for check in checks))
+    return sorted(checks, key=lambda check: areas.index(check.area))
 
 
-def text_of_check(each: Check, width: int) -> str:
+def text_of_check(check: Check, width: int) -> str:
     """Return a check's page as text: question, reasons, what it reads, limits, remedy and references."""
     sections = [
-        textwrap.fill(f"{each.id} ({each.area}, {each.severity})", max(width, 40), break_on_hyphens=False),
-        _paragraph(each.question, width),
-        _section("Why it can block", ground_in_words(each), width),
-        "Why it matters\n" + _paragraph(each.why, width),
-        "What it reads\n" + _items(each.reads, width),
-        _section("Limits", map(_limit_in_words, each.limits), width),
-        _section("Under other profiles", differences(each), width),
-        _section("Where it cannot be read", substitutes(each), width),
-        _section("In the monitor", remarks_on_monitor(each), width),
-        "What to do\n" + _paragraph(each.remedy, width),
-        "References\n" + _items(each.sources, width),
+        textwrap.fill(f"{check.id} ({check.area}, {check.severity})", max(width, 40), break_on_hyphens=False),
+        _paragraph(check.question, width),
+        _section("Why it can block", ground_in_words(check), width),
+        "Why it matters\n" + _paragraph(check.why, width),
+        "What it reads\n" + _items(check.reads, width),
+        _section("Limits", map(_limit_in_words, check.limits), width),
+        _section("Under other profiles", differences(check), width),
+        _section("Where it cannot be read", substitutes(check), width),
+        _section("In the monitor", remarks_on_monitor(check), width),
+        "What to do\n" + _paragraph(check.remedy, width),
+        "References\n" + _items(check.sources, width),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -55,37 +55,37 @@ def _limit_in_words(limit: Limit) -> str:
     return f"{limit.key}: {describe_limit(limit)}"
 
 
-def ground_in_words(each: Check) -> list[str]:
+def ground_in_words(check: Check) -> list[str]:
     """Return the ground on which the check's failure can block; empty if it cannot."""
-    return [] if each.ground is None else [f"{each.ground}: {GROUNDS[each.ground]}"]
+    return [] if check.ground is None else [f"{check.ground}: {GROUNDS[check.ground]}"]
 
 
-def differences(each: Check) -> list[str]:
+def differences(check: Check) -> list[str]:
     """Return severities, limits and exclusions that differ under some profiles."""
     return [
-        *(f"{profile}: {severity}" for profile, severity in each.severity_in.items()),
-        *(f"{profile}: not asked, as {reason}" for profile, reason in each.not_asked_in.items()),
+        *(f"{profile}: {severity}" for profile, severity in check.severity_in.items()),
+        *(f"{profile}: not asked, as {reason}" for profile, reason in check.not_asked_in.items()),
         *(
             f"{profile}: {limit.key}: {describe_bound(limit, limit.under(profile))}"
-            for limit in each.limits
+            for limit in check.limits
             for profile in limit.value_in
         ),
     ]
 
 
-def substitutes(each: Check) -> list[str]:
+def substitutes(check: Check) -> list[str]:
     """Return what replaces the check's answer if nothing can be read."""
-    measured = [f"{each.answered_by} measures it and answers instead"] if each.answered_by else []
-    return measured + (["shared: does not apply in a guest if it is measured"] if _is_excused(each) else [])
+    measured = [f"{check.answered_by} measures it and answers instead"] if check.answered_by else []
+    return measured + (["shared: does not apply in a guest if it is measured"] if _is_excused(check) else [])
 
 
-def remarks_on_monitor(each: Check) -> list[str]:
+def remarks_on_monitor(check: Check) -> list[str]:
     """Return a remark if the check is limited in the monitor."""
-    return [_ASKS_STARTER] if each.asks_starter else []
+    return [_ASKS_STARTER] if check.asks_starter else []
 
 
-def _is_excused(each: Check) -> bool:
-    return each.is_hidden_from_guests and each.answered_by is not None
+def _is_excused(check: Check) -> bool:
+    return check.is_hidden_from_guests and check.answered_by is not None
 
 
 def _section(heading: str, texts: Iterable[str], width: int) -> str:
@@ -114,24 +114,26 @@ def _items(texts: Iterable[str], width: int) -> str:
 
 def markdown_of_catalogue(checks: Iterable[Check]) -> str:
     """Return a table of all checks by area, as Markdown."""
-    rows = [(each.area, f"`{each.id}`", each.severity, each.question.replace("|", "\\|")) for each in by_area(checks)]
+    rows = [
+        (check.area, f"`{check.id}`", check.severity, check.question.replace("|", "\\|")) for check in by_area(checks)
+    ]
     return table(("area", "check", "severity", "question"), rows)
 
 
-def markdown_of_check(each: Check) -> str:
+def markdown_of_check(check: Check) -> str:
     """Return a check's page as Markdown: question, reasons, what it reads, limits, remedy and references."""
     sections = [
-        f"## {each.id}",
-        f"{each.question} ({each.area}, {each.severity})",
-        _listed("Why it can block", ground_in_words(each)),
-        f"**Why it matters.** {each.why}",
-        _listed("What it reads", (f"`{path}`" for path in each.reads)),
-        _listed("Limits", map(_limit_in_words, each.limits)),
-        _listed("Under other profiles", differences(each)),
-        _listed("Where it cannot be read", substitutes(each)),
-        _listed("In the monitor", remarks_on_monitor(each)),
-        f"**What to do.** {each.remedy}",
-        _listed("References", (f"<{source}>" for source in each.sources)),
+        f"## {check.id}",
+        f"{check.question} ({check.area}, {check.severity})",
+        _listed("Why it can block", ground_in_words(check)),
+        f"**Why it matters.** {check.why}",
+        _listed("What it reads", (f"`{path}`" for path in check.reads)),
+        _listed("Limits", map(_limit_in_words, check.limits)),
+        _listed("Under other profiles", differences(check)),
+        _listed("Where it cannot be read", substitutes(check)),
+        _listed("In the monitor", remarks_on_monitor(check)),
+        f"**What to do.** {check.remedy}",
+        _listed("References", (f"<{source}>" for source in check.sources)),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -141,25 +143,25 @@ def _listed(heading: str, texts: Iterable[str]) -> str:
     return "\n".join([f"**{heading}**", "", *items]) if items else ""
 
 
-def describe_check(each: Check) -> dict[str, Any]:
+def describe_check(check: Check) -> dict[str, Any]:
     """Return all that the check declares, for JSON."""
     return {
-        "id": each.id,
-        "area": each.area,
-        "question": each.question,
-        "severity": {profile: each.severity_under(profile) for profile in PROFILES},
-        "ground": each.ground,
-        "not_asked": dict(each.not_asked_in),
-        "reads": [str(path) for path in each.reads],
-        "limits": [_limit(limit) for limit in each.limits],
-        "why": each.why,
-        "remedy": each.remedy,
-        "sources": list(each.sources),
-        "needs_sample": each.asks_rates,
-        "needs_calibration": each.asks_calibration,
-        "answered_by": each.answered_by,
-        "hidden_from_guests": each.is_hidden_from_guests,
-        "asks_starter": each.asks_starter,
+        "id": check.id,
+        "area": check.area,
+        "question": check.question,
+        "severity": {profile: check.severity_under(profile) for profile in PROFILES},
+        "ground": check.ground,
+        "not_asked": dict(check.not_asked_in),
+        "reads": [str(path) for path in check.reads],
+        "limits": [_limit(limit) for limit in check.limits],
+        "why": check.why,
+        "remedy": check.remedy,
+        "sources": list(check.sources),
+        "needs_sample": check.asks_rates,
+        "needs_calibration": check.asks_calibration,
+        "answered_by": check.answered_by,
+        "hidden_from_guests": check.is_hidden_from_guests,
+        "asks_starter": check.asks_starter,
     }
 
 

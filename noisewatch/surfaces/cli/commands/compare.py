@@ -13,9 +13,9 @@ from noisewatch.surfaces.output import opened_output, takes_unicode, width
 def run(arguments: Namespace) -> int:
     """Print the differences; the exit status is 0 unless they block or are undecided."""
     with opened_output(arguments.output) as output:
-        found = compare_files(arguments.before, arguments.after, _judged)
-        output.write(_rendered(found, arguments).encode("utf-8", "replace"))
-    return found.exit_status
+        comparison = compare_files(arguments.before, arguments.after, _judged)
+        output.write(_rendered(comparison, arguments).encode("utf-8", "replace"))
+    return comparison.exit_status
 
 
 def _judged(path: str) -> tuple[Document, str | None]:
@@ -30,15 +30,15 @@ def _judged(path: str) -> tuple[Document, str | None]:
     return describe_verdict(verdict, None, verdict.exit_status), getattr(machine, "damage", None)
 
 
-def _rendered(found: SideComparison, arguments: Namespace) -> str:
+def _rendered(comparison: SideComparison, arguments: Namespace) -> str:
     if arguments.format == "json":
         from noisewatch.surfaces.reports.compare.json import json_of_comparison
 
-        return json_of_comparison(found)
+        return json_of_comparison(comparison)
     if arguments.format == "markdown":
         from noisewatch.surfaces.reports.compare.text import markdown_of_comparison
 
-        return markdown_of_comparison(found)
+        return markdown_of_comparison(comparison)
     from noisewatch.surfaces.reports.compare.text import text_of_comparison
 
-    return text_of_comparison(found, width(), takes_unicode(arguments.output))
+    return text_of_comparison(comparison, width(), takes_unicode(arguments.output))

@@ -28,13 +28,13 @@ def run(arguments: Namespace) -> int:
     import shtab
 
     parser, commands = build_parsers()
-    checks = [each.id for each in CATALOGUE]
+    checks = [check.id for check in CATALOGUE]
     _offer(commands["explain"], "id", list(dict.fromkeys([*TOPICS, ALL_TOPICS, *areas(), *checks])))
     for option in ("--select", "--ignore"):
         _offer(commands["preflight"], option, [*checks, *areas()])
-    for each in (parser, *commands.values()):
+    for command_parser in (parser, *commands.values()):
         for name in _FILES:
-            _complete_files(each, name)
+            _complete_files(command_parser, name)
     print_answer(shtab.complete(parser, shell=arguments.shell))
     return 0
 
@@ -53,4 +53,4 @@ def _complete_files(parser: ArgumentParser, name: str) -> None:
 
 def _called(parser: ArgumentParser, name: str) -> list[Action]:
     """Return the arguments with this name; argparse has no public way to list them."""
-    return [each for each in parser._actions if name in each.option_strings or name == each.dest]
+    return [action for action in parser._actions if name in action.option_strings or name == action.dest]

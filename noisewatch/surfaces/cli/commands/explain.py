@@ -38,9 +38,9 @@ def _asked(arguments: Namespace) -> str:
         return _topic(arguments.id, arguments.format)
     if arguments.id == ALL_TOPICS:
         return _topics(arguments.format)
-    found = check_with_id(arguments.id) if arguments.id is not None else None
-    if found is not None:
-        return _page(found, arguments.format)
+    check = check_with_id(arguments.id) if arguments.id is not None else None
+    if check is not None:
+        return _page(check, arguments.format)
     # Imported here because it imports all checks, and the page of one check does not need the others.
     from noisewatch.surfaces.cli.rules import areas, check_named
 
@@ -59,7 +59,7 @@ def _listed(area: str | None, form: str) -> str:
     """Return the checks of the area, or all checks and then the topics; JSON is always an array of checks only."""
     checks = _checks(area)
     if form == "json":
-        return _json([describe_check(each) for each in checks])
+        return _json([describe_check(check) for check in checks])
     listed = markdown_of_catalogue(checks) if form == "markdown" else text_of_catalogue(checks)
     return listed if area is not None else f"{listed}\n{_topics(form)}"
 
@@ -67,13 +67,13 @@ def _listed(area: str | None, form: str) -> str:
 def _checks(area: str | None = None) -> Sequence[Check]:
     from noisewatch.judgement.catalogue import CATALOGUE
 
-    return [each for each in CATALOGUE if area in (None, each.area)]
+    return [check for check in CATALOGUE if area in (None, check.area)]
 
 
-def _page(found: Check, form: str) -> str:
+def _page(check: Check, form: str) -> str:
     if form == "json":
-        return _json(describe_check(found))
-    return markdown_of_check(found) if form == "markdown" else text_of_check(found, min(width(), _WIDEST))
+        return _json(describe_check(check))
+    return markdown_of_check(check) if form == "markdown" else text_of_check(check, min(width(), _WIDEST))
 
 
 def _topics(form: str) -> str:
@@ -97,5 +97,5 @@ def _topic(topic: str, form: str) -> str:
     return text_of_topic(topic, of_area, min(width(), _WIDEST), takes_colour(None))
 
 
-def _json(said: Any) -> str:
-    return json.dumps(said, indent=1) + "\n"
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1) + "\n"

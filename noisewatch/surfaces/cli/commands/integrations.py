@@ -37,14 +37,17 @@ def run(arguments: Namespace) -> int:
 
 
 def _listed() -> str:
-    return align([("NAME", "WHAT IT DOES"), *((each.name, each.summary) for each in integrations())]) + "\n"
+    return (
+        align([("NAME", "WHAT IT DOES"), *((integration.name, integration.summary) for integration in integrations())])
+        + "\n"
+    )
 
 
 def _named(name: str) -> Integration:
-    known = {each.name: each for each in integrations()}
-    if name not in known:
-        raise UsageError(f"no integration is called {printable(name)!r}; there are {', '.join(known)}")
-    return known[name]
+    by_name = {integration.name: integration for integration in integrations()}
+    if name not in by_name:
+        raise UsageError(f"no integration is called {printable(name)!r}; there are {', '.join(by_name)}")
+    return by_name[name]
 
 
 def _write(folder: Path, text_by_path: Mapping[str, str], is_forced: bool) -> list[str]:

@@ -49,10 +49,10 @@ def run(arguments: Namespace) -> int:
         source = stack.enter_context(recorded_to(arguments.record, machine))
         lock = stack.enter_context(locked(machine, arguments.lock, listener))
         result = preflight(source, options, listener, lock)
-        verdict, wanted = result.verdict, FORMATS[arguments.format]
+        verdict, chosen_format = result.verdict, FORMATS[arguments.format]
         exit_status = 0
         if not arguments.exit_zero:
-            exit_status = wanted.exit_status(verdict, result.has_run_out, status_if_unknown(arguments, lock))
+            exit_status = chosen_format.exit_status(verdict, result.has_run_out, status_if_unknown(arguments, lock))
         for script in scripts:
             script.write(verdict)
         if output is not None:
@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
                 is_verbose=arguments.verbose,
                 host=os.uname().nodename if arguments.identify and verdict.case.snapshot.is_live else None,
             )
-            output.write(wanted.render(verdict, render_options).encode("utf-8", "replace"))
+            output.write(chosen_format.render(verdict, render_options).encode("utf-8", "replace"))
         else:
             print(f"noisewatch: {summary_of_verdict(verdict, exit_status)}", file=sys.stderr)
         if lock is not None:
@@ -74,7 +74,7 @@ def run(arguments: Namespace) -> int:
                 verdict.verdict == Outcome.UNKNOWN and arguments.on_unknown == PASS and exit_status == 0
             )
             lock.keep_if(may_start, listener)
-    if wanted.fills_step_summary:
+    if chosen_format.fills_step_summary:
         trouble = fill_step_summary(partial(_markdown, verdict))
         if trouble is not None:
             listener.on_remark(trouble)
@@ -129,11 +129,11 @@ class _Script:
 @contextmanager
 def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
     """Yield the requested scripts, opened before any measuring. Raise UsageError."""
-    wishes = (arguments.output, arguments.record, arguments.fix_script, arguments.undo_script)
-    places = [path for path in wishes if path is not None]
+    destinations = (arguments.output, arguments.record, arguments.fix_script, arguments.undo_script)
+    places = [path for path in destinations if path is not None]
     if len(set(places)) < len(places):
         raise UsageError("--output, --record, --fix-script, --undo-script: two of them have the same destination")
-    paths = [*_scripts_wanted(arguments)]
+    paths = [*_requested_scripts(arguments)]
     if any(path == _PRINTED for path, _ in paths) and arguments.output is not None:
         raise UsageError("--output: a printed script replaces the report; give the script a FILE")
     with ExitStack() as stack:
@@ -143,7 +143,7 @@ def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
         ]
 
 
-def _scripts_wanted(arguments: Namespace) -> Iterator[tuple[str, Callable[[Verdict], str]]]:
+def _requested_scripts(arguments: Namespace) -> Iterator[tuple[str, Callable[[Verdict], str]]]:
     """Yield the path of each requested script, and the function that makes it from a verdict."""
     if arguments.fix_script is None and arguments.undo_script is None:
         return

@@ -31,7 +31,7 @@ from noisewatch.surfaces.cli.options.run import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.options.shared import FAIL, PASS
 from noisewatch.surfaces.output import can_move_cursor, is_utf8, opened_output, width
 from noisewatch.surfaces.reports.parts.colours import painted_row
-from noisewatch.surfaces.reports.run.report import ReportWish, opened_report
+from noisewatch.surfaces.reports.run.report import ReportOptions, opened_report
 from noisewatch.text import printable
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class RunProgress(TerminalListener):
 
     program = _PROGRAM
 
-    def __init__(self, wanted: int) -> None:
+    def __init__(self, expected: int) -> None:
         super().__init__()
-        self._wanted = wanted
+        self._expected = expected
         self._shows = sys.stderr.isatty() and can_move_cursor()
         self._progress: SeriesProgress | None = None
         self._drawn_ns: int | None = None  # the end of the run that was drawn last
@@ -70,7 +70,7 @@ class RunProgress(TerminalListener):
         if self._shows and not self._is_between_output:
             from noisewatch.surfaces.reports.run.progress_row import SeriesProgress  # only a terminal needs it
 
-            self._progress = SeriesProgress(self._wanted)
+            self._progress = SeriesProgress(self._expected)
             self._draw()
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
@@ -153,7 +153,7 @@ class OneRun(TerminalListener):
         if left is not None:
             self.on_remark(left)
 
-    def tell_machine(self, series: RunSeries) -> None:
+    def report_speed_change(self, series: RunSeries) -> None:
         """Print whether the machine's speed changed during the run, if calibrations were requested."""
         if series.options.calibration_s:
             from noisewatch.operations.run.conclusion import conclude  # most single runs are not calibrated
@@ -165,7 +165,7 @@ class OneRun(TerminalListener):
 
 def _not_watched(unwatched: Sequence[Unwatched]) -> str:
     """Return in brackets what an undisturbed run may still have met; the reasons are in the reports."""
-    return f" (not watched: {', '.join(each.what for each in unwatched)})" if unwatched else ""
+    return f" (not watched: {', '.join(aspect.what for aspect in unwatched)})" if unwatched else ""
 
 
 def check_results(arguments: Namespace) -> None:
@@ -186,7 +186,7 @@ def read_results(path: str, series: RunSeries) -> MarkedResults | None:
         return None
 
 
-def tell_results(marked: MarkedResults, filtered: str | None) -> bool:
+def print_results(marked: MarkedResults, filtered: str | None) -> bool:
     """Print the runs' verdicts to standard error; return whether the undisturbed runs could be written as requested."""
     from noisewatch.surfaces.reports.run.text import text_of_results  # most runs do not need it
 
@@ -254,59 +254,61 @@ def run(arguments: Namespace) -> int:
     )
     ran = _run(open_machine(options.machine), options, arguments, is_series)
     if is_series and ran.series.has_ended_early:
-        return _ended_early(ran.series)
+        return _report_early_end(ran.series)
     if not is_series and ran.series.end.exit_status != 0:
         return end_as(ran.series.end)
     status = 0
     if arguments.gate or ran.is_empty:
         gate = _GATE | {RunOutcome.UNKNOWN: _ON_UNKNOWN[arguments.on_unknown]}
         status = gate[gate_of_run(ran.series, arguments.results is not None, ran.results)]
-    return status or (0 if ran.is_told else CannotStart.OURS)
+    return status or (0 if ran.is_complete else CannotStart.OURS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """A series that has ended; `is_told` means that everything requested could be read and written.
+    """A series that has ended; `is_complete` means that everything requested could be read and written.
 
     `results` is None if no results file was read.
     """
 
     series: RunSeries
     results: MarkedResults | None
-    is_told: bool
+    is_complete: bool
     is_empty: bool = False  # nothing was written, as the requested format contains only undisturbed runs
 
 
 def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _Ran:
     """Run the series and report it; after the command has run, reporting errors are printed and change no result."""
-    series, results, is_told, is_empty = None, None, True, False
-    wish = ReportWish(arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate)
+    series, results, is_complete, is_empty = None, None, True, False
+    report_options = ReportOptions(
+        arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate
+    )
     shown = RunProgress(options.runs * len(options.commands)) if is_series else OneRun()
     try:
-        with recorded_to(arguments.record, machine) as recorder, opened_report(wish, shown) as report:
+        with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, shown) as report:
             try:
                 series = run_series(machine, options, report.listener, recorder)
             finally:
                 shown.on_done()  # the next message needs a line of its own
             if isinstance(shown, OneRun):
-                shown.tell_machine(series)
+                shown.report_speed_change(series)
             if arguments.results is not None:
                 results = read_results(arguments.results, series)
-            report.tell(series, width(), results)
-            is_told = not report.is_incomplete
+            report.write_reports(series, width(), results)
+            is_complete = not report.is_incomplete
     except (NoisewatchError, BrokenPipeError) as error:
         if series is None or (is_series and isinstance(error, BrokenPipeError)):
             raise
         print(f"noisewatch run: {error}", file=sys.stderr)
-        is_told = False
+        is_complete = False
         is_empty = isinstance(error, NothingUndisturbed)
     except KeyboardInterrupt:
         if series is None:
             print("noisewatch run: interrupted before the first run: nothing was measured", file=sys.stderr)
         raise
     if arguments.results is not None:
-        is_told = results is not None and tell_results(results, arguments.filtered) and is_told
-    return _Ran(series, results, is_told, is_empty)
+        is_complete = results is not None and print_results(results, arguments.filtered) and is_complete
+    return _Ran(series, results, is_complete, is_empty)
 
 
 def _check_open_files() -> None:
@@ -316,7 +318,7 @@ def _check_open_files() -> None:
         raise UsageError(f"only {most} files may be open at once: wanted at least {_FEWEST_OPEN_FILES} (ulimit -n)")
 
 
-def _ended_early(series: RunSeries) -> int:
+def _report_early_end(series: RunSeries) -> int:
     """Print why the series ended early; return the failed command's status, or 128 plus the signal, as a shell does."""
     if series.failed is None or series.ended_by is not None:  # the signal made the run fail
         number = series.ended_by or signal.SIGINT

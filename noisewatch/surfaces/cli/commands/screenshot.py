@@ -72,7 +72,7 @@ def _is_animated(arguments: Namespace) -> bool:
 def _parse_size(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
     size = (int(match[1]), int(match[2])) if match is not None else (0, 0)
-    if not all(0 < each <= _LARGEST for each in size):
+    if not all(0 < side <= _LARGEST for side in size):
         raise UsageError(f"--size {text}: wanted columns and lines such as 100x30")
     return size
 

@@ -77,17 +77,17 @@ def add_idle_probe(parser: ArgumentParser) -> None:
 
 
 def add_output(
-    parser: ArgumentParser, formats: tuple[str, ...], told_of_file: str = "write to FILE instead of standard output"
+    parser: ArgumentParser, formats: tuple[str, ...], output_help: str = "write to FILE instead of standard output"
 ) -> None:
     """Add --format and --output."""
-    told = f"output format: {', '.join(formats)} (default {formats[0]})"
-    parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=told)
-    parser.add_argument("--output", metavar="FILE", default=None, help=told_of_file)
+    format_help = f"output format: {', '.join(formats)} (default {formats[0]})"
+    parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=format_help)
+    parser.add_argument("--output", metavar="FILE", default=None, help=output_help)
 
 
-def add_on_unknown(parser: ArgumentParser, told: str) -> None:
+def add_on_unknown(parser: ArgumentParser, help_text: str) -> None:
     """Add --on-unknown, the exit status for an unknown verdict."""
-    parser.add_argument("--on-unknown", choices=(FAIL, PASS), help=told)
+    parser.add_argument("--on-unknown", choices=(FAIL, PASS), help=help_text)
 
 
 def add_budget(parser: ArgumentParser) -> None:
@@ -162,7 +162,7 @@ def add_tracer(parser: ArgumentParser, default: Tracer | None = Tracer.EVENTS, d
     """Add --tracer."""
     parser.add_argument(
         "--tracer",
-        choices=[each.value for each in Tracer],
+        choices=[tracer.value for tracer in Tracer],
         default=default.value if default is not None else None,
         help="tracing backend (needs root): events = tracepoints, most detail; osnoise = lower overhead; none "
         f"(default {default_words})",

@@ -13,9 +13,9 @@ def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
     """Return the times (ns) of the pieces of interpreted work, or of the workload's runs, on these CPUs."""
     return [
         float(length)
-        for said in calibration.samples.cpus
-        if said.cpu in cpus and said.trouble is None
-        for length in (said.commands if calibration.samples.command else said.interpreted).length_ns
+        for samples in calibration.samples.cpus
+        if samples.cpu in cpus and samples.trouble is None
+        for length in (samples.commands if calibration.samples.command else samples.interpreted).length_ns
     ]
 
 
@@ -23,9 +23,9 @@ def gap_lengths(calibration: Calibration, cpus: CpuSet) -> list[float]:
     """Return the lengths (ns) of the gaps on these CPUs."""
     return [
         float(length)
-        for said in calibration.samples.cpus
-        if said.cpu in cpus and said.trouble is None
-        for length in said.gaps.length_ns
+        for samples in calibration.samples.cpus
+        if samples.cpu in cpus and samples.trouble is None
+        for length in samples.gaps.length_ns
     ]
 
 

@@ -50,8 +50,8 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
     floor = calibrated.floor
     if floor is None or calibrated.is_of_any_work:
         why = why_incomplete(calibrated) or calibrated.doubt or "too little was measured"
-        said = f"What can be measured here is unknown: {why}."
-        return Conclusion(Status.UNKNOWN, said, helps="Calibrate longer (--duration).")
+        sentence = f"What can be measured here is unknown: {why}."
+        return Conclusion(Status.UNKNOWN, sentence, helps="Calibrate longer (--duration).")
     status, judged = _judged(calibrated, floor)
     helps = " ".join(
         filter(None, (_what_helps(calibrated, floor, gaps, calibrated.budget.work), _longer_samples(calibrated)))
@@ -64,7 +64,7 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
 
 
 _SHARED = 2  # a ratio of CVs: from there on, beyond chance, the kinds of work have different causes of noise
-_WITHIN, _NEAR = "within the budget of {limit}, showing changes of", "too near to the budget of {limit} to tell, CV"
+_IN_BUDGET, _NEAR = "within the budget of {limit}, showing changes of", "too near to the budget of {limit} to tell, CV"
 _OVER, _SHORT = "over the budget of {limit}, CV", "too little was measured for samples of {length}"
 _MISSING = "not measured, or too little"
 
@@ -73,25 +73,25 @@ def _of_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown)
     """Conclude for all kinds of work: what may be measured of them, what makes the difference, and what removes it."""
     budget = by_work.budget
     limit, length = share_text(budget.max_cv), describe_ns(budget.at_ns)
-    groups: dict[str, list[str]] = {words: [] for words in (_WITHIN, _NEAR, _OVER, _SHORT, _MISSING)}
+    groups: dict[str, list[str]] = {words: [] for words in (_IN_BUDGET, _NEAR, _OVER, _SHORT, _MISSING)}
     for work in KINDS:
         words = _words_for(by_work, work)
         groups[words].append(f"{work}{_figure_of(by_work.floor_by_work.get(work), words)}")
     parts = [
         f"{words.format(limit=limit, length=length)}: {', '.join(kinds)}" for words, kinds in groups.items() if kinds
     ]
-    said = f"{budget.samples} samples of {length}, by kind of work: {'; '.join(parts)}"
+    summary = f"{budget.samples} samples of {length}, by kind of work: {'; '.join(parts)}"
     status, _ = judged_by_work(calibrated, by_work)
     doubt = why_incomplete(calibrated) or calibrated.doubt
     helps = "" if status == Status.PASS else _difference(calibrated, by_work, gaps)
-    return Conclusion(status, f"{said}{f'; but {doubt}' if doubt is not None else ''}.", helps=helps)
+    return Conclusion(status, f"{summary}{f'; but {doubt}' if doubt is not None else ''}.", helps=helps)
 
 
 def _words_for(by_work: FloorsByWork, work: Work) -> str:
     if work in by_work.above:
         return _OVER
     if work in by_work.within:
-        return _WITHIN
+        return _IN_BUDGET
     floor = by_work.floor_by_work.get(work)
     if floor is None or work in by_work.too_little_on:
         return _MISSING
@@ -102,7 +102,7 @@ def _figure_of(floor: NoiseFloor | None, words: str) -> str:
     """Return the smallest change that shows if the work is within the budget, else its CV."""
     if floor is None or words in (_SHORT, _MISSING):
         return ""
-    return f" {share_text(floor.smallest_change_share if words == _WITHIN else floor.cv_expected)}"
+    return f" {share_text(floor.smallest_change_share if words == _IN_BUDGET else floor.cv_expected)}"
 
 
 def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
@@ -110,7 +110,7 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     floors, alone = by_work.floor_by_work, by_work.alone
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
-        of_quota = any(is_of_quota(calibrated, each) for each in calibrated.complete if each.cpu == alone.cpu)
+        of_quota = any(is_of_quota(calibrated, figures) for figures in calibrated.complete if figures.cpu == alone.cpu)
         cause = QUOTA.said if of_quota else "move what shares this CPU"
         share = share_text(alone.cv_expected)
         return f"Interruptions alone are over the budget (CV {share}): {cause}.{_most_of_the_gaps(gaps)}"
@@ -121,10 +121,10 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
             "(--cpus of another core, no SMT; --workload for your own command)."
         )
     of_memory = [work for work in (Work.CACHE, Work.MEMORY) if work in floors]
-    slowed = [work for work in of_memory if dense is not None and _differs(floors[work], dense, margin)]
-    if slowed:
+    slower = [work for work in of_memory if dense is not None and _differs(floors[work], dense, margin)]
+    if slower:
         return (
-            f"What slows {' and '.join(slowed)} and spares throughput shares the last-level cache or the memory: move "
+            f"What slows {' and '.join(slower)} and spares throughput shares the last-level cache or the memory: move "
             "it to another node or cache."
         )
     return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
@@ -209,8 +209,8 @@ def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work
 
 def _most_of_the_gaps(gaps: GapsShown) -> str:
     """Return the cause of most of the time in gaps, or an empty text if no cause dominates."""
-    known = [each for each in gaps.totals if each.cause is not UNKNOWN and each.share is not None]
-    most = max(known, key=lambda each: each.share or 0.0, default=None)
+    attributed = [total for total in gaps.totals if total.cause is not UNKNOWN and total.share is not None]
+    most = max(attributed, key=lambda total: total.share or 0.0, default=None)
     if most is None or not gaps.share or (most.share or 0.0) < _MOSTLY * gaps.share:
         return ""
     part = (most.share or 0.0) / gaps.share
@@ -221,7 +221,7 @@ def _most_of_the_gaps(gaps: GapsShown) -> str:
 def _longer_samples(calibrated: Calibrated) -> str:
     """Return the shortest samples that meet the budget, if the requested ones do not and these are longer."""
     budget = calibrated.budget
-    meeting = [each for each in calibrated.floors if budget.is_met_by(each)]
+    meeting = [floor for floor in calibrated.floors if budget.is_met_by(floor)]
     if calibrated.floor in meeting or not meeting or meeting[0].sample_ns <= budget.at_ns:
         return ""
     return f"Samples of {describe_ns(meeting[0].sample_ns)} meet the budget."

@@ -40,9 +40,9 @@ def opening_sentence(calibrated: Calibrated) -> str:
     of_what = "the workload" if change.work == WORKLOAD else f"{change.work} work"
     if calibrated.is_of_any_work:
         of_what += ", which varies most"
-    said = f"Here a change of {_size(shown)} shows with {_samples(calibrated)} ({of_what})"
+    sentence = f"Here a change of {_size(shown)} shows with {_samples(calibrated)} ({of_what})"
     other = calibrated.budget.detect or _smaller_than(shown)
-    return f"{said}." if other is None else f"{said}; {_to_show(other, change.floor.cv_high)}."
+    return f"{sentence}." if other is None else f"{sentence}; {_to_show(other, change.floor.cv_high)}."
 
 
 def _to_show(share: float, cv: float) -> str:

@@ -96,33 +96,35 @@ class GapsShown:
 
 def gaps_of(calibrated: Calibrated, cpus: CpuSet | None = None) -> GapsShown:
     """Return the gaps of these CPUs, or of all; CPUs whose calibration is incomplete are left out."""
-    whole = [each for each in calibrated.complete if cpus is None or each.cpu in cpus]
-    wanted = {each.cpu for each in whole}
-    samples = [said for said in calibrated.calibration.samples.cpus if said.cpu in wanted]
+    whole = [figures for figures in calibrated.complete if cpus is None or figures.cpu in cpus]
+    measured_cpus = {figures.cpu for figures in whole}
+    samples = [cpu_samples for cpu_samples in calibrated.calibration.samples.cpus if cpu_samples.cpu in measured_cpus]
     attribution = calibrated.attribution
-    found = [
-        (cause.length_ns, cause_of(cause.kind)) for cpu in wanted for cause in attribution.causes_by_cpu.get(cpu, ())
+    gaps = [
+        (cause.length_ns, cause_of(cause.kind))
+        for cpu in measured_cpus
+        for cause in attribution.causes_by_cpu.get(cpu, ())
     ]
-    lengths = sorted(length for length, _ in found)
-    spun_ns = sum(said.spun_ns for said in samples)
-    stolen_ns = sum(lengths) + sum(said.gaps.lost_ns for said in samples)
-    names, are_suspects = _names(calibrated, wanted, spun_ns)
+    lengths = sorted(length for length, _ in gaps)
+    spun_ns = sum(cpu_samples.spun_ns for cpu_samples in samples)
+    stolen_ns = sum(lengths) + sum(cpu_samples.gaps.lost_ns for cpu_samples in samples)
+    names, are_suspects = _names(calibrated, measured_cpus, spun_ns)
     return GapsShown(
-        counts=Counter(found),
+        counts=Counter(gaps),
         looked_s=spun_ns / 1e9,
-        totals=_totals(found, spun_ns),
-        unplaced=sum(said.gaps.lost_count for said in samples),
+        totals=_totals(gaps, spun_ns),
+        unplaced=sum(cpu_samples.gaps.lost_count for cpu_samples in samples),
         share=stolen_ns / spun_ns if spun_ns else None,
         percentiles={name: value for name, share in MARKED if (value := quantile(lengths, share)) is not None},
-        longest_ns=max((each.gap_max_ns for each in whole if each.gap_max_ns is not None), default=None),
+        longest_ns=max((figures.gap_max_ns for figures in whole if figures.gap_max_ns is not None), default=None),
         unknown_because=attribution.reason,
         names=names,
         are_suspects=are_suspects,
     )
 
 
-def _totals(found: Sequence[tuple[int, GapClass]], spun_ns: int) -> list[CauseTotal]:
-    lengths = {cause: [length for length, each in found if each is cause] for cause in CAUSES}
+def _totals(gaps: Sequence[tuple[int, GapClass]], spun_ns: int) -> list[CauseTotal]:
+    lengths = {cause: [length for length, gap_cause in gaps if gap_cause is cause] for cause in CAUSES}
     return [
         CauseTotal(cause, len(mine), sum(mine) / spun_ns if spun_ns else None)
         for cause, mine in lengths.items()
@@ -142,29 +144,31 @@ def _names(calibrated: Calibrated, cpus: set[int], spun_ns: int) -> tuple[list[t
         for culprit in attribution.culprits_by_cpu.get(cpu, ())
         if not culprit.disturbance.is_inferred and cause_of(culprit.disturbance.kind) not in (UNKNOWN, OUTSIDE, TICK)
     ]
-    found = traced or [each for cpu in cpus for each in attribution.suspects_by_cpu.get(cpu, ())]
+    culprits = traced or [disturbance for cpu in cpus for disturbance in attribution.suspects_by_cpu.get(cpu, ())]
     ns_by_name: dict[str, int | None] = {}
-    for each in found:
-        name = printable(each.name)
-        known = ns_by_name.get(name, 0)
-        ns_by_name[name] = None if known is None or each.stolen_ns is None else known + each.stolen_ns
+    for disturbance in culprits:
+        name = printable(disturbance.name)
+        sum_ns = ns_by_name.get(name, 0)
+        ns_by_name[name] = None if sum_ns is None or disturbance.stolen_ns is None else sum_ns + disturbance.stolen_ns
     ordered = sorted(ns_by_name.items(), key=lambda pair: -(pair[1] or 0))[:_MOST_NAMES]
     shares = [(name, ns / spun_ns if traced and ns is not None and spun_ns else None) for name, ns in ordered]
-    return shares, bool(found) and not traced
+    return shares, bool(culprits) and not traced
 
 
 def live_gaps_of(live: LiveGaps) -> GapsShown:
     """Return the gaps of a running calibration. Their causes are attributed when it ends."""
     together = live.together
-    spun_ns = sum(each.spun_ns for each in live.by_cpu.values())
-    stolen_ns = sum(each.stolen_ns for each in live.by_cpu.values())
+    spun_ns = sum(cpu_gaps.spun_ns for cpu_gaps in live.by_cpu.values())
+    stolen_ns = sum(cpu_gaps.stolen_ns for cpu_gaps in live.by_cpu.values())
     bounds = {name: together.quantile_bounds(share) for name, share in MARKED}
-    longest_ns = max((each.longest_ns for each in live.by_cpu.values()), default=0)
+    longest_ns = max((cpu_gaps.longest_ns for cpu_gaps in live.by_cpu.values()), default=0)
     return GapsShown(
         counts={(_middle_ns(bucket), UNKNOWN): count for bucket, count in together.counts.items()},
         looked_s=spun_ns / 1e9,
         share=min(stolen_ns / spun_ns, 1.0) if spun_ns else None,
-        percentiles={name: min(sum(found) / 2, longest_ns) for name, found in bounds.items() if found is not None},
+        percentiles={
+            name: min(sum(bounds_ns) / 2, longest_ns) for name, bounds_ns in bounds.items() if bounds_ns is not None
+        },
         longest_ns=longest_ns or None,
         is_live=True,
     )
@@ -200,8 +204,8 @@ def histogram_rows(gaps: GapsShown, width: int, height: int, glyphs: Glyphs) -> 
     bars = height - 3 - len(marks)
     drawn = _bar_rows(gaps, columns, bars, glyphs)
     if not gaps.counts:
-        said = "none so far" if gaps.is_live else "none was kept" if gaps.unplaced else "not a single gap"
-        drawn[bars // 2] = [drawn[bars // 2][0], (f"{said:^{columns}}"[:columns], "strong")]
+        note = "none so far" if gaps.is_live else "none was kept" if gaps.unplaced else "not a single gap"
+        drawn[bars // 2] = [drawn[bars // 2][0], (f"{note:^{columns}}"[:columns], "strong")]
     rows = [_titles(width, glyphs), *drawn, _axis(columns, left, glyphs), _lengths(columns, left, width, glyphs)]
     return rows + [[(" " * left, "plain"), *row] for row in marks]
 
@@ -227,14 +231,14 @@ def _bar_rows(gaps: GapsShown, columns: int, height: int, glyphs: Glyphs) -> lis
     bars = _counts_by_bar(gaps, columns // wide)
     power = power_above(max((bar.total() for bar in bars), default=0))
     filled = [_cells(bar, height, power, glyphs) for bar in bars]
-    ticks = {max(round(1 + (height - 1) * each / power) - 1, 0): each for each in range(power, -1, -1)}
+    ticks = {max(round(1 + (height - 1) * exponent / power) - 1, 0): exponent for exponent in range(power, -1, -1)}
     edge = "┤│" if glyphs.has_braille else "+|"
     rows: list[Row] = []
     for level in range(height - 1, -1, -1):
         label = short_count(10 ** ticks[level]) if level in ticks else ""
-        beside = f"{label:>{_COUNT_WIDTH}} {edge[level not in ticks]}"
+        axis = f"{label:>{_COUNT_WIDTH}} {edge[level not in ticks]}"
         row = runs([cells[level] for cells in filled for _ in range(wide)])
-        rows.append([(beside, "faint"), *row])
+        rows.append([(axis, "faint"), *row])
     return rows
 
 
@@ -273,13 +277,13 @@ def glyph_of(cause: GapClass, glyphs: Glyphs) -> str:
 
 def _cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
     """Return the cause whose part of the bar is at `share`: 0 is the foot, 1 the top."""
-    seen, found = 0, CAUSES[-1]
+    running_total, last_cause = 0, CAUSES[-1]
     for cause in CAUSES:
         if bar[cause]:
-            seen, found = seen + bar[cause], cause
-            if seen >= share * total:
+            running_total, last_cause = running_total + bar[cause], cause
+            if running_total >= share * total:
                 return cause
-    return found
+    return last_cause
 
 
 def _places(columns: int) -> list[int]:
@@ -300,7 +304,7 @@ def _lengths(columns: int, left: int, width: int, glyphs: Glyphs) -> Row:
     labels = [describe_ns(FIRST_NS * 10**power) for power in range(DECADES + 1)]
     if columns < DECADES * 8:
         labels = [label.replace(" ", "") for label in labels]
-    for power in sorted(range(DECADES + 1), key=lambda each: each not in (0, DECADES)):
+    for power in sorted(range(DECADES + 1), key=lambda exponent: exponent not in (0, DECADES)):
         label = labels[power] if glyphs.has_braille else in_ascii(labels[power])
         at = min(left + _places(columns)[power], width - len(label))
         around = line[max(at - 1, 0) : at + len(label) + 1]
@@ -314,8 +318,8 @@ def _mark_rows(gaps: GapsShown, columns: int, glyphs: Glyphs) -> list[Row]:
     lines = [[" "] * columns for _ in range(_MARK_ROWS)]
     for name, ns in reversed(gaps.marks):
         at = min(int(share_of_axis(ns) * columns), columns - 1)
-        said = describe_ns(ns) if glyphs.has_braille else in_ascii(describe_ns(ns))
-        _put(lines, at, (f"{glyphs.cursor} {name} {said}", f"{name} {said} {glyphs.cursor}"))
+        length = describe_ns(ns) if glyphs.has_braille else in_ascii(describe_ns(ns))
+        _put(lines, at, (f"{glyphs.cursor} {name} {length}", f"{name} {length} {glyphs.cursor}"))
     used = [line for line in lines if set(line) != {" "}]
     return [[("".join(line), "strong")] for line in used]
 

@@ -35,10 +35,10 @@ from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, in_asc
 from noisewatch.units import describe_chance, describe_clock, describe_ns, describe_share, share_text
 
 HEIGHT = 34  # rows, where nothing limits the height: in a terminal that scrolls, and in files
-_BESIDE = 100  # columns from which the causes are beside the histogram
+_SIDE_BY_SIDE_WIDTH = 100  # columns from which the causes are beside the histogram
 _LEAST_STRIP, _MOST_STRIP = 16, 60
 _LEAST_SIDE, _MOST_SIDE = 32, 46
-_MOST_SAID = 5  # rows of the conclusion
+_MOST_CONCLUSION_ROWS = 5  # rows of the conclusion
 _APART = 30  # rows from which the conclusion has a frame of its own
 _ROOMY = 26  # rows that the histogram needs before the table of CPUs gets any
 _TITLE = "how long each gap lasted, and who made it"
@@ -72,15 +72,17 @@ def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: G
     framed = is_framed(width, height + 2)
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
     least = LEAST_ROWS + frame + 1
-    said = said_rows(picture.conclusion, room, glyphs, max(min(_MOST_SAID, height // 6), 1))
+    conclusion = conclusion_rows(picture.conclusion, room, glyphs, max(min(_MOST_CONCLUSION_ROWS, height // 6), 1))
     title, ladder, further = _ladders(calibrated, room, glyphs)
-    if len(ladder) + len(said) + frame + least > height:
+    if len(ladder) + len(conclusion) + frame + least > height:
         ladder = []
-    below = section(title if ladder else "so", [*ladder, *said], width, len(ladder) + len(said) + frame, glyphs, framed)
+    below = section(
+        title if ladder else "so", [*ladder, *conclusion], width, len(ladder) + len(conclusion) + frame, glyphs, framed
+    )
     if ladder and height >= _APART:
         below = [
             *section(title, ladder, width, len(ladder) + frame, glyphs, framed),
-            *section("so", said, width, len(said) + frame, glyphs, framed),
+            *section("so", conclusion, width, len(conclusion) + frame, glyphs, framed),
         ]
     if further and ladder and height - len(below) - len(further) - frame >= least:
         title = _lengths_title(calibrated)
@@ -139,7 +141,7 @@ def gap_section(
     The list is empty if it does not fit.
     """
     frame = 2 if framed else 1
-    if framed and width >= _BESIDE and not gaps.is_live:
+    if framed and width >= _SIDE_BY_SIDE_WIDTH and not gaps.is_live:
         side = min(max(width // 4, _LEAST_SIDE), _MOST_SIDE)
         room, rows = inner(width - side, height)
         chart = histogram_rows(gaps, room, rows, glyphs)
@@ -161,9 +163,9 @@ def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     """Return a row for each cause and one for all gaps, whether causes are inferred, and the culprits' names."""
     rows: list[Row] = [
         _figures_row(
-            f"{glyph_of(each.cause, glyphs)} {each.cause.name}", each.count, each.share, width, each.cause.style
+            f"{glyph_of(total.cause, glyphs)} {total.cause.name}", total.count, total.share, width, total.cause.style
         )
-        for each in gaps.totals
+        for total in gaps.totals
     ]
     if gaps.unplaced:
         rows.append(_figures_row("  not kept (full)", gaps.unplaced, None, width, "unknown"))
@@ -202,10 +204,10 @@ def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     used = 0
     pieces = [
         (
-            f"{glyph_of(each.cause, glyphs)} {each.cause.name} {each.count} {describe_share(each.share)}",
-            each.cause.style,
+            f"{glyph_of(total.cause, glyphs)} {total.cause.name} {total.count} {describe_share(total.share)}",
+            total.cause.style,
         )
-        for each in gaps.totals
+        for total in gaps.totals
     ]
     pieces += [(f"not kept {gaps.unplaced}", "unknown")] if gaps.unplaced else []
     pieces.append((f"all {gaps.count} {describe_share(gaps.share)}", "strong"))
@@ -222,18 +224,18 @@ def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
 
 def _worst_rows(calibrated: Calibrated) -> list[Row]:
     """Return speed and steadiness of the CPU that lost the most time; unknown figures have no row."""
-    known = [each for each in calibrated.complete if each.stolen_share is not None]
-    worst = max(known, key=lambda each: each.stolen_share or 0.0, default=None)
+    measured = [figures for figures in calibrated.complete if figures.stolen_share is not None]
+    worst = max(measured, key=lambda figures: figures.stolen_share or 0.0, default=None)
     if worst is None:
         return []
-    count = len(known)
+    count = len(measured)
     title = f"CPU {worst.cpu}, the worst of {count}" if count > 1 else f"CPU {worst.cpu}"
-    said = [
+    facts = [
         ("noise", describe_share(worst.stolen_share), ""),
         ("p99", describe_ns(worst.gap_p99_ns), ""),
         *_speed(worst),
     ]
-    rows: list[Row] = [[(f"{name:<7}{value:>9}  {more}".rstrip(), "plain")] for name, value, more in said]
+    rows: list[Row] = [[(f"{name:<7}{value:>9}  {more}".rstrip(), "plain")] for name, value, more in facts]
     return [[], [(title, "strong")], *rows]
 
 
@@ -254,16 +256,16 @@ def _speed(worst: CpuFigures) -> list[tuple[str, str, str]]:
 
 def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> list[Row]:
     """Return a row for each CPU that fits, most time lost first; no row for a single CPU."""
-    known = sorted(calibrated.complete, key=lambda each: -(each.stolen_share or 0.0))
-    if len(known) < 2 or most < 3:
+    ordered = sorted(calibrated.complete, key=lambda figures: -(figures.stolen_share or 0.0))
+    if len(ordered) < 2 or most < 3:
         return []
-    lines = cpu_table(known[: most - 2], width)
+    lines = cpu_table(ordered[: most - 2], width)
     rows: list[Row] = [[(line, "plain" if number else "faint")] for number, line in enumerate(lines)]
     room = width - max(map(len, lines)) - 2
     if room >= _LEAST_STRIP:
-        strips = [strip(each.gap_histogram, min(room, _MOST_STRIP), glyphs.ramp) for each in known]
+        strips = [strip(figures.gap_histogram, min(room, _MOST_STRIP), glyphs.ramp) for figures in ordered]
         rows = [row if not at else [*row, ("  " + strips[at - 1], "notable")] for at, row in enumerate(rows)]
-    hidden = len(known) - (most - 2)
+    hidden = len(ordered) - (most - 2)
     if hidden > 0:
         rows.append([(f"and {hidden} more CPUs, which lost less", "faint")])
     return rows
@@ -272,11 +274,11 @@ def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> 
 _STYLES: Mapping[Status, Style] = {Status.PASS: "calm", Status.FAIL: "grave", Status.UNKNOWN: "unknown"}
 
 
-def said_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
+def conclusion_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
     """Return the conclusion behind its mark in at most `most` rows; if the whole does not fit, a shorter text."""
     marks = {Status.PASS: glyphs.passing, Status.FAIL: glyphs.failing, Status.UNKNOWN: glyphs.unknown}
     folded = [textwrap.wrap(text, max(width - 2, 10)) for text in conclusion.texts]
-    lines = next((each for each in folded if len(each) <= most), folded[-1])
+    lines = next((wrapped for wrapped in folded if len(wrapped) <= most), folded[-1])
     rows: list[Row] = [[(f"{marks[conclusion.status]} ", _STYLES[conclusion.status]), (lines[0], "strong")]]
     rows += [[("  " + line, "plain")] for line in lines[1:]]
     return rows[:most]
@@ -298,29 +300,29 @@ def ladder_rows(
         for row in zip(*columns, strict=True)
     ]
     after = [_after(floor, width, glyphs) for floor in floors]
-    right = max((len(each) for each in after), default=0)
+    right = max((len(text_after) for text_after in after), default=0)
     room = width - len(texts[0]) - 2 - (right + 2 if right else 0)
     if room < _LEAST_WHISKERS:
         room = 0
     rows = [_heading(texts[0], room, right, budget, glyphs)]
-    for floor, text, said in zip(floors, texts[1:], after, strict=True):
+    for floor, text, text_after in zip(floors, texts[1:], after, strict=True):
         style: Style = "strong" if floor.sample_ns == budget.at_ns and not names else "plain"
         row: Row = [(f"{text}  ", style), *(_whiskers(floor, budget, room, glyphs) if room else [])]
-        rows.append([*row, (f"  {said:>{right}}" if right and room else "", style)])
+        rows.append([*row, (f"  {text_after:>{right}}" if right and room else "", style)])
     return [_fitting(row, width, glyphs) for row in rows]
 
 
 def _columns(floors: Sequence[NoiseFloor], width: int, names: Sequence[str]) -> list[list[str]]:
     """Return the columns before the whiskers, with their headings."""
-    said = names or [describe_ns(floor.sample_ns) for floor in floors]
-    marked = [text + ("*" if floor.extrapolated else " ") for text, floor in zip(said, floors, strict=True)]
+    row_names = names or [describe_ns(floor.sample_ns) for floor in floors]
+    marked = [text + ("*" if floor.extrapolated else " ") for text, floor in zip(row_names, floors, strict=True)]
     columns = [
         ["kind of work" if names else "samples of", *marked],
         ["CV", *(share_text(floor.cv_expected) for floor in floors)],
     ]
     if width >= _WITH_ALL:
-        said = [f"{share_text(floor.cv_low)} to {share_text(floor.cv_high)}" for floor in floors]
-        columns.append(["90% interval", *said])
+        intervals = [f"{share_text(floor.cv_low)} to {share_text(floor.cv_high)}" for floor in floors]
+        columns.append(["90% interval", *intervals])
     columns.append(["chance", *(describe_chance(floor.chance) for floor in floors)])
     if width < _WITH_ALL:
         columns.append(["MDE", *(share_text(floor.smallest_change_share) for floor in floors)])
@@ -344,8 +346,8 @@ def _place(share: float, room: int) -> int:
 
 def _heading(text: str, room: int, right: int, budget: Budget, glyphs: Glyphs) -> Row:
     axis = [" "] * room
-    said = f"{'┊' if glyphs.has_braille else ':'}budget {share_text(budget.max_cv)}"
-    labels = [(_place(budget.max_cv, room), said)] if room else []
+    budget_label = f"{'┊' if glyphs.has_braille else ':'}budget {share_text(budget.max_cv)}"
+    labels = [(_place(budget.max_cv, room), budget_label)] if room else []
     labels += [(_place(10.0 ** (power - 4), room), share_text(10.0 ** (power - 4))) for power in (0, 4, 2, 1, 3)]
     for place, label in labels if room else []:
         at = max(min(place, room - len(label)), 0)
@@ -408,19 +410,19 @@ def live_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -> list[R
     rows: list[Row] = [[(progress_line(live, width), "strong")]]
     if room > LEAST_ROWS:
         rows += live_picture_rows(live, width, room, glyphs)
-    rows += [_cpu_row(each, width, glyphs) for each in live.worst(shown)]
+    rows += [_cpu_row(live_cpu, width, glyphs) for live_cpu in live.worst(shown)]
     if hidden > 0:
         rows.append(cut([(f"and {hidden} more CPUs", "faint")], width))
     return rows[: max(height, 1)]
 
 
-def _cpu_row(each: LiveCpu, width: int, glyphs: Glyphs) -> Row:
+def _cpu_row(live_cpu: LiveCpu, width: int, glyphs: Glyphs) -> Row:
     text = (
-        f"CPU {each.cpu:<4} {each.gap_count:>6} gaps  {describe_share(each.stolen_share):>7} noise  "
-        f"longest {describe_ns(each.longest_ns):>8}"
+        f"CPU {live_cpu.cpu:<4} {live_cpu.gap_count:>6} gaps  {describe_share(live_cpu.stolen_share):>7} noise  "
+        f"longest {describe_ns(live_cpu.longest_ns):>8}"
     )
     text = text if glyphs.has_braille else in_ascii(text)
     room = min(width - len(text) - 2, _MOST_LIVE_STRIP)
     if room < _LEAST_LIVE_STRIP:
         return [(text[: max(width, 0)], "plain")]
-    return [(f"{text}  ", "plain"), (strip(each.histogram, room, glyphs.ramp), "notable")]
+    return [(f"{text}  ", "plain"), (strip(live_cpu.histogram, room, glyphs.ramp), "notable")]

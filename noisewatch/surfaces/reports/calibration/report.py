@@ -52,11 +52,11 @@ def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
     """Return a chart of the interpreted work over time, on the CPU whose work drifted the most."""
-    known = {each.cpu: abs(each.throughput_drift_share or 0.0) for each in calibrated.complete}
-    said = [each for each in calibrated.calibration.samples.cpus if each.cpu in known]
-    if not said:
+    drift_by_cpu = {figures.cpu: abs(figures.throughput_drift_share or 0.0) for figures in calibrated.complete}
+    cpu_samples = [samples for samples in calibrated.calibration.samples.cpus if samples.cpu in drift_by_cpu]
+    if not cpu_samples:
         return []
-    worst = max(said, key=lambda each: known[each.cpu])
+    worst = max(cpu_samples, key=lambda samples: drift_by_cpu[samples.cpu])
     work = worst.interpreted
     chart = work_chart(work.start_ns, work.length_ns, min(width, WIDTH), _CHART_ROWS)
     return (
@@ -96,32 +96,33 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
     if result.under_load is None:
         return None
     loaded = result.under_load
-    doubt = _unquiet_said(result.calibrated)
+    doubt = _unquiet_remark(result.calibrated)
     before = "before the load" if doubt else "idle"
     idle = Side.of(f"{target} {before}", result.calibrated, before)
     busy = Side.of(f"{target} under load", loaded.calibrated, "under load")
-    return Contrast.of(idle, busy, lambda found: _load_said(loaded, found, doubt), doubt)
+    return Contrast.of(idle, busy, lambda comparison: _load_remarks(loaded, comparison, doubt), doubt)
 
 
-def _unquiet_said(calibrated: Calibrated) -> str:
+def _unquiet_remark(calibrated: Calibrated) -> str:
     """Return why the comparison with a load proves nothing; an empty text if the CPUs were quiet before it."""
-    loud = loud_cpus(calibrated)
-    if not loud:
+    noisy = loud_cpus(calibrated)
+    if not noisy:
         return ""
     lost, cpu = max(
-        ((each.stolen_share or 0.0, each.cpu) for each in calibrated.complete if each.cpu in loud), default=(0.0, 0)
+        ((figures.stolen_share or 0.0, figures.cpu) for figures in calibrated.complete if figures.cpu in noisy),
+        default=(0.0, 0),
     )
-    why = f"samples on {name_cpus(loud)} vary too much"
+    why = f"samples on {name_cpus(noisy)} vary too much"
     why = f"CPU {cpu} lost {describe_share(lost)} to gaps" if lost > LOSES_TOO_MUCH else why
     return f"not quiet before the load: {why}; this comparison proves nothing"
 
 
-def _load_said(loaded: CalibratedUnderLoad, found: Comparison, doubt: str) -> list[str]:
+def _load_remarks(loaded: CalibratedUnderLoad, comparison: Comparison, doubt: str) -> list[str]:
     """Return the conclusion for isolation, and the load.
 
     If the comparison is in doubt, only settings can show that CPUs are not isolated.
     """
-    isolation = isolation_said(loaded, found) if loaded.not_isolated or not doubt else ""
+    isolation = isolation_remark(loaded, comparison) if loaded.not_isolated or not doubt else ""
     return [isolation, load_remark(loaded)]
 
 
@@ -134,20 +135,20 @@ def load_remark(loaded: CalibratedUnderLoad) -> str:
     return f"The load: {load.processes} busy processes on {cpus}, each with {load.busy_share:.0%} of its CPU."
 
 
-def isolation_said(loaded: CalibratedUnderLoad, found: Comparison) -> str:
+def isolation_remark(loaded: CalibratedUnderLoad, comparison: Comparison) -> str:
     """Return whether isolation keeps the load away from the target CPUs, or why that is unknown."""
     if loaded.not_isolated:
         shared = loaded.not_isolated & loaded.load.cpus
-        said = f"{name_cpus(loaded.not_isolated)}: not isolated."
-        return f"{said} The load ran on {name_cpus(shared)} as well." if shared else said
-    if found.difference is Difference.NOISIER:
+        remark = f"{name_cpus(loaded.not_isolated)}: not isolated."
+        return f"{remark} The load ran on {name_cpus(shared)} as well." if shared else remark
+    if comparison.difference is Difference.NOISIER:
         return "Isolation does not hold against this load."
     unproven = "Whether isolation holds is not known: "
     if loaded.load.busy_share < _LEAST_BUSY:
         return f"{unproven}the load had only {loaded.load.busy_share:.0%} of its CPUs."
-    if found.difference is Difference.UNKNOWN or found.are_floors_apart is None:
+    if comparison.difference is Difference.UNKNOWN or comparison.are_floors_apart is None:
         return f"{unproven}too little was measured."
-    if found.are_floors_apart or (found.longest_ratio or 0.0) > _LONGER_GAP:
+    if comparison.are_floors_apart or (comparison.longest_ratio or 0.0) > _LONGER_GAP:
         return f"{unproven}as much noise as without the load, but not alike."
     return "Isolation holds against this load."
 

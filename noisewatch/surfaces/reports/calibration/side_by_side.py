@@ -57,7 +57,9 @@ class Side:
     @property
     def work_ns(self) -> list[float]:
         """The sorted times (ns) of the pieces of interpreted work, or of the workload's runs."""
-        return sorted(work_times(self.calibrated.calibration, frozenset(each.cpu for each in self.calibrated.complete)))
+        return sorted(
+            work_times(self.calibrated.calibration, frozenset(figures.cpu for figures in self.calibrated.complete))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +78,23 @@ class Contrast:
         cls,
         first: Side,
         second: Side,
-        remarks_on: Callable[[Comparison], Sequence[str]] = lambda found: (),
+        remarks_on: Callable[[Comparison], Sequence[str]] = lambda comparison: (),
         doubt: str = "",
     ) -> Contrast:
         """Compare two sides.
 
         `remarks_on` returns further sentences on the comparison; `doubt` is the reason why it proves nothing.
         """
-        found = compare(first.calibrated, second.calibrated)
-        said = [doubt and f"{doubt}.", _floors_said(first, second, found), *remarks_on(found), _left_over(first)]
-        headlines = (doubt,) if doubt else _headlines(first, second, found)
-        is_proof = not doubt and found.difference is not Difference.UNKNOWN
-        return cls(first, second, found, headlines, tuple(filter(None, said)), is_proof)
+        comparison = compare(first.calibrated, second.calibrated)
+        sentences = [
+            doubt and f"{doubt}.",
+            _floors_sentence(first, second, comparison),
+            *remarks_on(comparison),
+            _left_over(first),
+        ]
+        headlines = (doubt,) if doubt else _headlines(first, second, comparison)
+        is_proof = not doubt and comparison.difference is not Difference.UNKNOWN
+        return cls(first, second, comparison, headlines, tuple(filter(None, sentences)), is_proof)
 
 
 def times_text(ratio: float) -> str:
@@ -95,40 +102,42 @@ def times_text(ratio: float) -> str:
     return f"{ratio:,.0f}".replace(",", " ") if ratio >= 9.95 else f"{ratio:.2g}"
 
 
-def _headlines(first: Side, second: Side, found: Comparison) -> tuple[str, ...]:
-    if found.difference is Difference.UNKNOWN:
+def _headlines(first: Side, second: Side, comparison: Comparison) -> tuple[str, ...]:
+    if comparison.difference is Difference.UNKNOWN:
         return (f"{first.name} and {second.name} cannot be compared: not all of them were measured to the end",)
     one, other = first.gaps, second.gaps
     noise = f"{_share(one)} noise against {_share(other)}"
     longest = f"longest gap {describe_ns(one.longest_ns)} against {describe_ns(other.longest_ns)}"
-    if found.difference is Difference.SAME:
-        said = f"{first.name} and {second.name} do not differ"
-    elif not found.ratio:
-        said = f"{(first if found.ratio is None else second).name}: no gap at all"
+    if comparison.difference is Difference.SAME:
+        headline = f"{first.name} and {second.name} do not differ"
+    elif not comparison.ratio:
+        headline = f"{(first if comparison.ratio is None else second).name}: no gap at all"
     else:
-        is_noisier = found.difference is Difference.NOISIER
-        times = times_text(found.ratio if is_noisier else 1 / found.ratio)
-        said = f"{first.name}: {times} times {'quieter' if is_noisier else 'noisier'} than {second.name}"
-    return f"{said}; {noise}; {longest}", f"{said}; {noise}", said
+        is_noisier = comparison.difference is Difference.NOISIER
+        times = times_text(comparison.ratio if is_noisier else 1 / comparison.ratio)
+        headline = f"{first.name}: {times} times {'quieter' if is_noisier else 'noisier'} than {second.name}"
+    return f"{headline}; {noise}; {longest}", f"{headline}; {noise}", headline
 
 
 def _share(gaps: GapsShown) -> str:
     return "unknown" if gaps.share is None else share_text(gaps.share)
 
 
-def _floors_said(first: Side, second: Side, found: Comparison) -> str:
+def _floors_sentence(first: Side, second: Side, comparison: Comparison) -> str:
     """Return which change shows on either side, and whether the noise floors differ."""
     one, other = first.calibrated.floor, second.calibrated.floor
     if one is None or other is None:
         missing = " and ".join(side.name for side in (first, second) if side.calibrated.floor is None)
         return f"{missing}: too little was measured to say what change shows; calibrate longer (--duration)."
     samples = f"{one.samples} samples of {first.calibrated.floors_of} of {describe_ns(one.sample_ns)}"
-    said = f"{first.name}: a change of {_change(one)} shows; {second.name}: one of {_change(other)} ({samples} each)."
+    sentence = (
+        f"{first.name}: a change of {_change(one)} shows; {second.name}: one of {_change(other)} ({samples} each)."
+    )
     if one.extrapolated or other.extrapolated:
-        said += " Extrapolated: calibrate longer (--duration)."
-    elif not found.are_floors_apart:
-        said += " Their noise floors do not differ: the intervals overlap."
-    return said
+        sentence += " Extrapolated: calibrate longer (--duration)."
+    elif not comparison.are_floors_apart:
+        sentence += " Their noise floors do not differ: the intervals overlap."
+    return sentence
 
 
 def _change(floor: NoiseFloor) -> str:
@@ -138,8 +147,8 @@ def _change(floor: NoiseFloor) -> str:
 def _left_over(side: Side) -> str:
     """Return the cause of most of the remaining noise of the first side."""
     gaps = side.gaps
-    known = [each for each in gaps.totals if each.share]
-    most = max(known, key=lambda each: each.share or 0.0, default=None)
+    totals = [total for total in gaps.totals if total.share]
+    most = max(totals, key=lambda total: total.share or 0.0, default=None)
     if most is None or most.cause is CAUSES[-1] or not gaps.share:
         return ""
     inferred = "" if gaps.unknown_because is None else " (inferred, no trace)"
@@ -155,9 +164,13 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     framed = is_framed(width, height + 2)
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
     table = table_rows(contrast, room, glyphs)
-    said = [line for text in contrast.said for line in textwrap.wrap(text, max(room, 10))]
-    said = said[: max(height - frame - 1, 1)] if height < LEAST_ROWS + frame else said[: max(height // 5, 2)]
-    left = height - 1 - len(said) - frame
+    conclusion_lines = [line for text in contrast.said for line in textwrap.wrap(text, max(room, 10))]
+    conclusion_lines = (
+        conclusion_lines[: max(height - frame - 1, 1)]
+        if height < LEAST_ROWS + frame
+        else conclusion_lines[: max(height // 5, 2)]
+    )
+    left = height - 1 - len(conclusion_lines) - frame
     if left < LEAST_ROWS + 1 + frame + len(table) + frame:
         table = table[: max(left - LEAST_ROWS - 1 - 2 * frame, 0)]
     table = table if len(table) > 1 else []
@@ -175,28 +188,31 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
         rows += section(_TITLE, chart, width, len(chart) + frame, glyphs, framed)
     if table:
         rows += section("side by side", table, width, len(table) + frame, glyphs, framed)
-    plain: list[Row] = [[(line, "plain")] for line in said]
-    return [*rows, *section("so", plain, width, len(said) + frame, glyphs, framed)][: max(height, 0)]
+    plain: list[Row] = [[(line, "plain")] for line in conclusion_lines]
+    return [*rows, *section("so", plain, width, len(conclusion_lines) + frame, glyphs, framed)][: max(height, 0)]
 
 
 def _legend(sides: Sequence[GapsShown], glyphs: Glyphs) -> Row:
     """Return the causes that occur, with the signs of their parts of a bar; empty if there are no gaps."""
-    seen = {cause for gaps in sides for _, cause in gaps.counts}
-    return [(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in CAUSES if cause in seen]
+    occurring = {cause for gaps in sides for _, cause in gaps.counts}
+    return [(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in CAUSES if cause in occurring]
 
 
 def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
     """Return a heading and a row for each figure: both sides in one unit, their ratio, and a bar of it."""
     sides = (contrast.first, contrast.second)
     figures = _figures(sides)
-    cells = [["", sides[0].heading, sides[1].heading, "times as much"], *([each.name, *each.texts] for each in figures)]
+    cells = [
+        ["", sides[0].heading, sides[1].heading, "times as much"],
+        *([figure.name, *figure.texts] for figure in figures),
+    ]
     widths = [max(len(row[column]) for row in cells) for column in range(4)]
     texts = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells]
     room = width - len(texts[0]) - 2
     rows: list[Row] = [[(texts[0], "faint"), ("  " + _scale(room) if room >= _LEAST_BARS else "", "faint")]]
-    for text, each in zip(texts[1:], figures, strict=True):
-        bar = _ratio_bar(each.ratio, room, glyphs) if room >= _LEAST_BARS else ""
-        rows.append([(text, "plain"), (f"  {bar}", "grave" if (each.ratio or 0) > 1 else "calm")])
+    for text, figure in zip(texts[1:], figures, strict=True):
+        bar = _ratio_bar(figure.ratio, room, glyphs) if room >= _LEAST_BARS else ""
+        rows.append([(text, "plain"), (f"  {bar}", "grave" if (figure.ratio or 0) > 1 else "calm")])
     return [cut(row, width) for row in rows]
 
 
@@ -218,11 +234,11 @@ class _Figure:
         """The texts of both sides, and the ratio of the second to the first."""
         if self.kind == "ns":
             unit, figures = in_one_unit(self.values)
-            said = [figure if figure == "?" else f"{figure} {unit}" for figure in figures]
+            value_texts = [figure if figure == "?" else f"{figure} {unit}" for figure in figures]
         else:
             texts = share_text if self.kind == "share" else "{:.0f}".format
-            said = ["?" if value is None else texts(value) for value in self.values]
-        return [*said, "?" if self.ratio is None else f"× {_ratio_text(self.ratio)}"]
+            value_texts = ["?" if value is None else texts(value) for value in self.values]
+        return [*value_texts, "?" if self.ratio is None else f"× {_ratio_text(self.ratio)}"]
 
 
 def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
@@ -230,10 +246,12 @@ def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
     one, other = sides
     figures = [_Figure("noise", "share", (one.gaps.share, other.gaps.share))]
     floors = (one.calibrated.floor, other.calibrated.floor)
-    known = next((floor for floor in floors if floor is not None), None)
-    if known is not None:
+    measured = next((floor for floor in floors if floor is not None), None)
+    if measured is not None:
         cvs = tuple(None if floor is None else floor.cv_expected for floor in floors)
-        figures.append(_Figure(f"CV, {known.samples} × {describe_ns(known.sample_ns)}", "share", (cvs[0], cvs[1])))
+        figures.append(
+            _Figure(f"CV, {measured.samples} × {describe_ns(measured.sample_ns)}", "share", (cvs[0], cvs[1]))
+        )
     figures.append(_Figure("gap longest", "ns", (one.gaps.longest_ns, other.gaps.longest_ns)))
     for name in ("p99", "p50"):
         figures.append(_Figure(f"gap {name}", "ns", (one.gaps.percentiles.get(name), other.gaps.percentiles.get(name))))
@@ -280,7 +298,7 @@ def mirrored_rows(
 
     The list is empty if they do not fit.
     """
-    steps = next((each for each in _STEPS if DECADES * len(each) + 3 <= height), None)
+    steps = next((choice for choice in _STEPS if DECADES * len(choice) + 3 <= height), None)
     room = (width - _AXIS_WIDTH) // 2
     if steps is None or room < _COUNT_WIDTH + 2:
         return []
@@ -289,14 +307,16 @@ def mirrored_rows(
     power = power_above(max((bar.total() for bar in (*left, *right)), default=0))
     rows: list[Row] = [_around(f"{names[0]} ", "gap of", f" {names[1]}", room, "strong")]
     for number in range(len(edges) - 1, -1, -1):
-        label = _label(edges[number], edges[number] / FIRST_NS in [10**each for each in range(DECADES + 1)], glyphs)
+        label = _label(
+            edges[number], edges[number] / FIRST_NS in [10**exponent for exponent in range(DECADES + 1)], glyphs
+        )
         ends = "┤├" if glyphs.has_braille else "||"
-        one, other = (_bar(each[number], room, power, glyphs) for each in (left, right))
+        one, other = (_bar(bars_by_step[number], room, power, glyphs) for bars_by_step in (left, right))
         pad = room - sum(len(text) for text, _ in one)
         rows.append([(" " * pad, "plain"), *reversed(one), (f" {ends[0]} {label} {ends[1]} ", "faint"), *other])
     back, forth = ("← ", " →") if glyphs.has_braille else ("< ", " >")
-    said = first_that_fits(["how many gaps, logarithmic", "how many gaps", "gaps"], room - 2)
-    rows.append(_around(f"{back}{said}", "", f"{said}{forth}", room, "faint"))
+    axis_title = first_that_fits(["how many gaps, logarithmic", "how many gaps", "gaps"], room - 2)
+    rows.append(_around(f"{back}{axis_title}", "", f"{axis_title}{forth}", room, "faint"))
     return [cut(row, width) for row in rows]
 
 
@@ -334,11 +354,11 @@ def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Ro
     columns = max(round(1 + (most - 1) * math.log10(total) / power), 1)
     cells: list[Piece] = []
     for column in range(min(columns, most)):
-        seen = 0
+        running_total = 0
         for cause in CAUSES:
-            seen += counts[cause]
-            if counts[cause] and seen >= (column + 0.5) / columns * total:
+            running_total += counts[cause]
+            if counts[cause] and running_total >= (column + 0.5) / columns * total:
                 cells.append((glyph_of(cause, glyphs), cause.style))
                 break
-    said = f"{total:,}".replace(",", " ")
-    return [*runs(cells), (f" {said} ", "plain")]
+    count_text = f"{total:,}".replace(",", " ")
+    return [*runs(cells), (f" {count_text} ", "plain")]

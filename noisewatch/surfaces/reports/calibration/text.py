@@ -44,8 +44,8 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
         lines += ["", f"culprits of the gaps on CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS, width)]
         suspects = attribution.suspects_by_cpu.get(cpu, ())
         if suspects:
-            said = f"Suspects (seen there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
-            lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="  ")
+            sentence = f"Suspects (seen there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
+            lines += textwrap.wrap(sentence, width, initial_indent="  ", subsequent_indent="  ")
         lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS), width)]
     return ["", *lines] if len(lines) > 1 else []
 
@@ -72,9 +72,9 @@ def note_lines(calibrated: Calibrated) -> list[str]:
 def _drift_line(drift: Drift, at_ns: int) -> str:
     """Return by how much drift widens the intervals, and how that was determined."""
     changes = drift.changes_at(at_ns)
-    known = f"learned from {describe_count(changes, 'change')} between calibrations here"
+    source = f"learned from {describe_count(changes, 'change')} between calibrations here"
     usual = "default; --history learns it here"
-    return f"Intervals widened ×{drift.margin_at(at_ns):.2f} for drift ({known if changes else usual})."
+    return f"Intervals widened ×{drift.margin_at(at_ns):.2f} for drift ({source if changes else usual})."
 
 
 def headline(calibration: Calibration, target: CpuSet) -> str:
@@ -99,14 +99,14 @@ def how_measured(calibration: Calibration) -> list[str]:
 
 def _memory(calibration: Calibration) -> str:
     """Return how much memory was locked, as the kernel reported it, on the CPU with the least locked memory."""
-    known = [
-        (said.locked_kb, said.resident_kb)
-        for said in calibration.samples.cpus
-        if said.locked_kb is not None and said.resident_kb is not None and said.trouble is None
+    locked_and_resident = [
+        (samples.locked_kb, samples.resident_kb)
+        for samples in calibration.samples.cpus
+        if samples.locked_kb is not None and samples.resident_kb is not None and samples.trouble is None
     ]
-    if not known:
+    if not locked_and_resident:
         return ""
-    locked_kb, resident_kb = min(known)
+    locked_kb, resident_kb = min(locked_and_resident)
     if locked_kb >= resident_kb:
         return ", memory locked"
     return f", {locked_kb / 1024:.1f} of {resident_kb / 1024:.1f} MB of memory locked (more needs CAP_IPC_LOCK)"
@@ -119,7 +119,7 @@ def cpu_lines(calibration: Calibration, width: int) -> list[str]:
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
     lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
     lines += [f"CPU {cpu}: buffer full: {count} gaps counted without details" for cpu, count in lost.items()]
-    for name, said in (
+    for name, what in (
         ("latency_work", "latency work in blocks of about 1 ms"),
         ("native_work", "throughput work in blocks of about 1 ms"),
         ("work", "interpreted work in blocks of about 1 ms"),
@@ -127,24 +127,24 @@ def cpu_lines(calibration: Calibration, width: int) -> list[str]:
         ("main_memory", "work on memory in blocks of about 1 ms"),
         ("command", "workload"),
     ):
-        lines += _spread_line(calibration, name, said)
+        lines += _spread_line(calibration, name, what)
     return lines
 
 
 def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
     """Return a heading and a row for each CPU, with one unit a column; columns that do not fit are left out."""
     columns = [
-        ["CPU", *(str(each.cpu) for each in cpus)],
-        ["gaps/s", *("?" if each.gaps_per_s is None else f"{each.gaps_per_s:.0f}" for each in cpus)],
-        ["noise", *(describe_share(each.stolen_share) for each in cpus)],
-        _durations("p50", [each.gap_p50_ns for each in cpus]),
-        _durations("p99", [each.gap_p99_ns for each in cpus]),
-        _durations("p99.9", [each.gap_p999_ns for each in cpus]),
-        _durations("longest", [each.gap_max_ns for each in cpus]),
-        ["GHz", *(describe_ghz(each.effective_khz) for each in cpus)],
-        ["±", *(describe_share(each.effective_khz_spread_share) for each in cpus)],
-        ["drift", *(describe_share(each.throughput_drift_share) for each in cpus)],
-        ["modes", *("?" if each.mvalue is None else f"{each.mvalue / 2:.1f}" for each in cpus)],
+        ["CPU", *(str(figures.cpu) for figures in cpus)],
+        ["gaps/s", *("?" if figures.gaps_per_s is None else f"{figures.gaps_per_s:.0f}" for figures in cpus)],
+        ["noise", *(describe_share(figures.stolen_share) for figures in cpus)],
+        _durations("p50", [figures.gap_p50_ns for figures in cpus]),
+        _durations("p99", [figures.gap_p99_ns for figures in cpus]),
+        _durations("p99.9", [figures.gap_p999_ns for figures in cpus]),
+        _durations("longest", [figures.gap_max_ns for figures in cpus]),
+        ["GHz", *(describe_ghz(figures.effective_khz) for figures in cpus)],
+        ["±", *(describe_share(figures.effective_khz_spread_share) for figures in cpus)],
+        ["drift", *(describe_share(figures.throughput_drift_share) for figures in cpus)],
+        ["modes", *("?" if figures.mvalue is None else f"{figures.mvalue / 2:.1f}" for figures in cpus)],
     ]
     for spare in _SPARE:
         if sum(max(map(len, column)) + 2 for column in columns) - 2 <= width:
@@ -159,15 +159,15 @@ def _durations(name: str, values_ns: Sequence[float | None]) -> list[str]:
     return [f"{name} {unit}", *figures]
 
 
-def _spread_line(calibration: Calibration, name: str, said: str) -> list[str]:
+def _spread_line(calibration: Calibration, name: str, what: str) -> list[str]:
     """Return the spread of one kind of work on its worst CPU."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
-    known = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]
-    if not known:
+    spreads = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]
+    if not spreads:
         return []
-    cpu, spread = max(known, key=lambda pair: pair[1].p99_share)
+    cpu, spread = max(spreads, key=lambda pair: pair[1].p99_share)
     return [
-        f"{said}: median {describe_ns(spread.median_ns)}, median deviation {spread.mad_share:.2%}, "
+        f"{what}: median {describe_ns(spread.median_ns)}, median deviation {spread.mad_share:.2%}, "
         f"p99 {_times(spread.p99_share)}, longest {_times(spread.max_share)} (CPU {cpu})"
     ]
 
@@ -184,7 +184,7 @@ def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
         lines, shown = _lines_by_length(calibrated), calibrated.floors
     else:
         lines = _lines_by_work(calibrated, by_work, width)
-        shown = tuple(floor for each in calibrated.floors_by_work.values() for floor in each.floors)
+        shown = tuple(floor for work_floors in calibrated.floors_by_work.values() for floor in work_floors.floors)
     return [*lines, _EXTRAPOLATED] if any(floor.extrapolated for floor in shown) else lines
 
 
@@ -194,21 +194,25 @@ def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) ->
     Further columns are on the requested length, as far as they fit.
     """
     budget, names = by_work.budget, (ALONE, *KINDS)
-    known = {name: {floor.sample_ns: floor for floor in calibrated.floors_by_work[name].floors} for name in names}
-    lengths = sorted({length for floors in known.values() for length in floors})
+    floors_by_name = {
+        name: {floor.sample_ns: floor for floor in calibrated.floors_by_work[name].floors} for name in names
+    }
+    lengths = sorted({length for floors in floors_by_name.values() for length in floors})
     columns = [["CV of samples of", *names]]
-    columns += [[describe_ns(length), *(_cv_text(known[name].get(length)) for name in names)] for length in lengths]
-    for title, text in _OF_WANTED:
-        floors = [known[name].get(budget.at_ns) for name in names]
+    columns += [
+        [describe_ns(length), *(_cv_text(floors_by_name[name].get(length)) for name in names)] for length in lengths
+    ]
+    for title, text in _REQUESTED_LENGTH_COLUMNS:
+        floors = [floors_by_name[name].get(budget.at_ns) for name in names]
         columns.append([title, *("unknown" if floor is None else text(floor) for floor in floors)])
     while len(columns) > 2 and sum(max(map(len, column)) + 2 for column in columns) > width + 2:
         columns.pop()
-    said = (
+    heading = (
         f"noise floor of {budget.samples} samples by kind of work, each on its worst CPU (all but CV: of "
         f"{describe_ns(budget.at_ns)})"
     )
     return [
-        *textwrap.wrap(said, width),
+        *textwrap.wrap(heading, width),
         *align(list(map(list, zip(*columns, strict=True)))).splitlines(),
         _ABBREVIATIONS,
     ]
@@ -234,7 +238,7 @@ def _chance_text(floor: NoiseFloor) -> str:
     return describe_chance(floor.chance)
 
 
-_OF_WANTED = (
+_REQUESTED_LENGTH_COLUMNS = (
     ("chance", _chance_text),
     ("MDE", _change_text),
     ("90% interval", _interval_text),
@@ -259,8 +263,8 @@ def _lines_by_length(calibrated: Calibrated) -> list[str]:
         for floor in floors
     ]
     samples = floors[0].samples
-    said = f"noise floor of {samples} samples of {calibrated.floors_of} on the worst CPU"
-    return [said, *align([header, *rows]).splitlines(), _ABBREVIATIONS]
+    heading = f"noise floor of {samples} samples of {calibrated.floors_of} on the worst CPU"
+    return [heading, *align([header, *rows]).splitlines(), _ABBREVIATIONS]
 
 
 def settling_line(settling: Settling) -> str:

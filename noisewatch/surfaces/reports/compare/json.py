@@ -19,31 +19,31 @@ from noisewatch.surfaces.reports.compare.text import answer_of
 from noisewatch.surfaces.reports.machine.json import SCHEMA, listed
 
 
-def json_of_comparison(found: SideComparison) -> str:
+def json_of_comparison(comparison: SideComparison) -> str:
     """Return the document of `compare --format json`."""
-    return json.dumps(_comparison(found), indent=1, allow_nan=False) + "\n"
+    return json.dumps(_comparison(comparison), indent=1, allow_nan=False) + "\n"
 
 
-def _comparison(found: SideComparison) -> dict[str, Any]:
+def _comparison(comparison: SideComparison) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "noisewatch": __version__,
-        "answer": answer_of(found),
-        "outcome": found.outcome,
-        "exit_status": found.exit_status,
-        "before": _side(found.before, found.only_before),
-        "after": _side(found.after, found.only_after),
-        "other_machines": found.are_other_machines,
+        "answer": answer_of(comparison),
+        "outcome": comparison.outcome,
+        "exit_status": comparison.exit_status,
+        "before": _side(comparison.before, comparison.only_before),
+        "after": _side(comparison.after, comparison.only_after),
+        "other_machines": comparison.are_other_machines,
         "facts": [
-            {"class": each.of_class, "name": each.name, "before": each.before, "after": each.after}
-            for each in found.facts
+            {"class": fact.of_class, "name": fact.name, "before": fact.before, "after": fact.after}
+            for fact in comparison.facts
         ],
-        "findings": [_finding(each) for each in found.findings],
-        "figures": [_figure(each) for each in found.figures],
-        "significance": found.significance if found.figures else None,
-        "undecided": list(found.undecided),
-        "unknown_on_both": list(found.unknown_on_both),
-        "remarks": list(found.remarks),
+        "findings": [_finding(finding) for finding in comparison.findings],
+        "figures": [_figure(figure) for figure in comparison.figures],
+        "significance": comparison.significance if comparison.figures else None,
+        "undecided": list(comparison.undecided),
+        "unknown_on_both": list(comparison.unknown_on_both),
+        "remarks": list(comparison.remarks),
     }
 
 
@@ -63,12 +63,12 @@ def _side(side: ComparedSide, alone: KnownAlone) -> dict[str, Any]:
     }
 
 
-def _finding(found: FindingDifference) -> dict[str, Any]:
+def _finding(finding: FindingDifference) -> dict[str, Any]:
     return {
-        "id": found.check_id,
-        "blocks": found.blocks,
-        "before": _state(found.before),
-        "after": _state(found.after),
+        "id": finding.check_id,
+        "blocks": finding.blocks,
+        "before": _state(finding.before),
+        "after": _state(finding.after),
     }
 
 

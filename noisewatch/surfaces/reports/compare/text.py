@@ -28,40 +28,42 @@ _MOST_BLOCKING, _MOST_ALONE = 3, 6
 _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
 
 
-def answer_of(found: SideComparison) -> str:
+def answer_of(comparison: SideComparison) -> str:
     """Return one line: what differs, whether that blocks, and how much is too noisy to tell."""
     counts = (
-        (len(found.facts), "fact"),
-        (len(found.findings), "check"),
-        (len(found.different_figures), "figure"),
+        (len(comparison.facts), "fact"),
+        (len(comparison.findings), "check"),
+        (len(comparison.different_figures), "figure"),
     )
-    told = [describe_count(count, what) for count, what in counts if count]
+    parts = [describe_count(count, what) for count, what in counts if count]
     total = sum(count for count, _ in counts)
-    differ = f"{_listed(told)} {'differ' if total != 1 else 'differs'}" if told else "no difference found"
-    in_what_blocks = [_blocking_words(found)] if told or found.outcome != Outcome.SAME else []
-    return "; ".join([differ, *in_what_blocks, *_blind_words(found)])
+    differ = f"{_listed(parts)} {'differ' if total != 1 else 'differs'}" if parts else "no difference found"
+    in_what_blocks = [_blocking_words(comparison)] if parts or comparison.outcome != Outcome.SAME else []
+    return "; ".join([differ, *in_what_blocks, *_blind_words(comparison)])
 
 
-def _blocking_words(found: SideComparison) -> str:
-    if found.outcome == Outcome.DIFFERENT:
-        names = [each.check_id for each in found.blocking] + [change_of(each) for each in found.different_figures]
+def _blocking_words(comparison: SideComparison) -> str:
+    if comparison.outcome == Outcome.DIFFERENT:
+        names = [item.check_id for item in comparison.blocking] + [
+            change_of(item) for item in comparison.different_figures
+        ]
         return f"differs in what blocks: {_some(names, _MOST_BLOCKING)}"
-    if found.outcome == Outcome.SAME:
+    if comparison.outcome == Outcome.SAME:
         return "no difference in what blocks"
-    if found.undecided:
-        return f"unknown in what blocks: not known of both sides: {_some(found.undecided, _MOST_BLOCKING)}"
+    if comparison.undecided:
+        return f"unknown in what blocks: not known of both sides: {_some(comparison.undecided, _MOST_BLOCKING)}"
     return "unknown in what blocks: nothing of it is known to both sides"
 
 
-def _blind_words(found: SideComparison) -> Iterator[str]:
+def _blind_words(comparison: SideComparison) -> Iterator[str]:
     """Yield `5 of 15 figures are too noisy to tell`, of the figures of all CPUs together, unless the sides differ."""
-    blind = sum(figure.cpu is None for figure in found.blind_figures)
-    if blind and found.outcome != Outcome.DIFFERENT:
-        yield f"{blind} of {_compared_figures(found)} {'are' if blind != 1 else 'is'} too noisy to tell"
+    blind = sum(figure.cpu is None for figure in comparison.blind_figures)
+    if blind and comparison.outcome != Outcome.DIFFERENT:
+        yield f"{blind} of {_compared_figures(comparison)} {'are' if blind != 1 else 'is'} too noisy to tell"
 
 
-def _compared_figures(found: SideComparison) -> str:
-    return describe_count(sum(figure.cpu is None for figure in found.figures), "figure")
+def _compared_figures(comparison: SideComparison) -> str:
+    return describe_count(sum(figure.cpu is None for figure in comparison.figures), "figure")
 
 
 def change_of(figure: ComparedFigure) -> str:
@@ -70,14 +72,14 @@ def change_of(figure: ComparedFigure) -> str:
     return f"{figure.name} {words}"
 
 
-def other_machine_sentences(found: SideComparison) -> Iterator[str]:
+def other_machine_sentences(comparison: SideComparison) -> Iterator[str]:
     """Yield that the sides are different machines, or different CPUs of one; this comes before all else."""
-    if found.are_other_machines:
-        told = [str(each) for each in found.facts if each.of_class == FactClass.IDENTITY]
-        yield f"two different machines: {'; '.join(told)}"
+    if comparison.are_other_machines:
+        identities = [str(fact) for fact in comparison.facts if fact.of_class == FactClass.IDENTITY]
+        yield f"two different machines: {'; '.join(identities)}"
     for what, before, after in (
-        ("target CPUs", found.before.target, found.after.target),
-        ("CPUs of --against", found.before.against, found.after.against),
+        ("target CPUs", comparison.before.target, comparison.after.target),
+        ("CPUs of --against", comparison.before.against, comparison.after.against),
     ):
         if before is not None and after is not None and before != after:
             yield f"other {what}: {name_cpus(before)} → {name_cpus(after)}"
@@ -90,17 +92,17 @@ def side_words(side: ComparedSide) -> str:
     return f"{side.name} ({side.kind}{cpus}{against})"
 
 
-def finding_words(found: FindingDifference) -> str:
+def finding_words(finding: FindingDifference) -> str:
     """Return `target-cpu-busy: pass → fail (CPU 3 is busy)`; the detail is from the later side, if it has one."""
-    told = _told(found.after) or _told(found.before)
-    before, after = (_state(state, found) for state in (found.before, found.after))
-    return f"{found.check_id}: {before} → {after}{f' ({told})' if told else ''}"
+    detail = _detail(finding.after) or _detail(finding.before)
+    before, after = (_state(state, finding) for state in (finding.before, finding.after))
+    return f"{finding.check_id}: {before} → {after}{f' ({detail})' if detail else ''}"
 
 
-def _state(state: FindingState, found: FindingDifference) -> str:
+def _state(state: FindingState, finding: FindingDifference) -> str:
     """Return the status; if both sides have the same one, also what else differs: `fail, blocking`."""
-    is_same = found.before.status == found.after.status
-    severity = [state.severity] if is_same and found.before.severity != found.after.severity else []
+    is_same = finding.before.status == finding.after.status
+    severity = [state.severity] if is_same and finding.before.severity != finding.after.severity else []
     return ", ".join([state.status, *severity, *_who_answered(state, is_same)])
 
 
@@ -111,7 +113,7 @@ def _who_answered(state: FindingState, is_same: bool) -> Iterator[str]:
         yield "not answered by any other check"
 
 
-def _told(state: FindingState) -> str:
+def _detail(state: FindingState) -> str:
     if state.status in (Status.FAIL, Status.WARN):
         return state.said
     return (state.reason or "") if state.status in (Status.UNKNOWN, Status.IGNORED) else ""
@@ -119,7 +121,7 @@ def _told(state: FindingState) -> str:
 
 def figure_words(figure: ComparedFigure) -> str:
     """Return `203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
-    values = [describe_figure(each.value, figure.traits.unit) for each in (figure.before, figure.after)]
+    values = [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
     words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
     return f"{' → '.join(values)}, {words}, ratio {ratio_words(figure)}"
 
@@ -135,33 +137,35 @@ def _ratio(value: float) -> str:
     return f"{value:.3f}" if 0.1 <= value < 9.95 else f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
 
 
-def test_sentences(found: SideComparison) -> Iterator[str]:
+def test_sentences(comparison: SideComparison) -> Iterator[str]:
     """Yield the tests, their significance level, and the smallest changes that they would have shown."""
-    if not found.figures:
+    if not comparison.figures:
         return
-    by_cpu = f", {found.by_cpu} of them also CPU by CPU" if found.by_cpu else ""
+    by_cpu = f", {comparison.by_cpu} of them also CPU by CPU" if comparison.by_cpu else ""
     yield (
-        f"{_compared_figures(found)} compared{by_cpu}, at {describe_share(found.significance)} each "
-        f"(Bonferroni: 5% for all){_least_shown(found.figures)}"
+        f"{_compared_figures(comparison)} compared{by_cpu}, at {describe_share(comparison.significance)} each "
+        f"(Bonferroni: 5% for all){_least_shown(comparison.figures)}"
     )
-    if found.blind_figures:
-        names = [figure.name for figure in found.blind_figures]
+    if comparison.blind_figures:
+        names = [figure.name for figure in comparison.blind_figures]
         yield f"too noisy to tell even a large change: {', '.join(names)}"
-    for test in dict.fromkeys(figure.test for figure in found.different_figures):
-        names = [figure.name for figure in found.different_figures if figure.test == test]
+    for test in dict.fromkeys(figure.test for figure in comparison.different_figures):
+        names = [figure.name for figure in comparison.different_figures if figure.test == test]
         yield f"{', '.join(names)}: {test}"
 
 
 def _least_shown(figures: Sequence[ComparedFigure]) -> str:
     """Return the smallest change that would have shown, by kind of change: for the most and least sensitive figure."""
-    told = []
+    ranges = []
     for word in dict.fromkeys(_NATURES.values()):
-        of_word = [each for each in figures if _NATURES[each.traits.nature] == word and not each.is_blind]
+        of_word = [figure for figure in figures if _NATURES[figure.traits.nature] == word and not figure.is_blind]
         if of_word:
-            ordered = sorted(of_word, key=lambda each: each.least_shown)
-            ends = [f"{_least(each.least_shown)} ({each.name})" for each in dict.fromkeys((ordered[0], ordered[-1]))]
-            told.append(f"{word} from {' to '.join(ends)}")
-    return f"; would have shown changes of {', of '.join(told)}" if told else ""
+            ordered = sorted(of_word, key=lambda figure: figure.least_shown)
+            ends = [
+                f"{_least(figure.least_shown)} ({figure.name})" for figure in dict.fromkeys((ordered[0], ordered[-1]))
+            ]
+            ranges.append(f"{word} from {' to '.join(ends)}")
+    return f"; would have shown changes of {', of '.join(ranges)}" if ranges else ""
 
 
 def _least(ratio: float) -> str:
@@ -169,14 +173,14 @@ def _least(ratio: float) -> str:
     return describe_share(ratio - 1, 1) if ratio < 2 else f"{ratio:.2g} times"
 
 
-def alone_sentences(found: SideComparison) -> Iterator[str]:
+def alone_sentences(comparison: SideComparison) -> Iterator[str]:
     """Yield a line for each side on what only it contains, and a line on what neither contains."""
-    for when, alone in (("before", found.only_before), ("after", found.only_after)):
+    for when, alone in (("before", comparison.only_before), ("after", comparison.only_after)):
         parts = list(_alone(alone))
         if parts:
             yield f"known only {when}: {'; '.join(parts)}"
-    if found.unknown_on_both:
-        yield f"unknown on both sides, so not compared: {_some(found.unknown_on_both, _MOST_ALONE)}"
+    if comparison.unknown_on_both:
+        yield f"unknown on both sides, so not compared: {_some(comparison.unknown_on_both, _MOST_ALONE)}"
 
 
 def _alone(alone: KnownAlone) -> Iterator[str]:
@@ -199,72 +203,74 @@ def _listed(words: Sequence[str]) -> str:
 _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"}
 
 
-def text_of_comparison(found: SideComparison, width: int, is_unicode: bool = True) -> str:
+def text_of_comparison(comparison: SideComparison, width: int, is_unicode: bool = True) -> str:
     """Return the comparison in lines of at most `width` columns."""
-    lines = [line for text in _lines(found) for line in hanging(text, width) or [""]]
+    lines = [line for text in _lines(comparison) for line in hanging(text, width) or [""]]
     text = "\n".join(lines) + "\n"
     return text if is_unicode else "".join(_ASCII.get(character, character) for character in text)
 
 
-def _lines(found: SideComparison) -> Iterator[str]:
-    yield answer_of(found)
-    yield from other_machine_sentences(found)
-    yield f"before: {side_words(found.before)}"
-    yield f"after:  {side_words(found.after)}"
-    yield from found.remarks
-    for of_class in dict.fromkeys(each.of_class for each in found.facts):
+def _lines(comparison: SideComparison) -> Iterator[str]:
+    yield answer_of(comparison)
+    yield from other_machine_sentences(comparison)
+    yield f"before: {side_words(comparison.before)}"
+    yield f"after:  {side_words(comparison.after)}"
+    yield from comparison.remarks
+    for of_class in dict.fromkeys(fact.of_class for fact in comparison.facts):
         yield ""
         yield f"{of_class}:"
-        yield from (f"  {each}" for each in found.facts if each.of_class == of_class)
-    if found.findings:
+        yield from (f"  {fact}" for fact in comparison.facts if fact.of_class == of_class)
+    if comparison.findings:
         yield ""
         yield "checks:"
-        yield from (f"  {_mark(each)}{finding_words(each)}" for each in found.findings)
-    if found.different_figures:
+        yield from (f"  {_mark(finding)}{finding_words(finding)}" for finding in comparison.findings)
+    if comparison.different_figures:
         yield ""
         yield "figures:"
-        yield from (f"  {each.name}: {figure_words(each)}" for each in found.different_figures)
-    yield from _below(found)
+        yield from (f"  {figure.name}: {figure_words(figure)}" for figure in comparison.different_figures)
+    yield from _below(comparison)
 
 
-def _mark(found: FindingDifference) -> str:
+def _mark(finding: FindingDifference) -> str:
     """Return a mark for a check whose difference blocks, or leaves the answer unknown."""
-    return "BLOCKS " if found.blocks else "UNKNOWN " if found.is_undecided else ""
+    return "BLOCKS " if finding.blocks else "UNKNOWN " if finding.is_undecided else ""
 
 
-def _below(found: SideComparison) -> Iterator[str]:
-    sentences = [*test_sentences(found), *alone_sentences(found)]
+def _below(comparison: SideComparison) -> Iterator[str]:
+    sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
     if sentences:
         yield ""
     yield from sentences
 
 
-def markdown_of_comparison(found: SideComparison) -> str:
+def markdown_of_comparison(comparison: SideComparison) -> str:
     """Return the comparison, cut at the end to what fits in an issue."""
-    return fitting([*_parts(found)], MOST_BYTES)
+    return fitting([*_parts(comparison)], MOST_BYTES)
 
 
-def _parts(found: SideComparison) -> Iterator[str]:
-    yield f"### noisewatch compare: {prose(answer_of(found))}\n"
-    sides = (f"before: {side_words(found.before)}", f"after: {side_words(found.after)}")
-    yield _list([*other_machine_sentences(found), *sides, *found.remarks])
-    if found.facts:
-        rows = [[cell(each.of_class), *map(cell, (each.name, each.before, each.after))] for each in found.facts]
+def _parts(comparison: SideComparison) -> Iterator[str]:
+    yield f"### noisewatch compare: {prose(answer_of(comparison))}\n"
+    sides = (f"before: {side_words(comparison.before)}", f"after: {side_words(comparison.after)}")
+    yield _list([*other_machine_sentences(comparison), *sides, *comparison.remarks])
+    if comparison.facts:
+        rows = [[cell(fact.of_class), *map(cell, (fact.name, fact.before, fact.after))] for fact in comparison.facts]
         yield table(["class", "fact", "before", "after"], rows)
-    if found.findings:
-        yield _list([f"{'blocks: ' if each.blocks else ''}{finding_words(each)}" for each in found.findings])
-    if found.different_figures:
-        yield table(["figure", "before", "after", "ratio"], _figure_rows(found))
-    sentences = [*test_sentences(found), *alone_sentences(found)]
+    if comparison.findings:
+        yield _list(
+            [f"{'blocks: ' if finding.blocks else ''}{finding_words(finding)}" for finding in comparison.findings]
+        )
+    if comparison.different_figures:
+        yield table(["figure", "before", "after", "ratio"], _figure_rows(comparison))
+    sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
     if sentences:
         yield _list(sentences)
 
 
-def _figure_rows(found: SideComparison) -> Iterator[list[str]]:
-    for figure in found.different_figures:
-        values = [describe_figure(each.value, figure.traits.unit) for each in (figure.before, figure.after)]
+def _figure_rows(comparison: SideComparison) -> Iterator[list[str]]:
+    for figure in comparison.different_figures:
+        values = [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
         yield [*map(cell, (figure.name, *values, ratio_words(figure)))]
 
 
 def _list(sentences: Sequence[str]) -> str:
-    return "".join(f"- {prose(each)}\n" for each in sentences)
+    return "".join(f"- {prose(sentence)}\n" for sentence in sentences)

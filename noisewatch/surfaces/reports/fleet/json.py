@@ -38,7 +38,7 @@ def _host(host: FleetHost) -> dict[str, Any]:
         **_report(host.report),
         "changed_since": None if host.earlier is None or host.changes is None else host.earlier.latest_s,
         "changes": None if host.changes is None else list(host.changes),
-        "out_of_line": [_outlier(each) for each in host.outliers],
+        "out_of_line": [_outlier(outlier) for outlier in host.outliers],
     }
 
 

@@ -10,10 +10,10 @@ from noisewatch.surfaces.reports.fleet.text import (
     RULE,
     FleetRendering,
     answer_of,
-    changes_told,
+    change_lines,
     left_out,
     nothing_out_of_line,
-    outliers_told,
+    outlier_lines,
     remarks_on,
     row_of,
     shown_hosts,
@@ -37,9 +37,9 @@ def _parts(fleet: Fleet, rendering: FleetRendering) -> Iterator[str]:
     if rest is not None:
         yield f"{rest}\n"
     most = len(shown_hosts(fleet, rendering))
-    for heading, told in (("Changed", changes_told(fleet)), (RULE.capitalize(), outliers_told(fleet))):
-        if told:
-            items = "".join(f"- {prose(line)}\n" for line in told[:most])
-            yield f"{heading}:\n\n{items}" + (f"- and {len(told) - most} more\n" if len(told) > most else "")
+    for heading, lines in (("Changed", change_lines(fleet)), (RULE.capitalize(), outlier_lines(fleet))):
+        if lines:
+            items = "".join(f"- {prose(line)}\n" for line in lines[:most])
+            yield f"{heading}:\n\n{items}" + (f"- and {len(lines) - most} more\n" if len(lines) > most else "")
     if nothing is not None:
         yield f"{nothing}\n"

@@ -68,8 +68,8 @@ class _Gauges(Collector):
         return gauge
 
     def _standings(self) -> Metric:
-        told = "1 for hosts without a usable report, by reason."
-        gauge = GaugeMetricFamily("noisewatch_fleet_no_report", told, labels=["host", "standing"])
+        help_text = "1 for hosts without a usable report, by reason."
+        gauge = GaugeMetricFamily("noisewatch_fleet_no_report", help_text, labels=["host", "standing"])
         for host in self.fleet.hosts:
             if host.standing is not Standing.REPORTED:
                 gauge.add_metric([printable(host.name), host.standing], 1.0)
@@ -85,8 +85,10 @@ class _Gauges(Collector):
         return gauge
 
     def _outliers(self) -> Metric:
-        told = "1 for figures that are out of line with those of machines of the same kind; with a CPU, the slowest."
-        gauge = GaugeMetricFamily("noisewatch_fleet_out_of_line", told, labels=["host", "figure", "cpu"])
+        help_text = (
+            "1 for figures that are out of line with those of machines of the same kind; with a CPU, the slowest."
+        )
+        gauge = GaugeMetricFamily("noisewatch_fleet_out_of_line", help_text, labels=["host", "figure", "cpu"])
         for host in self.fleet.hosts:
             for outlier in host.outliers:
                 cpu = "" if outlier.cpu is None else str(outlier.cpu)

@@ -90,8 +90,8 @@ def left_out(fleet: Fleet, rendering: FleetRendering) -> str | None:
     if not rest:
         return None
     open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)
-    told = f"{open_ones} of them not stable" if open_ones else "all stable"
-    return f"and {len(rest)} more, {told} (--verbose shows all)"
+    remark = f"{open_ones} of them not stable" if open_ones else "all stable"
+    return f"and {len(rest)} more, {remark} (--verbose shows all)"
 
 
 def row_of(host: FleetHost) -> list[str]:
@@ -133,7 +133,7 @@ def changed_in_a_word(host: FleetHost) -> str:
     return f"was {host.earlier.outcome}" if host.report and host.earlier.outcome != host.report.outcome else "yes"
 
 
-def changes_told(fleet: Fleet) -> list[str]:
+def change_lines(fleet: Fleet) -> list[str]:
     """Return `web7 since 2026-11-24 10:00: was stable; new: tasks-on-target` for each host that changed."""
     return [
         f"{clean(host.name)} since {describe_minute(host.earlier.latest_s)}: {'; '.join(host.changes)}"
@@ -142,13 +142,13 @@ def changes_told(fleet: Fleet) -> list[str]:
     ]
 
 
-def outliers_told(fleet: Fleet) -> list[str]:
+def outlier_lines(fleet: Fleet) -> list[str]:
     """Return `web7: clock 2.1 GHz, median 3.4 GHz of 40` for each host that has outliers."""
     return [f"{clean(host.name)}: {', '.join(map(_outlier, host.outliers))}" for host in fleet.hosts if host.outliers]
 
 
 def _outlier(outlier: OutOfLine) -> str:
-    value, median = (value_words(outlier.figure, each) for each in (outlier.value, outlier.median))
+    value, median = (value_words(outlier.figure, figure_value) for figure_value in (outlier.value, outlier.median))
     if outlier.cpu is None:
         return f"{outlier.figure} {value} (median of {outlier.machines}: {median})"
     whose = f"{outlier.figure} of CPU {outlier.cpu}, its slowest,"
@@ -197,8 +197,8 @@ def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]
     if rest is not None:
         yield from hanging(rest, width)
     most = len(fleet.hosts) if rendering.is_verbose else MOST_ROWS
-    yield from _section("changed:", changes_told(fleet), most, width)
-    yield from _section(f"{RULE}:", outliers_told(fleet), most, width)
+    yield from _section("changed:", change_lines(fleet), most, width)
+    yield from _section(f"{RULE}:", outlier_lines(fleet), most, width)
     nothing = nothing_out_of_line(fleet)
     if nothing is not None:
         yield from ("", *hanging(nothing, width))
@@ -216,9 +216,11 @@ def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
     floors = [host.report.floor.expected for host in fleet.hosts if host.report and host.report.floor]
     if floors:
         ends = share_text(min(floors)), share_text(max(floors))
-        told = f"{ends[0]} to {ends[1]}" if len(set(ends)) > 1 else ends[0]
+        spread = f"{ends[0]} to {ends[1]}" if len(set(ends)) > 1 else ends[0]
         strip = _strip(floors, _RAMPS[in_unicode], bins) if len(set(ends)) > 1 else ""
-        yield "  ".join(part for part in (FLOOR, strip, f"{told} ({len(floors)} of {len(fleet.hosts)} hosts)") if part)
+        yield "  ".join(
+            part for part in (FLOOR, strip, f"{spread} ({len(floors)} of {len(fleet.hosts)} hosts)") if part
+        )
     chances = [host.report.chance for host in fleet.hosts if host.report and host.report.chance is not None]
     if chances:
         least, most_likely = describe_chance(min(chances)), describe_chance(max(chances))
@@ -268,12 +270,12 @@ def _cut(text: str, width: int) -> list[str]:
     )
 
 
-def _section(heading: str, told: Sequence[str], most: int, width: int) -> Iterator[str]:
-    if not told:
+def _section(heading: str, lines: Sequence[str], most: int, width: int) -> Iterator[str]:
+    if not lines:
         return
     yield ""
     yield from hanging(heading, width)
-    for line in told[:most]:
+    for line in lines[:most]:
         yield from _cut(line, width)
-    if len(told) > most:
-        yield f"    and {len(told) - most} more"
+    if len(lines) > most:
+        yield f"    and {len(lines) - most} more"

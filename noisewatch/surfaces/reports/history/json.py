@@ -18,7 +18,7 @@ SCHEMA = 1
 def json_of_history(view: HistoryView) -> str:
     """Return all entries that are comparable with the newest one of these CPUs, and the moves between them."""
     development = view.development or Development()
-    is_known = view.past.doubt is None and len(development.entries) > LEAST_BEFORE
+    is_judged = view.past.doubt is None and len(development.entries) > LEAST_BEFORE
     described = {
         "schema": SCHEMA,
         "doubt": view.past.doubt,
@@ -28,17 +28,21 @@ def json_of_history(view: HistoryView) -> str:
         "accepted": _accepted(view.past),
         "thinned_out": view.past.thinned_out,
         "entries": [_entry(entry) for entry in development.entries],
-        "moves": [_move(move) for move in development.moves] if is_known else None,
-        "departures": [_move(move) for move in development.departures] if is_known else None,
-        "drifts": [_move(move) for move in development.drifts] if is_known else None,
-        "apart": [_move(move) for move in development.apart] if is_known else None,
+        "moves": [_move(move) for move in development.moves] if is_judged else None,
+        "departures": [_move(move) for move in development.departures] if is_judged else None,
+        "drifts": [_move(move) for move in development.drifts] if is_judged else None,
+        "apart": [_move(move) for move in development.apart] if is_judged else None,
         "bimodal": [
-            {"figure": each.figure, "low": math.exp(each.modes.low), "high": math.exp(each.modes.high)}
-            for each in development.alternations
+            {
+                "figure": alternation.figure,
+                "low": math.exp(alternation.modes.low),
+                "high": math.exp(alternation.modes.high),
+            }
+            for alternation in development.alternations
         ]
-        if is_known
+        if is_judged
         else None,
-        "unjudged": list(development.unjudged) if is_known else None,
+        "unjudged": list(development.unjudged) if is_judged else None,
     }
     return json.dumps(described, indent=1, allow_nan=False) + "\n"
 
@@ -66,7 +70,7 @@ def _move(move: FigureMove) -> dict[str, Any]:
         "last_old_at": move.last_old.at_s,
         "first_new_at": move.first_new.at_s,
         "entries_since": move.after.count,
-        "changed": [_difference(each) for each in move.changed] if move.has_facts else None,
+        "changed": [_difference(difference) for difference in move.changed] if move.has_facts else None,
         "unknown": list(move.unknown),
     }
 

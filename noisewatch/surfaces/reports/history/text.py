@@ -128,9 +128,9 @@ def _left_out(view: HistoryView, development: Development) -> str:
 
 def _others(past: Past, newest: Entry) -> list[str]:
     """Return the number of entries of other CPUs (and the option for them), of another core, and without figures."""
-    counts = Counter((each.cpus, each.core) for each in past.usual if each.figures)
+    counts = Counter((entry.cpus, entry.core) for entry in past.usual if entry.figures)
     del counts[newest.cpus, newest.core]
-    bare = sum(not each.figures for each in past.usual)
+    bare = sum(not entry.figures for entry in past.usual)
     parts = []
     for (cpus, core), count in counts.most_common(_MOST_OTHERS):
         by = f" by the {core} core" if core != newest.core else ""
@@ -176,8 +176,8 @@ def _attribution(move: FigureMove, width: int) -> Iterator[str]:
     elif changed:
         until = "now" if move.is_drift else "then"
         yield from hanging(f"  between {describe_minute(move.last_old.at_s)} and {until} changed:", width)
-        for each in changed:
-            yield from hanging(f"    {each}", width)
+        for difference in changed:
+            yield from hanging(f"    {difference}", width)
     if move.has_facts and move.unknown:
         yield from hanging(f"  may have changed, as only one side knows it: {', '.join(move.unknown)}", width)
 
@@ -214,16 +214,16 @@ def chart_lines(development: Development, width: int, is_unicode: bool) -> list[
 
 
 def _chart(figure: Figure, development: Development, width: int, is_unicode: bool) -> list[str]:
-    known = [value for entry in development.entries if (value := entry.figures.get(figure)) is not None]
-    if not known:
+    measured = [value for entry in development.entries if (value := entry.figures.get(figure)) is not None]
+    if not measured:
         return []
-    labels = [value_words(figure, math.exp(each)) for each in _ends(figure, known)]
+    labels = [value_words(figure, math.exp(end)) for end in _ends(figure, measured)]
     wide = max(map(len, labels))
     columns = width - wide - 2
     if columns < _LEAST_COLUMNS:
         return []
     entries = development.entries[-columns:]
-    heights = _heights(figure, entries, known, len(_RAMPS[is_unicode]) - 1)
+    heights = _heights(figure, entries, measured, len(_RAMPS[is_unicode]) - 1)
     low, high = (f"{label:>{wide}}" for label in labels)
     sides = [high, *[" " * wide] * (ROWS - 2), low]
     bars = [_row(heights, ROWS - 1 - at, _RAMPS[is_unicode]) for at in range(ROWS)]
@@ -243,17 +243,17 @@ def _head(figure: Figure, shown: int, count: int, width: int) -> str:
     return f"{figure}: {of_all}"[:width]
 
 
-def _ends(figure: Figure, known: Sequence[float]) -> tuple[float, float]:
+def _ends(figure: Figure, measured: Sequence[float]) -> tuple[float, float]:
     """Return the logarithms of the lowest and highest value, far enough apart that noise does not fill the chart."""
-    values = [logarithm(figure, value) for value in known]
+    values = [logarithm(figure, value) for value in measured]
     low, high = min(values), max(values)
     lacking = max(4 * TRAITS[figure].least_change - (high - low), 0.0) / 2
     return low - lacking, high + lacking
 
 
-def _heights(figure: Figure, entries: Sequence[Entry], known: Sequence[float], steps: int) -> list[int | None]:
+def _heights(figure: Figure, entries: Sequence[Entry], measured: Sequence[float], steps: int) -> list[int | None]:
     """Return each entry's height, from 1 on, with `steps` heights a row; None where the entry lacks the figure."""
-    low, high = _ends(figure, known)
+    low, high = _ends(figure, measured)
     values = [entry.figures.get(figure) for entry in entries]
     return [
         None if value is None else 1 + round((logarithm(figure, value) - low) / (high - low) * (ROWS * steps - 1))

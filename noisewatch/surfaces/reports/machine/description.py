@@ -79,8 +79,8 @@ def _key(name: str) -> str:
 
 def _quoted(text: str) -> str:
     """Return a basic string of TOML, which allows all escapes of JSON: https://toml.io/en/v1.0.0#string"""
-    said = json.dumps(text, ensure_ascii=False)
-    return said if said.isprintable() else "".join(map(_escaped, said))
+    quoted = json.dumps(text, ensure_ascii=False)
+    return quoted if quoted.isprintable() else "".join(map(_escaped, quoted))
 
 
 def _escaped(character: str) -> str:

@@ -59,7 +59,7 @@ def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, i
     """
     sections = [describe_platform(snapshot)]
     if topic in (Topic.ALL, Topic.CPUS):
-        sections += [_targets(snapshot), each_cpu(snapshot) if is_whole else cpu_table(snapshot)]
+        sections += [_targets(snapshot), full_cpu_table(snapshot) if is_whole else cpu_table(snapshot)]
     if topic in (Topic.ALL, Topic.TOPOLOGY):
         sections.append(topology_table(snapshot, is_whole))
     if topic in (Topic.ALL, Topic.CLOCK):
@@ -67,7 +67,7 @@ def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, i
     if topic in (Topic.ALL, Topic.IRQS):
         sections.append(irq_tables(snapshot, width, is_whole))
     faults = {path: why for path, why in snapshot.reason_by_path.items() if why != NO_SUCH_FILE}
-    sections.append(_each_unreadable(faults) if is_whole else _unreadable(faults, width))
+    sections.append(_unreadable_paths(faults) if is_whole else _unreadable(faults, width))
     sections.append(_not_exported([path for path in snapshot.reason_by_path if path not in faults], width, is_whole))
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -116,7 +116,7 @@ def _clock(snapshot: Snapshot) -> str:
     return align(rows)
 
 
-def _each_unreadable(reasons: Mapping[str, str]) -> str:
+def _unreadable_paths(reasons: Mapping[str, str]) -> str:
     """Return all files that could not be read; paths that differ only in numbers are merged."""
     if not reasons:
         return ""
@@ -125,8 +125,8 @@ def _each_unreadable(reasons: Mapping[str, str]) -> str:
         grouped[re.sub(r"\d+", "N", path), reason].append(path)
     lines = ["could not be read:"]
     for (pattern, reason), paths in grouped.items():
-        said = f"{paths[0]}: {reason}" if len(paths) == 1 else f"{pattern}: {reason} ({len(paths)} times)"
-        lines.append("  " + printable(said))
+        line = f"{paths[0]}: {reason}" if len(paths) == 1 else f"{pattern}: {reason} ({len(paths)} times)"
+        lines.append("  " + printable(line))
     return "\n".join(lines)
 
 
@@ -139,8 +139,8 @@ def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
     if is_whole:
         return "\n".join(["not exported here:", *(f"  {path}" for path in shown)])
     rest = f" and {len(shown) - _MOST_PATHS} more" if len(shown) > _MOST_PATHS else ""
-    said = f"not exported here (-v shows all): {', '.join(shown[:_MOST_PATHS])}{rest}"
-    return textwrap.fill(said, width, subsequent_indent="  ")
+    sentence = f"not exported here (-v shows all): {', '.join(shown[:_MOST_PATHS])}{rest}"
+    return textwrap.fill(sentence, width, subsequent_indent="  ")
 
 
 def _unreadable(reasons: Mapping[str, str], width: int) -> str:
@@ -149,7 +149,7 @@ def _unreadable(reasons: Mapping[str, str], width: int) -> str:
     for path, reason in reasons.items():
         paths = paths_by_reason[reason]
         pattern = re.sub(r"\d+", "N", path)
-        if pattern not in (re.sub(r"\d+", "N", each) for each in paths):
+        if pattern not in (re.sub(r"\d+", "N", listed) for listed in paths):
             paths.append(path)
     if not paths_by_reason:
         return ""
@@ -157,8 +157,8 @@ def _unreadable(reasons: Mapping[str, str], width: int) -> str:
     shown = list(paths_by_reason.items())
     for reason, paths in shown[:_MOST_REASONS]:
         rest = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-        said = printable(f"{reason}: {', '.join(paths[:_MOST_PATHS])}{rest}")
-        lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="    ")
+        line = printable(f"{reason}: {', '.join(paths[:_MOST_PATHS])}{rest}")
+        lines += textwrap.wrap(line, width, initial_indent="  ", subsequent_indent="    ")
     if len(shown) > _MOST_REASONS:
         lines.append(
             f"  for {len(shown) - _MOST_REASONS} other reasons: {sum(len(p) for _, p in shown[_MOST_REASONS:])} more"
@@ -212,12 +212,12 @@ def irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
     groups.sort(key=lambda group: -sum(line.count or 0 for line in group))
     shown, rest = groups[:_MOST_ROWS], groups[_MOST_ROWS:]
     rows = [_row_of(group) for group in shown]
-    said = [align([_HEAD, *rows])] if rows else []
+    blocks = [align([_HEAD, *rows])] if rows else []
     if rest:
         more = [line for group in rest for line in group]
         total = count(sum(line.count or 0 for line in more))
-        said.append(f"{describe_count(len(more), 'other IRQ')} since boot: {total} in all (-v shows each)")
-    return "\n".join(said + ([_silent_words(silent, width)] if silent else []))
+        blocks.append(f"{describe_count(len(more), 'other IRQ')} since boot: {total} in all (-v shows each)")
+    return "\n".join(blocks + ([_silent_words(silent, width)] if silent else []))
 
 
 def _folded(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
@@ -233,19 +233,19 @@ def _lines(snapshot: Snapshot) -> list[ShownIrq] | None:
     """Return all IRQs that have a count or settings, by number; None if neither could be read."""
     if snapshot.interrupts is None and snapshot.irqs is None:
         return None
-    counted: dict[int, tuple[int | None, tuple[str, ...]]] = {}
+    rows_by_irq: dict[int, tuple[int | None, tuple[str, ...]]] = {}
     for row in snapshot.interrupts.rows if snapshot.interrupts is not None else ():
         if row.irq is not None:  # two rows may have the same number
-            before, _ = counted.get(row.irq, (0, ()))
+            before, _ = rows_by_irq.get(row.irq, (0, ()))
             times = None if before is None or row.counts is None else before + sum(row.counts)
-            counted[row.irq] = times, parse_actions(row.description)
-    known = snapshot.irqs.by_number if snapshot.irqs is not None else {}
+            rows_by_irq[row.irq] = times, parse_actions(row.description)
+    settings_by_irq = snapshot.irqs.by_number if snapshot.irqs is not None else {}
     is_whole = snapshot.interrupts is not None and not snapshot.interrupts.is_cut_off
     absent = 0 if is_whole else None  # the kernel omits the rows of IRQs that never occurred
     lines = []
-    for irq_number in sorted({*counted, *known}):
-        irq = known.get(irq_number)
-        times, actions = counted.get(irq_number, (absent, ()))
+    for irq_number in sorted({*rows_by_irq, *settings_by_irq}):
+        irq = settings_by_irq.get(irq_number)
+        times, actions = rows_by_irq.get(irq_number, (absent, ()))
         lines.append(ShownIrq(irq_number, times, irq.actions if irq is not None else actions, irq))
     return lines
 
@@ -268,8 +268,8 @@ def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
 
 def cpus_of(sets: Sequence[CpuSet | None]) -> str:
     """Return the union of the CPU sets; unknown if any set is."""
-    known = [each for each in sets if each is not None]
-    return brief(frozenset().union(*known)) if len(known) == len(sets) else UNKNOWN
+    readable = [cpu_set for cpu_set in sets if cpu_set is not None]
+    return brief(frozenset().union(*readable)) if len(readable) == len(sets) else UNKNOWN
 
 
 def _whole(times: int | None) -> str:
@@ -279,7 +279,7 @@ def _whole(times: int | None) -> str:
 def _in_common(names: Sequence[str]) -> str:
     """Return `iavf-ens*-TxRx-*` for names that differ only in numbers; a number that all share stays."""
     by_place = zip(*(_NUMBER.findall(name) for name in names), strict=False)
-    numbers = iter([found[0] if len(set(found)) == 1 else "*" for found in by_place])
+    numbers = iter([digits[0] if len(set(digits)) == 1 else "*" for digits in by_place])
     return _NUMBER.sub(lambda match: next(numbers, match[0]), names[0])
 
 
@@ -290,26 +290,26 @@ def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
     parts = [_owner(group) for group in groups[:_MOST_SILENT]]
     parts += [f"{more} more (-v)"] if (more := sum(map(len, groups[_MOST_SILENT:]))) else []
     parts += [f"{unused} that nothing uses"] if (unused := len(silent) - len(used)) else []
-    said = f"silent since boot: {len(silent)} IRQs: {', '.join(parts)}"
-    return "\n".join(textwrap.wrap(printable(said), width, subsequent_indent="  "))
+    sentence = f"silent since boot: {len(silent)} IRQs: {', '.join(parts)}"
+    return "\n".join(textwrap.wrap(printable(sentence), width, subsequent_indent="  "))
 
 
 def _owner(group: Sequence[ShownIrq]) -> str:
     """Return `12 of eth0`: the device, or else the driver."""
-    known = group[0].device
-    name = known if known not in (None, "none") else _in_common([line.driver for line in group])
+    device = group[0].device
+    name = device if device not in (None, "none") else _in_common([line.driver for line in group])
     return f"{len(group)} of {name}" if len(group) > 1 else name
 
 
 def all_cpus(snapshot: Snapshot) -> list[int]:
     """Return online, present and target CPUs; if none are known, the CPUs that /proc/interrupts counts."""
-    told = (snapshot.online.online or frozenset()) | (snapshot.online.present or frozenset())
-    known = told | snapshot.topology.keys() | snapshot.target.cpus
-    counted = snapshot.interrupts.cpus if snapshot.interrupts is not None and not known else ()
-    return sorted({*known, *counted})
+    reported = (snapshot.online.online or frozenset()) | (snapshot.online.present or frozenset())
+    listed = reported | snapshot.topology.keys() | snapshot.target.cpus
+    in_interrupts = snapshot.interrupts.cpus if snapshot.interrupts is not None and not listed else ()
+    return sorted({*listed, *in_interrupts})
 
 
-def each_cpu(snapshot: Snapshot) -> str:
+def full_cpu_table(snapshot: Snapshot) -> str:
     """Return a table with a row for each CPU and all of its properties."""
     names = cache_names(snapshot.topology)
     totals = _totals(snapshot)
@@ -367,7 +367,7 @@ def topology_table(snapshot: Snapshot, is_whole: bool) -> str:
     for group in grouped(all_cpus(snapshot), key):
         place = _place(snapshot, group[0])
         cores = grouped(group, lambda cpu: _place(snapshot, cpu).siblings or cpu)
-        is_known = all(_place(snapshot, cpu).siblings is not None for cpu in group)
+        have_siblings = all(_place(snapshot, cpu).siblings is not None for cpu in group)
         rows.append(
             (
                 number(place.node),
@@ -375,8 +375,8 @@ def topology_table(snapshot: Snapshot, is_whole: bool) -> str:
                 _caches(list(dict.fromkeys(names.get(cpu, UNKNOWN) for cpu in group))),
                 brief(group),
                 str(len(group)),
-                str(len(cores)) if is_known else UNKNOWN,
-                _siblings(cores) if is_known else UNKNOWN,
+                str(len(cores)) if have_siblings else UNKNOWN,
+                _siblings(cores) if have_siblings else UNKNOWN,
                 or_dash(place.kind),
             )
         )
@@ -388,8 +388,12 @@ def _caches(names: Sequence[str]) -> str:
     level, _, first = names[0].partition("#")
     if len(names) == 1 or not first:
         return names[0]
-    wanted = [f"{level}#{int(first) + offset}" for offset in range(len(names))]
-    return f"{names[0]}-{int(first) + len(names) - 1}" if list(names) == wanted else f"{names[0]} and {len(names) - 1}"
+    consecutive = [f"{level}#{int(first) + offset}" for offset in range(len(names))]
+    return (
+        f"{names[0]}-{int(first) + len(names) - 1}"
+        if list(names) == consecutive
+        else f"{names[0]} and {len(names) - 1}"
+    )
 
 
 def _siblings(cores: Sequence[Sequence[int]]) -> str:
@@ -492,11 +496,11 @@ def count(value: int | None) -> str:
 
 def between(values: Iterable[int | None], word: Callable[[int | None], str]) -> str:
     """Format the least and the largest value: `2.893-2.894`; unknown if any value is."""
-    known = list(values)
-    if not known or None in known:
+    all_values = list(values)
+    if not all_values or None in all_values:
         return UNKNOWN
-    words = [word(min(value for value in known if value is not None))]
-    words.append(word(max(value for value in known if value is not None)))
+    words = [word(min(value for value in all_values if value is not None))]
+    words.append(word(max(value for value in all_values if value is not None)))
     return "-".join(dict.fromkeys(words))
 
 

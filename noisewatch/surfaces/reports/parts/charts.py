@@ -54,9 +54,11 @@ def work_chart(start_ns: Sequence[int], length_ns: Sequence[int], width: int, he
     for start, length in zip(start_ns, length_ns, strict=True):
         lengths.setdefault(int((start - start_ns[0]) / span_ns), []).append(length)
     seconds = [(start_ns[0] + (at + 0.5) * span_ns) / 1e9 for at in lengths]
-    for of_all, marker in ((statistics.median, "hd"), (max, "braille")):
-        figure.draw(figure.signal(seconds, [of_all(each) for each in lengths.values()], marker=marker).lines())
-    places = _round_places(min(statistics.median(each) for each in lengths.values()), max(length_ns))
+    for aggregate, marker in ((statistics.median, "hd"), (max, "braille")):
+        figure.draw(
+            figure.signal(seconds, [aggregate(bin_lengths) for bin_lengths in lengths.values()], marker=marker).lines()
+        )
+    places = _round_places(min(statistics.median(bin_lengths) for bin_lengths in lengths.values()), max(length_ns))
     figure.ruler("y").lim(places[0], places[-1])
     figure.ruler("y").ticks(places, [describe_ns(place) if place else "0" for place in places])
     figure.label("s", "x")
@@ -68,7 +70,7 @@ def _round_places(lowest_ns: float, highest_ns: float) -> list[float]:
     least = math.floor(math.log10(max(highest_ns, 1))) - 2  # three digits are shown
     steps = (size * 10.0**power for power in itertools.count(least) for size in (1, 2, 5))
     ranges = ((step, math.floor(lowest_ns / step), math.floor(highest_ns / step) + 1) for step in steps)
-    step, first, last = next(each for each in ranges if each[2] - each[1] < _MOST_PLACES)
+    step, first, last = next(candidate for candidate in ranges if candidate[2] - candidate[1] < _MOST_PLACES)
     return [step * at for at in range(first, last + 1)]
 
 

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from noisewatch.text import printable
 
-_COUNTED = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+_TOTALS = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 
 
 def timestamp(at_s: float) -> str:
@@ -31,7 +31,7 @@ def error_case(name: str, suite: str, message: str, kind: str) -> Element:
     return case
 
 
-def counted_document(root: Element, time_s: str) -> str:
+def document_with_totals(root: Element, time_s: str) -> str:
     """Return the text of a report with complete suites, with the totals of each suite and of all."""
     for suite in root:
         _count(suite, [suite], suite.get("time", "0"))
@@ -43,6 +43,6 @@ def counted_document(root: Element, time_s: str) -> str:
 def _count(element: Element, suites: Sequence[Element], time_s: str) -> None:
     cases = [case for suite in suites for case in suite.iter("testcase")]
     element.set("tests", str(len(cases)))
-    for name, tag in _COUNTED:
+    for name, tag in _TOTALS:
         element.set(name, str(sum(case.find(tag) is not None for case in cases)))
     element.set("time", time_s)

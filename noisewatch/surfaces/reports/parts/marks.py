@@ -58,10 +58,10 @@ def legend(in_unicode: bool) -> list[Pieces]:
     ]
 
 
-def marks_by_area(found: Iterable[tuple[Area, Gravity]]) -> dict[Area, list[Gravity]]:
+def marks_by_area(gravities: Iterable[tuple[Area, Gravity]]) -> dict[Area, list[Gravity]]:
     """Group gravities by area, in the order of areas, the gravest first."""
     by_area: dict[Area, list[Gravity]] = {area: [] for area in Area}
-    for area, gravity in found:
+    for area, gravity in gravities:
         by_area[area].append(gravity)
     return {area: sorted(marks, key=_ORDER.index) for area, marks in by_area.items() if marks}
 

@@ -59,8 +59,8 @@ def _shortened(text: str, room: int) -> str:
 def _padded(column: Sequence[str]) -> list[str]:
     """Pad the cells of a column; the first may be the heading, and empty or unknown cells do not decide the side."""
     width = max(map(_cells, column))
-    told = [cell for cell in column[1:] if cell not in _NO_FIGURE]
-    is_of_figures = bool(told) and all(map(_FIGURE.fullmatch, told))
+    figures = [cell for cell in column[1:] if cell not in _NO_FIGURE]
+    is_of_figures = bool(figures) and all(map(_FIGURE.fullmatch, figures))
     return [_to_side(cell, width, is_of_figures) for cell in column]
 
 
@@ -120,7 +120,12 @@ _CUT = "The rest was cut off: it is too long.\n"
 def fitting(parts: Sequence[str], most_bytes: int) -> str:
     """Return as many of the first parts as fit in `most_bytes`; an empty text if not even the first one does."""
     lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
-    kept = [part for part, _ in takewhile(lambda each: each[1] <= most_bytes, zip(parts, lengths, strict=True))]
+    kept = [
+        part
+        for part, _ in takewhile(
+            lambda part_and_length: part_and_length[1] <= most_bytes, zip(parts, lengths, strict=True)
+        )
+    ]
     if len(kept) == len(parts):
         return "\n".join(parts)
     while kept and len("\n".join([*kept, _CUT]).encode("utf-8", "replace")) > most_bytes:

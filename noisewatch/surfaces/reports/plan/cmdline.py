@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from noisewatch.judgement.plan.plan import Plan
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
-from noisewatch.surfaces.reports.plan.words import left_out, not_known, one_line, replaced_options
+from noisewatch.surfaces.reports.plan.words import left_out, one_line, replaced_options, unknown_checks
 from noisewatch.text import printable
 
 
@@ -24,5 +24,5 @@ def remarks(plan: Plan) -> Iterator[str]:
     yield from replaced_options(plan)
     if plan.why_no_partition is not None:
         yield one_line(plan.why_no_partition)
-    yield from (f"left out: {each}" for each in left_out(plan))
-    yield from (f"not known: {one_line(each)}" for each in not_known(plan))
+    yield from (f"left out: {option}" for option in left_out(plan))
+    yield from (f"not known: {one_line(check_reason)}" for check_reason in unknown_checks(plan))

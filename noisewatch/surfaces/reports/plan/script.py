@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.plan.plan import Plan, Step
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
-from noisewatch.surfaces.reports.plan.words import about, boot_notes, left_out, not_known, one_line
+from noisewatch.surfaces.reports.plan.words import about, boot_notes, left_out, one_line, unknown_checks
 from noisewatch.surfaces.reports.verdict.fix_script import (
     files_heading,
     script,
@@ -23,11 +23,13 @@ def render(plan: Plan, options: PlanRenderOptions) -> str:
         *script_comments("For good: append this to the kernel command line, and reboot.", [steps.kernel_arguments]),
         *script_comments("Of these options:", list(boot_notes(plan)) if steps.kernel_arguments else []),
         *script_comments(
-            "To make the rest permanent:", [f"{each.check.id}: {each.fix.persist}" for each in steps.lasting]
+            "To make the rest permanent:", [f"{step.check.id}: {step.fix.persist}" for step in steps.lasting]
         ),
         *script_comments("Left out:", list(left_out(plan))),
-        *script_comments("Not known, and so left out:", list(not_known(plan))),
-        *script_comments("To run the benchmark:", [f"{each.about}: {each.command}" for each in plan.start_lines]),
+        *script_comments("Not known, and so left out:", list(unknown_checks(plan))),
+        *script_comments(
+            "To run the benchmark:", [f"{start_line.about}: {start_line.command}" for start_line in plan.start_lines]
+        ),
     ]
     head = script_head("Keeps everything else off the CPUs of a benchmark", about(plan))
     return script(head, script_steps((_heading(step), step.fix.now) for step in steps.now), comments, {})
@@ -45,8 +47,8 @@ def render_undo(plan: Plan, options: PlanRenderOptions) -> str:
     ]
     head = script_head("Restores what noisewatch read before the plan", about(plan))
     back = [(undo_heading(step.check), command) for step, command in undone]
-    gone = [(files_heading(step.check), command) for step, command in files]
-    return script(head, script_steps([*back, *gone]), comments, {})
+    removals = [(files_heading(step.check), command) for step, command in files]
+    return script(head, script_steps([*back, *removals]), comments, {})
 
 
 def _heading(step: Step) -> str:

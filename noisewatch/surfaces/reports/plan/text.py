@@ -13,7 +13,7 @@ from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.marks import painted_mark
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
-from noisewatch.surfaces.reports.plan.words import NOT_HERE, boot_notes, left_out, not_known, placement
+from noisewatch.surfaces.reports.plan.words import NOT_HERE, boot_notes, left_out, placement, unknown_checks
 from noisewatch.text import printable
 
 _GRAVITIES: Mapping[Status, Gravity] = {
@@ -46,15 +46,15 @@ def _head(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
 
 def _why(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     yield "WHY THESE" if not plan.proposal.is_given else "WHAT THEY ARE LIKE"
-    widest = max(len(each.criterion) for each in plan.criteria)
+    widest = max(len(judged_criterion.criterion) for judged_criterion in plan.criteria)
     for judged in plan.criteria:
         indent = " " * (len(_INDENT) + 2 + widest + 2)
-        first, *more = _wrapped(_said(judged), options.width, indent, indent)
+        first, *more = _wrapped(_answer_text(judged), options.width, indent, indent)
         yield f"{_INDENT}{_mark(judged, options)} {judged.criterion:<{widest}}  {first.strip()}"
         yield from more
 
 
-def _said(judged: Judged) -> str:
+def _answer_text(judged: Judged) -> str:
     answer = judged.answer
     if answer.status == Status.UNKNOWN:
         return f"unknown: {answer.reason}"
@@ -75,7 +75,7 @@ def _now(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
         yield f"{_INDENT}nothing to do, as far as is known" if plan.steps.unknown else f"{_INDENT}nothing to do"
     if plan.why_no_partition is not None:
         yield from _wrapped(plan.why_no_partition, options.width, _INDENT)
-    for line in not_known(plan):
+    for line in unknown_checks(plan):
         yield from _wrapped(f"not known: {line}", options.width, _INDENT, _INDENT * 2)
 
 
@@ -88,11 +88,11 @@ def _for_good(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     for step in plan.steps.lasting:
         yield f"{_INDENT}{step.about}"
         yield from (
-            f"{_INDENT * 2}{printable(each.do)}" for each in step.fix.lasting if not isinstance(each, BootOptions)
+            f"{_INDENT * 2}{printable(action.do)}" for action in step.fix.lasting if not isinstance(action, BootOptions)
         )
     if not arguments and not plan.steps.lasting:
         yield f"{_INDENT}nothing to do, as far as is known"
-    notes = [*boot_notes(plan), *(f"left out: {each}" for each in left_out(plan))]
+    notes = [*boot_notes(plan), *(f"left out: {omission}" for omission in left_out(plan))]
     for note in notes:
         yield from _wrapped(note, options.width, _INDENT, _INDENT)
 

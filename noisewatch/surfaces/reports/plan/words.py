@@ -62,7 +62,7 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def not_known(plan: Plan) -> Iterator[str]:
+def unknown_checks(plan: Plan) -> Iterator[str]:
     """Yield the checks that could not determine whether there is anything to do, with the reasons."""
     for check, reason in plan.steps.unknown.items():
         yield f"{check}: {reason}"

@@ -38,8 +38,8 @@ def time_of_culprit(culprit: RunCulprit) -> str:
 def culprit_rows_of(culprits: Sequence[RunCulprit]) -> list[tuple[str, str, str, str]]:
     """Return the table rows of the first culprits, in the columns of CULPRIT_HEAD."""
     return [
-        (name_of_culprit(each), time_of_culprit(each), str(len(each.numbers)), _where(each))
-        for each in culprits[:_MOST_CULPRITS]
+        (name_of_culprit(culprit), time_of_culprit(culprit), str(len(culprit.numbers)), _where(culprit))
+        for culprit in culprits[:_MOST_CULPRITS]
     ]
 
 
@@ -63,9 +63,9 @@ def remedies_in(series: RunSeries, culprits: Sequence[RunCulprit]) -> list[tuple
 
     No remedy is listed twice.
     """
-    known = ((each, remedy_in(series, each)) for each in culprits)
+    remedies = ((culprit, remedy_in(series, culprit)) for culprit in culprits)
     first: dict[Remedy, RunCulprit] = {}
-    for culprit, remedy in islice(known, _MOST_CULPRITS):
+    for culprit, remedy in islice(remedies, _MOST_CULPRITS):
         if remedy is not None and len(first) < _MOST_REMEDIES:
             first.setdefault(remedy, culprit)
     return [

@@ -31,36 +31,36 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     Nothing is an error unless the step fails; a gate that is only unknown does not fail it.
     """
     conclusion = conclude(series)
-    told = [_told(series, options, each) for each in conclusion.commands]
-    told += [*difference_sentences(series, conclusion), *not_watched_sentences(series)]
-    lines = [workflow_command("notice", f"noisewatch: {counts_of(series)}", "\n".join(told))]
+    texts = [_command_text(series, options, command) for command in conclusion.commands]
+    texts += [*difference_sentences(series, conclusion), *not_watched_sentences(series)]
+    lines = [workflow_command("notice", f"noisewatch: {counts_of(series)}", "\n".join(texts))]
     wrong = [*machine_sentences(conclusion), *ending_sentences(series)]
     wrong += [
-        letter_of(series, each.command) + selection_words(each.selected)
-        for each in conclusion.commands
-        if each.selected.is_refused
+        letter_of(series, command.command) + selection_words(command.selected)
+        for command in conclusion.commands
+        if command.selected.is_refused
     ]
     gate = gate_of_run(series, options.results is not None, options.results)
     level = "error" if series.has_ended_early or (options.is_gated and gate == RunOutcome.DISTURBED) else "warning"
-    told_runs = [("run", each) for each in wrong]
-    judged = [each for each in series.repetitions if not each.is_undisturbed]
-    annotations = [_annotation(series, each) for each in judged]
+    run_messages = [("run", message) for message in wrong]
+    judged = [judged_run for judged_run in series.repetitions if not judged_run.is_undisturbed]
+    annotations = [_annotation(series, judged_run) for judged_run in judged]
     if level == "error":
-        lines += annotation_lines("error", told_runs) + annotation_lines("warning", annotations)
+        lines += annotation_lines("error", run_messages) + annotation_lines("warning", annotations)
     else:
-        lines += annotation_lines("warning", told_runs + annotations)
+        lines += annotation_lines("warning", run_messages + annotations)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _told(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
+def _command_text(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
     words = command_words(series.options.commands[command.command], options.identifies)
-    rows = [f"{name}: {said}" for name, said in selection_rows(command.selected)]
+    rows = [f"{name}: {text}" for name, text in selection_rows(command.selected)]
     advice = advice_sentences(series, command, options.identifies)
     return "\n".join([letter_of(series, command.command) + words, *rows, *command_sentences(command), *advice])
 
 
 def _annotation(series: RunSeries, judged: JudgedRepetition) -> tuple[str, str]:
-    said = conclude_repetition(judged.verdict, judged.repetition.length_ns)
+    sentence = conclude_repetition(judged.verdict, judged.repetition.length_ns)
     why = unmeasured_words(judged.repetition)
     name = f"{letter_of(series, judged.repetition.command)}run {judged.repetition.number}"
-    return name, printable(said if why is None else f"{why}; {said}")
+    return name, printable(sentence if why is None else f"{why}; {sentence}")

@@ -18,7 +18,7 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, error_case, timestamp
+from noisewatch.surfaces.reports.parts.junit import add_properties, document_with_totals, error_case, timestamp
 from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.receipt import COMMANDS
@@ -34,17 +34,17 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     began = timestamp(series.repetitions[0].repetition.began_wall_ns / 1e9)
     for number, argv in enumerate(series.options.commands):
         judged = series.of_command(number)
-        seconds = sum(each.repetition.seconds for each in judged)
+        seconds = sum(judged_run.repetition.seconds for judged_run in judged)
         name = f"noisewatch.run.{COMMANDS[number]}"
         suite = SubElement(root, "testsuite", name=name, timestamp=began, time=f"{seconds:.6f}")
         add_properties(suite, _properties(series, command_words(argv, options.identifies)))
-        suite.extend(_case(each, name) for each in judged)
+        suite.extend(_case(judged_run, name) for judged_run in judged)
     troubles = [*machine_sentences(conclude(series)), *ending_sentences(series)]
     if troubles:
         name = "noisewatch.run.series"
         suite = SubElement(root, "testsuite", name=name, timestamp=began)
-        suite.extend(error_case("series", name, each, "series") for each in troubles)
-    return counted_document(root, f"{sum(each.repetition.seconds for each in series.repetitions):.6f}")
+        suite.extend(error_case("series", name, trouble, "series") for trouble in troubles)
+    return document_with_totals(root, f"{sum(judged_run.repetition.seconds for judged_run in series.repetitions):.6f}")
 
 
 def _properties(series: RunSeries, command: str) -> dict[str, str]:
@@ -64,8 +64,8 @@ def _case(judged: JudgedRepetition, suite: str) -> Element:
     case = Element("testcase", name=name, classname=suite, time=f"{repetition.seconds:.6f}")
     failed = _failure_of(repetition)
     if verdict.outcome in _RESULTS:
-        said = printable(describe_reasons(verdict))
-        result = SubElement(case, _RESULTS[verdict.outcome], message=said, type=verdict.outcome)
+        reasons = printable(describe_reasons(verdict))
+        result = SubElement(case, _RESULTS[verdict.outcome], message=reasons, type=verdict.outcome)
         result.text = "\n".join(map(printable, _details(judged)))
     elif failed:
         SubElement(case, "error", message=failed, type="command")

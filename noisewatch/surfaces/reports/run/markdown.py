@@ -48,7 +48,7 @@ def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: in
     """Return the Markdown report, cut at the end to at most `most_bytes`."""
     conclusion = conclude(series)
     parts = [f"### noisewatch run: {counts_of(series)}\n", _particulars(series)]
-    parts += [_of_command(series, options, each) for each in conclusion.commands]
+    parts += [_of_command(series, options, command) for command in conclusion.commands]
     sentences = [
         *difference_sentences(series, conclusion),
         *machine_sentences(conclusion),
@@ -57,7 +57,7 @@ def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: in
         *left_sentences(series),
         *not_watched_sentences(series),
     ]
-    parts += [f"{prose(each)}\n" for each in sentences]
+    parts += [f"{prose(sentence)}\n" for sentence in sentences]
     return fitting(
         [*parts, *_culprits(series, conclusion), *_picture(series, conclusion), *_disturbed(series)], most_bytes
     )
@@ -78,7 +78,7 @@ def _of_command(series: RunSeries, options: SeriesOptions, command: CommandConcl
     sentences = [*command_sentences(command), *advice_sentences(series, command, options.identifies)]
     rows = [*selection_rows(command.selected), *(("", sentence) for sentence in sentences)]
     heading = f"#### {letter_of(series, command.command)}{code(words)}\n"
-    return "\n".join([heading, table(("", ""), [(name, cell(said)) for name, said in rows])])
+    return "\n".join([heading, table(("", ""), [(name, cell(text)) for name, text in rows])])
 
 
 def _culprits(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
@@ -89,8 +89,8 @@ def _culprits(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
     more = more_culprits(conclusion.culprits)
     if more:
         yield f"{more}\n"
-    for said, commands in remedies_in(series, conclusion.culprits):
-        yield f"{prose(said)}\n"
+    for sentence, commands in remedies_in(series, conclusion.culprits):
+        yield f"{prose(sentence)}\n"
         for name, command in commands:
             yield f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}"
 
@@ -102,9 +102,9 @@ def _picture(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
 
 
 def _disturbed(series: RunSeries) -> Iterator[str]:
-    judged = [each for each in series.repetitions if not each.is_undisturbed]
+    judged = [judged_run for judged_run in series.repetitions if not judged_run.is_undisturbed]
     if judged:
-        yield table(("run", "time", "verdict", "why"), [_row(series, each) for each in judged[:_MOST_ROWS]])
+        yield table(("run", "time", "verdict", "why"), [_row(series, judged_run) for judged_run in judged[:_MOST_ROWS]])
     if judged[_MOST_ROWS:]:
         yield f"and {len(judged) - _MOST_ROWS} more\n"
 

@@ -65,13 +65,13 @@ def shown_runs(series: RunSeries) -> list[RunShown]:
     return [
         RunShown(
             place=place,
-            number=each.repetition.number,
-            command=each.repetition.command,
-            began_ns=each.repetition.began_ns - begin_ns,
-            seconds=each.repetition.seconds,
-            standing=each.standing,
+            number=judged.repetition.number,
+            command=judged.repetition.command,
+            began_ns=judged.repetition.began_ns - begin_ns,
+            seconds=judged.repetition.seconds,
+            standing=judged.standing,
         )
-        for place, each in enumerate(series.repetitions)
+        for place, judged in enumerate(series.repetitions)
     ]
 
 
@@ -131,8 +131,8 @@ def axis_rows(shown: Sequence[RunShown], places: PlaceScale, glyphs: Glyphs) -> 
         column = places.column_of(place)
         if _put(numbers, column, str(place + 1)):
             line[column] = tick
-            told = short_duration(shown[place].began_ns)
-            _put(times, column, told if glyphs.has_braille else in_ascii(told))
+            time_text = short_duration(shown[place].began_ns)
+            _put(times, column, time_text if glyphs.has_braille else in_ascii(time_text))
     return "".join(line), "".join(numbers), "".join(times)
 
 
@@ -140,7 +140,7 @@ def _ticks(places: PlaceScale) -> list[int]:
     """Return the places of the first run and of runs with round numbers, so far apart that their labels fit."""
     room = max(len(str(places.count)), 6) + 2
     steps = (size * 10**power for power in range(len(str(places.count)) + 1) for size in _STEPS)
-    step = next((each for each in steps if each * places.columns >= room * places.count), places.count)
+    step = next((candidate for candidate in steps if candidate * places.columns >= room * places.count), places.count)
     return list(dict.fromkeys([0, *range(step - 1, places.count, step)]))
 
 
@@ -153,7 +153,7 @@ def _put(line: list[str], begin: int, text: str) -> bool:
     return True
 
 
-_TOLD_APART = 1.02  # ratio from row to row from which three digits tell labels apart
+_DISTINCT_RATIO = 1.02  # ratio from row to row from which three digits tell labels apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +184,13 @@ class TimeScale:
             return [describe_ns(self.least_s * NS_PER_S)]
         ratio = (self.most_s / self.least_s) ** (1 / (self.rows - 1))
         times_s = [self.least_s * ratio**row for row in range(self.rows)]
-        if ratio > _TOLD_APART:
-            return [describe_ns(each * NS_PER_S) for each in times_s]
-        return [times_text([each], (times_s[1] - times_s[0]) * 10, self.least_s) for each in times_s]
+        if ratio > _DISTINCT_RATIO:
+            return [describe_ns(time_s * NS_PER_S) for time_s in times_s]
+        return [times_text([time_s], (times_s[1] - times_s[0]) * 10, self.least_s) for time_s in times_s]
 
 
 _ROWS, _ROWS_OF_TWO = 8, 6
-_LEAST_BESIDE = 60  # columns, with room for both beside each other
+_LEAST_SIDE_BY_SIDE = 60  # columns, with room for both beside each other
 _HISTOGRAM_SHARE, _MOST_HISTOGRAM = 0.3, 40
 _GAP = 2
 _FEWEST = 2
@@ -213,24 +213,26 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
     panels = [[run for run in shown if run.command == command] for command in commands]
     panels = [panel for panel in panels if panel]
     scale = TimeScale.of([run.seconds for run in shown], _ROWS if len(panels) == 1 else _ROWS_OF_TWO)
-    labels = [each if glyphs.has_braille else in_ascii(each) for each in reversed(scale.labels)]
+    labels = [time_label if glyphs.has_braille else in_ascii(time_label) for time_label in reversed(scale.labels)]
     left = max(map(len, (*labels, _AFTER)))
-    is_beside = width >= _LEAST_BESIDE
-    beside = min(round(width * _HISTOGRAM_SHARE), _MOST_HISTOGRAM) if is_beside else 0
-    columns = width - left - 2 - (beside + _GAP + 2 if is_beside else 0)
+    is_side_by_side = width >= _LEAST_SIDE_BY_SIDE
+    histogram_width = min(round(width * _HISTOGRAM_SHARE), _MOST_HISTOGRAM) if is_side_by_side else 0
+    columns = width - left - 2 - (histogram_width + _GAP + 2 if is_side_by_side else 0)
     if columns < _LEAST_COLUMNS:
         return []
     places = PlaceScale.of(len(shown), columns)
-    histograms = [histogram_rows(each, scale, beside or width - left - 2, glyphs) for each in panels]
+    histograms = [
+        histogram_rows(panel_runs, scale, histogram_width or width - left - 2, glyphs) for panel_runs in panels
+    ]
     rows: list[Row] = []
     for panel, bars in zip(panels, histograms, strict=True):
         title = _title(panel, letter_of(series, panel[0].command), width, glyphs)
         rows.append(_with_heading(title, left + 2 + places.columns, width))
         plotted = _with_labels(labels, plotted_rows(panel, scale, places, glyphs), left, glyphs)
-        rows += _side_by_side(plotted, bars, left + 2 + places.columns, glyphs) if is_beside else plotted
+        rows += _side_by_side(plotted, bars, left + 2 + places.columns, glyphs) if is_side_by_side else plotted
     rows += _axis(shown, places, left, glyphs, lane_rows(culprits, shown, places, width - left - 2, glyphs))
     rows += [_shared_row(places, width)] if places.is_shared else []
-    if not is_beside:
+    if not is_side_by_side:
         for bars in histograms:
             rows += [[], *_with_labels(labels, bars, left, glyphs)]
     return rows
@@ -253,7 +255,7 @@ def _title(panel: Sequence[RunShown], letter: str, width: int, glyphs: Glyphs) -
 def _with_heading(title: Row, begin: int, width: int) -> Row:
     """Append the histogram's heading to the title, if it fits."""
     gap = begin + _GAP + 1 - length(title)
-    fits = gap >= _GAP and begin + len(_HOW_MANY) + _GAP < width and width >= _LEAST_BESIDE
+    fits = gap >= _GAP and begin + len(_HOW_MANY) + _GAP < width and width >= _LEAST_SIDE_BY_SIDE
     return [*title, (" " * gap, "plain"), (_HOW_MANY, "faint")] if fits else title
 
 
@@ -298,9 +300,9 @@ def histogram_rows(shown: Iterable[RunShown], scale: TimeScale, width: int, glyp
     counts: list[Counter[RunStanding]] = [Counter() for _ in range(scale.rows)]
     for run in shown:
         counts[scale.row_of(run.seconds)][run.standing] += 1
-    most = max((each.total() for each in counts), default=0)
+    most = max((row_counts.total() for row_counts in counts), default=0)
     room = max(width - len(f" {most}"), len(STYLES))
-    return [_bar(each, most, room, glyphs) for each in reversed(counts)]
+    return [_bar(row_counts, most, room, glyphs) for row_counts in reversed(counts)]
 
 
 def _bar(counts: Counter[RunStanding], most: int, room: int, glyphs: Glyphs) -> Row:
@@ -339,11 +341,11 @@ def lane_rows(
 def _lane(columns: Collection[int], name: str, width: int, glyphs: Glyphs) -> list[Row]:
     first, last = min(columns), max(columns)
     signs = "".join(glyphs.cursor if column in columns else " " for column in range(first, last + 1))
-    taken = text_width(name)
-    if last + 1 + _GAP + taken <= width:
+    name_width = text_width(name)
+    if last + 1 + _GAP + name_width <= width:
         return [[(" " * first, "plain"), (signs, "grave"), (" " * _GAP + name, "strong")]]
-    if taken + _GAP <= first:
-        begin = first - taken - _GAP
+    if name_width + _GAP <= first:
+        begin = first - name_width - _GAP
         return [[(" " * begin + name + " " * _GAP, "strong"), (signs, "grave")]]
     return [[(" " * first, "plain"), (signs, "grave")], [(name, "strong")]]
 

@@ -25,11 +25,11 @@ _BETWEEN = "  "
 class SeriesProgress:
     """The progress of a series so far; `wanted` is its number of runs without repeated ones."""
 
-    def __init__(self, wanted: int) -> None:
-        self._wanted = wanted
+    def __init__(self, expected: int) -> None:
+        self._expected = expected
         self._last: deque[tuple[RunStanding, int]] = deque(maxlen=_MOST_MARKS)  # with the time in ns
         self._counts: Counter[RunStanding] = Counter()
-        self._told = ""
+        self._last_reason = ""
         self._began_ns: int | None = None
         self._ended_ns = 0
 
@@ -41,28 +41,28 @@ class SeriesProgress:
         self._counts[standing] += 1
         self._last.append((standing, repetition.length_ns))
         if judged.verdict.outcome != RunOutcome.UNDISTURBED:
-            self._told = printable(f"run {repetition.number}: {describe_reasons(judged.verdict, most=1)}")
+            self._last_reason = printable(f"run {repetition.number}: {describe_reasons(judged.verdict, most=1)}")
 
     @property
     def left_ns(self) -> int | None:
         """The estimated time left (ns) at the pace so far; None before the first run or while runs are repeated."""
         done = self._counts.total()
-        if self._began_ns is None or done > self._wanted:
+        if self._began_ns is None or done > self._expected:
             return None
-        return (self._ended_ns - self._began_ns) * (self._wanted - done) // done
+        return (self._ended_ns - self._began_ns) * (self._expected - done) // done
 
     def row(self, width: int, in_unicode: bool = True, waits_for: str = "") -> Row:
         """Return the row, at most `width` columns wide; what matters least is left out first.
 
         It shows what the series `waits_for`, or else who disturbed the last disturbed run.
         """
-        count: Row = [(f"{self._counts.total()}/{self._wanted}", "strong")]
+        count: Row = [(f"{self._counts.total()}/{self._expected}", "strong")]
         left = self.left_ns
         rest: Row = [] if left is None else [(f"{_left_words(left)} left", "plain")]
         who: Row = (
             [(f"waiting for {printable(waits_for)}", "notable")]
             if waits_for
-            else [(self._told, "plain")] * bool(self._told)
+            else [(self._last_reason, "plain")] * bool(self._last_reason)
         )
         whole = [[count, self._marks(marks, times, in_unicode), rest, self._count_pieces()] for marks, times in _SHAPES]
         short = [[count, self._marks(marks, 0, in_unicode), rest] for marks in (5, 1)]
@@ -84,9 +84,11 @@ class SeriesProgress:
         return row
 
     def _count_pieces(self) -> Row:
-        gravest_first = [each for each in reversed(RunStanding) if each != RunStanding.UNDISTURBED]
+        gravest_first = [standing for standing in reversed(RunStanding) if standing != RunStanding.UNDISTURBED]
         pieces: list[Piece] = [
-            (f"{self._counts[each]} {each}", STYLES[each]) for each in gravest_first if self._counts[each]
+            (f"{self._counts[standing]} {standing}", STYLES[standing])
+            for standing in gravest_first
+            if self._counts[standing]
         ]
         return _joined([[piece] for piece in pieces])
 

@@ -33,10 +33,10 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     benchmarks = []
     for number, argv in enumerate(series.options.commands):
         judged = series.of_command(number)
-        if any(each.is_undisturbed for each in judged):
+        if any(judged_run.is_undisturbed for judged_run in judged):
             letter = f" ({COMMANDS[number]})" if len(series.options.commands) > 1 else ""
             name = command_words(argv, options.identifies) + letter
-            benchmarks.append({"metadata": {"name": name}, "runs": [_run(each) for each in judged]})
+            benchmarks.append({"metadata": {"name": name}, "runs": [_run(judged_run) for judged_run in judged]})
     if not benchmarks:
         raise NothingUndisturbed(f"pyperf: {headline_of(conclude(series))}; without a value nothing is written")
     cpus = format_cpu_list(series.machine.target.cpus)

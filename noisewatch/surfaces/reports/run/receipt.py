@@ -52,7 +52,7 @@ _MOST_CULPRITS, _MOST_PIDS = 20, 8
 MOST_THREADS = 8
 _DIGITS = 4  # of a share, which is an estimate
 _NO_LOOK = "no look at its threads: it was too short"
-_NOT_SEEN = "the looks at its threads saw none of their run time"
+_NO_RUN_TIME_OBSERVED = "the looks at its threads saw none of their run time"
 _Key = TypeVar("_Key", bound=int | str | None)
 _PRINTED = (None, "-")
 
@@ -77,7 +77,7 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> dict[str, An
         "cgroup": describe_cgroup(machine.cgroup) | ({"folder": machine.cgroup.folder} if identifies else {}),
         "attribution": {
             "counters": _counters(machine),
-            "not_watched": [str(each) for each in not_watched(machine, calibrated_khz(begun.opening))],
+            "not_watched": [str(unwatched) for unwatched in not_watched(machine, calibrated_khz(begun.opening))],
             "trace": begun.level.tracer,
             "no_trace_reason": _or_none(begun.level.reason),
             "is_root": os.geteuid() == 0,
@@ -208,12 +208,12 @@ def _ending(status: int) -> dict[str, Any]:
 
 
 def _signal(number: int) -> dict[str, Any]:
-    known = number in signal.valid_signals()
-    name = signal.Signals(number).name if known and number in set(signal.Signals) else f"signal {number}"
+    is_valid = number in signal.valid_signals()
+    name = signal.Signals(number).name if is_valid and number in set(signal.Signals) else f"signal {number}"
     return {"number": number, "name": name}
 
 
-def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
+def footer_of(series: RunSeries, options: SeriesOptions) -> dict[str, Any]:
     """Return the receipt's footer: the results of the series.
 
     A receipt without a footer is incomplete: the series was killed, or the disk was full.
@@ -223,8 +223,8 @@ def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
     return {
         "kind": "footer",
         "ended": _end_of(series),
-        "counts": _counts([each.selected for each in conclusion.commands]),
-        "commands": [_conclusion(each) for each in conclusion.commands],
+        "counts": _counts([command.selected for command in conclusion.commands]),
+        "commands": [_conclusion(command) for command in conclusion.commands],
         **describe_culprits(conclusion.culprits),
         "difference": _difference(conclusion.difference),
         "difference_of_all_pairs": _difference(conclusion.of_all_pairs),
@@ -233,7 +233,7 @@ def footer_of(series: RunSeries, wanted: SeriesOptions) -> dict[str, Any]:
         "speed_change": None if change is None else {**asdict(change), "is_too_much": change.is_too_much},
         "no_speed_change_reason": _or_none(conclusion.change_unknown),
         "own_cpu_s": series.own_cpu_s,
-        "results": None if wanted.results is None else describe_results(wanted.results, wanted.identifies),
+        "results": None if options.results is None else describe_results(options.results, options.identifies),
     }
 
 
@@ -252,7 +252,7 @@ def _conclusion(command: CommandConclusion) -> dict[str, Any]:
         "counts": _counts([selected]),
         "is_refused": selected.is_refused,
         "variances": asdict(command.variances),
-        "placement_advice": [describe_advice(each) for each in command.advice],
+        "placement_advice": [describe_advice(advice) for advice in command.advice],
     }
 
 
@@ -262,16 +262,16 @@ def _counts(selected: Sequence[SelectedByCause]) -> dict[str, int]:
     A repetition that failed or was cut short is not a measurement, and counts as nothing else.
     """
     return {
-        "undisturbed": sum(each.undisturbed for each in selected),
-        "disturbed": sum(each.disturbed for each in selected),
-        "unknown": sum(each.unknown for each in selected),
-        "failed": sum(len(each.failed_statuses) for each in selected),
-        "cut_short": sum(each.cut_short for each in selected),
+        "undisturbed": sum(selection.undisturbed for selection in selected),
+        "disturbed": sum(selection.disturbed for selection in selected),
+        "unknown": sum(selection.unknown for selection in selected),
+        "failed": sum(len(selection.failed_statuses) for selection in selected),
+        "cut_short": sum(selection.cut_short for selection in selected),
     }
 
 
-def _difference(found: MeanDifference | None) -> dict[str, Any] | None:
-    return None if found is None else {**asdict(found), "is_shown": found.is_shown}
+def _difference(difference: MeanDifference | None) -> dict[str, Any] | None:
+    return None if difference is None else {**asdict(difference), "is_shown": difference.is_shown}
 
 
 def series_of(series: RunSeries, options: SeriesOptions) -> dict[str, Any]:
@@ -279,22 +279,22 @@ def series_of(series: RunSeries, options: SeriesOptions) -> dict[str, Any]:
     return {
         **header_of(series, options.identifies),
         "kind": "series",
-        "repetitions": [repetition_of(each) for each in series.repetitions],
+        "repetitions": [repetition_of(judged) for judged in series.repetitions],
         "footer": footer_of(series, options),
     }
 
 
 def encoded(document: dict[str, Any], indent: int | None = None) -> str:
     """Encode the document as a line of JSON; infinity and NaN, which JSON does not have, become null."""
-    return json.dumps(_known(document), indent=indent, allow_nan=False) + "\n"
+    return json.dumps(_without_unknowns(document), indent=indent, allow_nan=False) + "\n"
 
 
-def _known(value: Any) -> Any:
+def _without_unknowns(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _known(each) for key, each in value.items()}
-    return [_known(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _without_unknowns(item) for key, item in value.items()}
+    return [_without_unknowns(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
@@ -306,10 +306,10 @@ def describe_verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
     """Return the verdict with all that decided it."""
     return {
         "verdict": verdict.outcome,
-        "reasons": [_reason(each) for each in verdict.reasons],
-        "own": [_reason(each) for each in verdict.own],
-        "unknowns": [printable(each) for each in verdict.unknowns],
-        "not_watched": [str(each) for each in verdict.unwatched],
+        "reasons": [_reason(reason) for reason in verdict.reasons],
+        "own": [_reason(reason) for reason in verdict.own],
+        "unknowns": [printable(unknown) for unknown in verdict.unknowns],
+        "not_watched": [str(unwatched) for unwatched in verdict.unwatched],
     }
 
 
@@ -320,7 +320,7 @@ def _reason(reason: RunReason) -> dict[str, Any]:
 def describe_culprits(culprits: Sequence[RunCulprit]) -> dict[str, Any]:
     """Return the culprits that cost most over the whole series, and the number of those left out."""
     shown = culprits[:_MOST_CULPRITS]
-    return {"culprits": [_culprit(each) for each in shown], "culprits_left_out": len(culprits) - len(shown)}
+    return {"culprits": [_culprit(culprit) for culprit in shown], "culprits_left_out": len(culprits) - len(shown)}
 
 
 def _culprit(culprit: RunCulprit) -> dict[str, Any]:
@@ -343,11 +343,11 @@ def describe_results(results: MarkedResults, identifies: bool) -> dict[str, Any]
     The file is given by its path if `identifies`, else by its name alone.
     """
     path = results.file.path
-    outcomes = [each.verdict.outcome for each in results.marked]
+    outcomes = [marked_run.verdict.outcome for marked_run in results.marked]
     return {
         "file": printable(path) if identifies else clean(os.path.basename(path)),
         "counts": {outcome: outcomes.count(outcome) for outcome in RunOutcome},
-        "runs": [_marked_run(each) for each in results.marked],
+        "runs": [_marked_run(marked_run) for marked_run in results.marked],
     }
 
 
@@ -375,11 +375,11 @@ def describe_placement(placement: Placement) -> dict[str, Any]:
     """
     if not placement.looks and not placement.is_traced:
         why = placement.reason or _NO_LOOK
-        unseen = dict.fromkeys(("seen_share", "cpus", "cores", "nodes", "threads", "stacking"))
-        told = {"memory_elsewhere": _memory(placement.memory), "spread": _spread(placement.spread)}
-        return {"source": "looks", "looks": 0, **unseen, **told, "reason": printable(why)}
+        nulls = dict.fromkeys(("seen_share", "cpus", "cores", "nodes", "threads", "stacking"))
+        memory_and_spread = {"memory_elsewhere": _memory(placement.memory), "spread": _spread(placement.spread)}
+        return {"source": "looks", "looks": 0, **nulls, **memory_and_spread, "reason": printable(why)}
     weighty = weighty_threads(placement)
-    reason = placement.reason or (why_placement_unknown(placement) if placement.seen_ns else _NOT_SEEN)
+    reason = placement.reason or (why_placement_unknown(placement) if placement.seen_ns else _NO_RUN_TIME_OBSERVED)
     kinds = placement.ns_by_kind()
     has_kinds = len(placement.kinds | kinds.keys()) > 1
     return {
@@ -390,7 +390,7 @@ def describe_placement(placement: Placement) -> dict[str, Any]:
         "cores": _shares(placement.ns_by_core()),
         "nodes": _shares(placement.ns_by_node()),
         **({"kinds": _shares(kinds)} if has_kinds else {}),
-        "threads": [_thread(each, has_kinds) for each in weighty[:MOST_THREADS]],
+        "threads": [_thread(thread, has_kinds) for thread in weighty[:MOST_THREADS]],
         "threads_left_out": len(placement.threads) - len(weighty[:MOST_THREADS]),
         "stacking": "none" if placement.stacking is None else _stacking(placement.stacking),
         "spread": _spread(placement.spread),
@@ -450,10 +450,10 @@ def _spread(spread: SpreadThreads | None) -> str | dict[str, Any]:
 
 def _memory(memory: MemoryElsewhere) -> dict[str, Any]:
     """Return the memory on other nodes; null with the reason if it is unknown."""
-    told = {"share": _rounded(memory.share), "bytes": memory.size_bytes}
+    figures = {"share": _rounded(memory.share), "bytes": memory.size_bytes}
     if memory.reason is not None:
-        return {**told, "reason": printable(memory.reason)}
-    return {**told, "is_bound": True} if memory.is_bound else told
+        return {**figures, "reason": printable(memory.reason)}
+    return {**figures, "is_bound": True} if memory.is_bound else figures
 
 
 def describe_advice(advice: PlacementAdvice) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _PRINTED = (None, "-")
 
 
 @dataclass(frozen=True, slots=True)
-class ReportWish:
+class ReportOptions:
     """The requested report. A single run leaves standard output to its command."""
 
     form: str | None
@@ -35,7 +35,7 @@ class ReportWish:
     is_gated: bool = False
 
     @property
-    def wanted_form(self) -> str:
+    def effective_form(self) -> str:
         """The requested format, or else the one that the file's name implies."""
         is_of_lines = self.output is not None and self.output.endswith(_LINES_ENDING)
         return self.form or (LINES if is_of_lines else TEXT)
@@ -52,7 +52,7 @@ class ReportWish:
     @property
     def wants_summary(self) -> bool:
         """Whether the terminal shows a text in addition to the report in a file."""
-        return not self.is_single and not self.is_printed and self.wanted_form != TEXT
+        return not self.is_single and not self.is_printed and self.effective_form != TEXT
 
 
 class RunReport:
@@ -60,33 +60,33 @@ class RunReport:
 
     def __init__(
         self,
-        wish: ReportWish,
+        options: ReportOptions,
         shown: RunListener,
         keeper: ReceiptKeeper | None,
         output: BinaryIO | None,
         summary: BinaryIO | None,
     ) -> None:
         self.listener = shown if keeper is None else keeper
-        self._wish, self._keeper, self._output, self._summary = wish, keeper, output, summary
+        self._options, self._keeper, self._output, self._summary = options, keeper, output, summary
 
     @property
     def is_incomplete(self) -> bool:
         """Whether lines of the receipt are missing; a message has reported that."""
         return self._keeper is not None and self._keeper.is_incomplete
 
-    def tell(self, series: RunSeries, width: int, results: MarkedResults | None = None) -> None:
+    def write_reports(self, series: RunSeries, width: int, results: MarkedResults | None = None) -> None:
         """Write all reports at the end; the file comes first, as the reader of standard output may have gone."""
-        options = SeriesOptions(width, self._wish.identifies, results, self._wish.is_gated)
+        options = SeriesOptions(width, self._options.identifies, results, self._options.is_gated)
         if self._keeper is not None:
             self._keeper.on_end(series, options)
         for form, output, is_printed in (
-            (self._wish.wanted_form, self._output, self._wish.is_printed),
+            (self._options.effective_form, self._output, self._options.is_printed),
             (TEXT, self._summary, True),
         ):
             if output is not None:
                 shown = _for_terminal(form, options) if is_printed else options
                 output.write(render_series(form, series, shown).encode("utf-8", "replace"))
-        if self._wish.wanted_form == GITHUB:
+        if self._options.effective_form == GITHUB:
             trouble = fill_step_summary(partial(_markdown, series, options))
             if trouble is not None:
                 self.listener.on_remark(trouble)
@@ -108,21 +108,21 @@ def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str
 
 
 @contextmanager
-def opened_report(wish: ReportWish, shown: RunListener) -> Iterator[RunReport]:
+def opened_report(options: ReportOptions, shown: RunListener) -> Iterator[RunReport]:
     """Yield the report with all its files open.
 
     Raise UsageError, before a command runs, if a file cannot be written.
     """
-    form = wish.wanted_form
-    if wish.is_silent and form != TEXT:
+    form = options.effective_form
+    if options.is_silent and form != TEXT:
         raise UsageError(f"standard output is the command's: where to write the {form}? Add --output FILE")
     with ExitStack() as stack:
-        summary = stack.enter_context(opened_output(None)) if wish.wants_summary else None
+        summary = stack.enter_context(opened_output(None)) if options.wants_summary else None
         if form == LINES:
             from noisewatch.surfaces.reports.run.receipt import kept_receipt  # most runs keep none
 
-            keeper = stack.enter_context(kept_receipt(wish.output, shown, wish.identifies))
-            yield RunReport(wish, shown, keeper, None, summary)
+            keeper = stack.enter_context(kept_receipt(options.output, shown, options.identifies))
+            yield RunReport(options, shown, keeper, None, summary)
         else:
-            output = None if wish.is_silent else stack.enter_context(opened_output(wish.output))
-            yield RunReport(wish, shown, None, output, summary)
+            output = None if options.is_silent else stack.enter_context(opened_output(options.output))
+            yield RunReport(options, shown, None, output, summary)

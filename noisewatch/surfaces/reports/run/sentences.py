@@ -61,9 +61,9 @@ def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     spread = f"{mean} ± {sd} ({describe_count(series.count, 'run')}, CV {share_text(series.cv)}"
     if not is_result:
         return f"{spread})"
-    bounds = [max(each, 0.0) for each in series.mean_interval_s]  # Student's t may go below zero, times cannot
-    within = times_text(bounds, series.sd_s, series.mean_s)
-    return f"{spread}, {CONFIDENCE:.0%} interval of the mean {within})"
+    bounds = [max(bound, 0.0) for bound in series.mean_interval_s]  # Student's t may go below zero, times cannot
+    interval = times_text(bounds, series.sd_s, series.mean_s)
+    return f"{spread}, {CONFIDENCE:.0%} interval of the mean {interval})"
 
 
 def range_words(series: SeriesStatistics) -> str:
@@ -74,67 +74,67 @@ def range_words(series: SeriesStatistics) -> str:
 
 def doubt_words(series: SeriesStatistics, numbers: Sequence[int] | None = None) -> list[str]:
     """Return clauses on why the interval may be wrong; `numbers` are the runs' numbers, 1, 2, … by default."""
-    said = []
+    clauses = []
     if series.doubt == OrderDoubt.SERIAL:
-        said.append(f"runs resemble the one before: {_TOO_NARROW}")
+        clauses.append(f"runs resemble the one before: {_TOO_NARROW}")
     elif series.doubt is not None and series.later_share is not None:
         took = "longer" if series.doubt == OrderDoubt.SLOWER else "less"
         later = _more_or_less(series.later_share)
-        said.append(f"later runs took {took} (the second half {later} than the first): {_TOO_NARROW}")
+        clauses.append(f"later runs took {took} (the second half {later} than the first): {_TOO_NARROW}")
     elif not series.is_order_tested:
-        said.append(f"fewer than {FEWEST_FOR_ORDER} runs: whether later ones take longer is unknown")
+        clauses.append(f"fewer than {FEWEST_FOR_ORDER} runs: whether later ones take longer is unknown")
     if series.far_runs:
         names = [str(at + 1 if numbers is None else numbers[at]) for at in series.far_runs]
-        said.append(f"far from the others: run{'s' * (len(names) > 1)} {', '.join(names)}")
-    return said
+        clauses.append(f"far from the others: run{'s' * (len(names) > 1)} {', '.join(names)}")
+    return clauses
 
 
-def difference_words(found: MeanDifference, a: str = "A", b: str = "B") -> str:
+def difference_words(difference: MeanDifference, a: str = "A", b: str = "B") -> str:
     """Return how much more time `b` takes than `a`, with the interval.
 
     If no difference is shown, the sentence has the smallest one that could have been.
     """
-    if found.interval is None or found.smallest_shown is None:
+    if difference.interval is None or difference.smallest_shown is None:
         return (
-            f"{b} took {_more_or_less(found.share)} time than {a} in {_pairs(found)}: too few to tell "
+            f"{b} took {_more_or_less(difference.share)} time than {a} in {_pairs(difference)}: too few to tell "
             f"({FEWEST_PAIRS} pairs at least, and each command first in one)"
         )
-    at = f"{CONFIDENCE:.0%} interval, {_pairs(found)}"
-    if found.is_shown:
-        return f"{b} takes {_more_or_less(found.share)} time than {a} ({_from_to(found.interval)}: {at})"
+    at = f"{CONFIDENCE:.0%} interval, {_pairs(difference)}"
+    if difference.is_shown:
+        return f"{b} takes {_more_or_less(difference.share)} time than {a} ({_from_to(difference.interval)}: {at})"
     return (
-        f"no difference shown: {b} takes between {_from_to(found.interval, ' and ')} time than {a} ({at}); "
-        f"one of less than {share_text(found.smallest_shown)} may be missed"
+        f"no difference shown: {b} takes between {_from_to(difference.interval, ' and ')} time than {a} ({at}); "
+        f"one of less than {share_text(difference.smallest_shown)} may be missed"
     )
 
 
-def seen_from_the_second(found: MeanDifference) -> MeanDifference:
+def relative_to_second(difference: MeanDifference) -> MeanDifference:
     """Return the difference as the first command's extra time in shares of the second's, which is the reference."""
 
-    def turned(share: float) -> float:
+    def invert(share: float) -> float:
         return 1 / (1 + share) - 1 if share > -1 else _BOUNDLESS
 
-    interval, smallest = found.interval, found.smallest_shown
+    interval, smallest = difference.interval, difference.smallest_shown
     return replace(
-        found,
-        share=turned(found.share),
-        interval=None if interval is None else Bounds(turned(interval.high), turned(interval.low)),
-        smallest_shown=None if smallest is None else smallest / (1 + found.share),
+        difference,
+        share=invert(difference.share),
+        interval=None if interval is None else Bounds(invert(interval.high), invert(interval.low)),
+        smallest_shown=None if smallest is None else smallest / (1 + difference.share),
     )
 
 
-def against_itself_words(found: MeanDifference) -> str:
+def against_itself_words(difference: MeanDifference) -> str:
     """Return the smallest difference that can be shown, from a command that ran against itself."""
-    if found.interval is None or found.smallest_shown is None:
-        return f"what difference can be shown here is unknown: {_pairs(found)}, {FEWEST_PAIRS} at least are needed"
+    if difference.interval is None or difference.smallest_shown is None:
+        return f"what difference can be shown here is unknown: {_pairs(difference)}, {FEWEST_PAIRS} at least are needed"
     shown = (
-        f"differences from {share_text(found.smallest_shown)} on can be shown here with {_pairs(found)} "
+        f"differences from {share_text(difference.smallest_shown)} on can be shown here with {_pairs(difference)} "
         f"({SIGNIFICANCE:.0%} false alarms, {POWER:.0%} power)"
     )
-    if not found.is_shown:
+    if not difference.is_shown:
         return shown
     return (
-        f"{shown}; but the command differs from itself by {_from_to(found.interval)}: "
+        f"{shown}; but the command differs from itself by {_from_to(difference.interval)}: "
         "by chance in one series of twenty, so measure again"
     )
 
@@ -164,14 +164,14 @@ def variance_words(parts: VarianceParts) -> str:
 
 def selection_words(selected: SelectedByCause) -> str:
     """Return `18 of 25 runs undisturbed, 5 disturbed, 2 unknown`, and the refusal if too few are undisturbed."""
-    said = count_words([selected])
+    counts = count_words([selected])
     if not selected.is_refused:
-        return said
+        return counts
     if selected.of_all is None:
         ends = " or ".join(["failed"] * bool(selected.failed_statuses) + ["was cut short"] * bool(selected.cut_short))
-        return f"{said}: no result, as {'each' if selected.count > 1 else 'the'} run {ends}"
+        return f"{counts}: no result, as {'each' if selected.count > 1 else 'the'} run {ends}"
     share = selected.undisturbed / selected.count
-    return f"{said}: no result, as {share_text(share)} is too few (minimum {share_text(selected.min_undisturbed)})"
+    return f"{counts}: no result, as {share_text(share)} is too few (minimum {share_text(selected.min_undisturbed)})"
 
 
 def count_words(selected: Sequence[SelectedByCause]) -> str:
@@ -179,15 +179,21 @@ def count_words(selected: Sequence[SelectedByCause]) -> str:
 
     They read `18 of 25 runs undisturbed, 2 disturbed, 1 unknown, 3 failed (status 3), 1 cut short`.
     """
-    statuses = [status for each in selected for status in each.failed_statuses]
-    kinds = "/".join(f"signal {-each}" if each < 0 else f"status {each}" for each in sorted(set(statuses)))
+    statuses = [status for selection in selected for status in selection.failed_statuses]
+    kinds = "/".join(
+        f"signal {-exit_status}" if exit_status < 0 else f"status {exit_status}"
+        for exit_status in sorted(set(statuses))
+    )
     rest = [
-        (sum(each.disturbed for each in selected), "disturbed"),
-        (sum(each.unknown for each in selected), "unknown"),
+        (sum(selection.disturbed for selection in selected), "disturbed"),
+        (sum(selection.unknown for selection in selected), "unknown"),
         (len(statuses), f"failed ({kinds})"),
-        (sum(each.cut_short for each in selected), "cut short"),
+        (sum(selection.cut_short for selection in selected), "cut short"),
     ]
-    undisturbed, count = sum(each.undisturbed for each in selected), sum(each.count for each in selected)
+    undisturbed, count = (
+        sum(selection.undisturbed for selection in selected),
+        sum(selection.count for selection in selected),
+    )
     return ", ".join([undisturbed_words(undisturbed, count), *(f"{n} {which}" for n, which in rest if n)])
 
 
@@ -209,8 +215,8 @@ def _all_name(selected: SelectedByCause) -> str:
     return "all measured" if selected.failed_statuses or selected.cut_short else "all runs"
 
 
-def _pairs(found: MeanDifference) -> str:
-    return describe_count(found.pairs, "pair")
+def _pairs(difference: MeanDifference) -> str:
+    return describe_count(difference.pairs, "pair")
 
 
 def _more_or_less(share: float) -> str:
@@ -235,7 +241,7 @@ def times_text(values_s: Sequence[float], spread_s: float | None, like_s: float 
     Without a spread they have four digits of `like_s`, which is the first value by default.
     """
     like_s = values_s[0] if like_s is None else like_s
-    unit, size = next((each for each in _UNITS if like_s >= each[1]), _UNITS[-1])
+    unit, size = next((unit_and_size for unit_and_size in _UNITS if like_s >= unit_and_size[1]), _UNITS[-1])
     least = spread_s / 10 if spread_s else like_s / 1000
     decimals = min(max(-math.floor(math.log10(least / size)), 0), _MOST_DECIMALS)
     return f"{' to '.join(f'{value / size:.{decimals}f}' for value in values_s)} {unit}"
@@ -259,7 +265,7 @@ _WHY = {
 
 def counts_of(series: RunSeries) -> str:
     """Return the counts, such as `18 of 25 runs undisturbed`."""
-    undisturbed = sum(each.is_undisturbed for each in series.repetitions)
+    undisturbed = sum(judged.is_undisturbed for judged in series.repetitions)
     return undisturbed_words(undisturbed, len(series.repetitions))
 
 
@@ -318,7 +324,7 @@ def _placement_sentences(command: CommandConclusion) -> list[str]:
 def advice_parts_of(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[tuple[str, str]]:
     """Return (reason, command line) pairs that would have placed the command's threads better."""
     argv = series.options.commands[command.command]
-    return [advice_parts(each, argv, identifies) for each in command.advice]
+    return [advice_parts(advice, argv, identifies) for advice in command.advice]
 
 
 def advice_sentences(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[str]:
@@ -328,15 +334,15 @@ def advice_sentences(series: RunSeries, command: CommandConclusion, identifies: 
 
 def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
     """Return the difference between two commands; nothing for a single command, or without a pair."""
-    found = conclusion.difference or conclusion.of_all_pairs
-    if found is None:
+    difference = conclusion.difference or conclusion.of_all_pairs
+    if difference is None:
         return []
     if conclusion.is_refused:
         return [_refusal_of(series, conclusion)]
     which = "" if conclusion.difference is not None else "; all pairs count here, as none was undisturbed"
     if series.options.is_aa:
-        return [against_itself_words(found) + which, SAME_LAYOUT]
-    return [difference_words(seen_from_the_second(found), *reversed(_names_of(series))) + which]
+        return [against_itself_words(difference) + which, SAME_LAYOUT]
+    return [difference_words(relative_to_second(difference), *reversed(_names_of(series))) + which]
 
 
 def _refusal_of(series: RunSeries, conclusion: RunConclusion) -> str:
@@ -355,24 +361,26 @@ def _names_of(series: RunSeries) -> tuple[str, str]:
 
 def left_sentences(series: RunSeries) -> list[str]:
     """Return what the runs left running; only the first runs are named, as later ones usually leave the same."""
-    told = [words for each in series.repetitions if (words := left_words(each.repetition)) is not None]
-    left = len(told) - _MOST_LEFT
-    return [*told[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did"] if left > 0 else [])]
+    clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
+    left = len(clauses) - _MOST_LEFT
+    return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did"] if left > 0 else [])]
 
 
 def not_watched_sentences(series: RunSeries) -> list[str]:
     """Return what no verdict of the series covers."""
-    return [f"not watched: {each}" for each in not_watched_clauses(series)]
+    return [f"not watched: {clause}" for clause in not_watched_clauses(series)]
 
 
 def not_watched_clauses(series: RunSeries) -> list[str]:
     """Return what was not watched on this machine, then what was not watched in some runs only."""
     numbers: dict[Unwatched, list[int]] = {}
     for judged in series.repetitions:
-        for each in judged.verdict.unwatched:
-            numbers.setdefault(each, []).append(judged.repetition.number)
-    of_machine = [str(each) for each in not_watched(series.machine, calibrated_khz(series.opening))]
-    return of_machine + [f"{each.what} in {_name_runs(runs)}: {each.why}" for each, runs in numbers.items()]
+        for unwatched in judged.verdict.unwatched:
+            numbers.setdefault(unwatched, []).append(judged.repetition.number)
+    of_machine = [str(unwatched) for unwatched in not_watched(series.machine, calibrated_khz(series.opening))]
+    return of_machine + [
+        f"{unwatched.what} in {_name_runs(runs)}: {unwatched.why}" for unwatched, runs in numbers.items()
+    ]
 
 
 def level_sentences(series: RunSeries) -> list[str]:
@@ -380,9 +388,9 @@ def level_sentences(series: RunSeries) -> list[str]:
     if series.level.reason is not None:
         return [f"attribution: counters, because {printable(series.level.reason)}"]
     numbers: dict[str, list[int]] = {}
-    for each in series.repetitions:
-        if isinstance(each.repetition.trace, str):
-            numbers.setdefault(each.repetition.trace, []).append(each.repetition.number)
+    for judged in series.repetitions:
+        if isinstance(judged.repetition.trace, str):
+            numbers.setdefault(judged.repetition.trace, []).append(judged.repetition.number)
     exceptions = [f"of {_name_runs(runs)} counters, because {printable(reason)}" for reason, runs in numbers.items()]
     return ["; ".join(["attribution: kernel trace", *exceptions])]
 
@@ -432,19 +440,19 @@ def _summary(placement: Placement) -> str:
     count = len(weighty_threads(placement)) or len(placement.threads)
     busy = f"{describe_count(count, 'thread')} on {fitting_cpu_names(placement.ns_by_cpu())}"
     looks = describe_count(placement.looks, "look")
-    seen = placement.seen_share
-    of = "" if seen is None else f", which saw {describe_share(seen, 0)} of the CPU time"
+    observed_share = placement.seen_share
+    of = "" if observed_share is None else f", which saw {describe_share(observed_share, 0)} of the CPU time"
     return f"{busy}, by {'the trace' if placement.is_traced else looks}{of}"
 
 
 def _of_thread(thread: ThreadPlacement, placement: Placement) -> str:
     """Return `worker (812): CPU 3 61%, CPU 2 39%; moved at least 12 times, 2 of them to another memory node`."""
-    told = [_shares(thread.ns_by_cpu, "CPU {}"), _moves(thread, placement.is_traced)]
+    parts = [_shares(thread.ns_by_cpu, "CPU {}"), _moves(thread, placement.is_traced)]
     if len(placement.nodes) > 1:
-        told.insert(1, _shares(thread.ns_by_node, "node {}"))
+        parts.insert(1, _shares(thread.ns_by_node, "node {}"))
     if len(placement.kinds) > 1:
-        told.insert(1, _shares(thread.ns_by_kind, "{} cores"))
-    return f"{printable(thread.name)} ({thread.tid}): {'; '.join(told)}"
+        parts.insert(1, _shares(thread.ns_by_kind, "{} cores"))
+    return f"{printable(thread.name)} ({thread.tid}): {'; '.join(parts)}"
 
 
 def _shares(ns_by_place: Mapping[_Key, float], form: str) -> str:
@@ -452,10 +460,10 @@ def _shares(ns_by_place: Mapping[_Key, float], form: str) -> str:
     places = sorted(ns_by_place.items(), key=lambda item: (-item[1], str(item[0])))
     if not total:
         return form.format(_named(places[0][0]))
-    known = [(key, ns / total) for key, ns in places if ns >= _LEAST_SHARE * total]
-    told = [f"{form.format(_named(key))} {describe_share(share, 0)}" for key, share in known[:_MOST_PLACES]]
-    rest = len(known) - len(told)
-    return ", ".join(told) + (f" and {rest} more" if rest else "")
+    shown = [(key, ns / total) for key, ns in places if ns >= _LEAST_SHARE * total]
+    texts = [f"{form.format(_named(key))} {describe_share(share, 0)}" for key, share in shown[:_MOST_PLACES]]
+    rest = len(shown) - len(texts)
+    return ", ".join(texts) + (f" and {rest} more" if rest else "")
 
 
 def _named(key: object) -> str:
@@ -465,12 +473,12 @@ def _named(key: object) -> str:
 def _moves(thread: ThreadPlacement, is_traced: bool) -> str:
     if not thread.least_moves:
         return "did not move" if is_traced else "not seen to move"
-    told = [f"moved {'' if is_traced else 'at least '}{_times(thread.least_moves)}"]
+    parts = [f"moved {'' if is_traced else 'at least '}{_times(thread.least_moves)}"]
     if thread.node_moves:
-        told.append(f"{_times(thread.node_moves)} to another memory node")
+        parts.append(f"{_times(thread.node_moves)} to another memory node")
     if thread.kind_moves:
-        told.append(f"{_times(thread.kind_moves)} to another kind of core")
-    return ", ".join(told)
+        parts.append(f"{_times(thread.kind_moves)} to another kind of core")
+    return ", ".join(parts)
 
 
 def _times(count: int) -> str:

@@ -73,15 +73,15 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
 def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
     if conclusion.is_refused:
         return "bad"
-    are_undisturbed = (each.is_undisturbed for each in series.repetitions)
+    are_undisturbed = (judged.is_undisturbed for judged in series.repetitions)
     is_good = all(are_undisturbed) and not (*machine_sentences(conclusion), *ending_sentences(series))
     return "good" if is_good else "doubt"
 
 
 def _runs(series: RunSeries) -> str:
     """Return the number of runs, such as `9 runs (5 wanted, 4 repeated)`."""
-    count, wanted = len(series.repetitions), series.options.runs * len(series.options.commands)
-    repeated = f" ({wanted} wanted, {count - wanted} repeated)" if count > wanted else ""
+    count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
+    repeated = f" ({requested} wanted, {count - requested} repeated)" if count > requested else ""
     return f"{describe_count(count, 'run')}{repeated}"
 
 
@@ -95,7 +95,7 @@ def _command_lines(series: RunSeries, command: CommandConclusion, width: int, id
 
 
 def _paragraph(sentences: Sequence[str], width: int) -> list[str]:
-    lines = [line for each in sentences for line in textwrap.wrap(each, width, subsequent_indent="  ")]
+    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, width, subsequent_indent="  ")]
     return ["", *lines] if lines else []
 
 
@@ -103,39 +103,44 @@ def _culprit_lines(series: RunSeries, conclusion: RunConclusion, width: int, ide
     """Return the culprits, the costliest first, then the remedies with their commands on separate lines to copy."""
     lines = culprit_table(conclusion.culprits, width)
     parts = [
-        (letter_of(series, each.command), advice)
-        for each in conclusion.commands
-        for advice in advice_parts_of(series, each, identifies)
+        (letter_of(series, command.command), advice)
+        for command in conclusion.commands
+        for advice in advice_parts_of(series, command, identifies)
     ]
     fixes = [(f"{letter}{why}", [("instead", command)]) for letter, (why, command) in parts]
     fixes += remedies_in(series, conclusion.culprits)
     lines += ["", "fixes"] if fixes else []
-    for said, commands in fixes:
-        lines += textwrap.wrap(said, width, subsequent_indent="  ")
+    for sentence, commands in fixes:
+        lines += textwrap.wrap(sentence, width, subsequent_indent="  ")
         lines += [f"    {name}: {command}" for name, command in commands]
     return ["", *lines] if lines and lines[0] else lines
 
 
 def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
     """Return a row for each run that was not undisturbed, with its reasons wrapped behind it."""
-    judged = [each for each in series.repetitions if not each.is_undisturbed]
+    judged = [judged_run for judged_run in series.repetitions if not judged_run.is_undisturbed]
     if not judged:
         return []
     shown = judged[:_MOST_ROWS]
     rows = [
-        ["", run_name(series, each.repetition), describe_ns(each.repetition.length_ns), each.standing.value]
-        for each in shown
+        [
+            "",
+            run_name(series, judged_run.repetition),
+            describe_ns(judged_run.repetition.length_ns),
+            judged_run.standing.value,
+        ]
+        for judged_run in shown
     ]
     head, *table = align([["", "run", "time", "verdict"], *rows]).splitlines()
     begin = max(map(len, [head, *table])) + 2
     is_below = width - begin < _LEAST_WHY
     lines = ["", head if is_below else f"{head:<{begin}}why"]
-    for row, each in zip(table, shown, strict=True):
-        told = describe_run(each.verdict, each.repetition, most=1)
+    for row, judged_run in zip(table, shown, strict=True):
+        reasons = describe_run(judged_run.verdict, judged_run.repetition, most=1)
         if is_below:
-            lines += [row, *textwrap.wrap(told, width, initial_indent="    ", subsequent_indent="    ")]
+            lines += [row, *textwrap.wrap(reasons, width, initial_indent="    ", subsequent_indent="    ")]
         else:
-            first, *more = textwrap.wrap(told, width - begin) or [""]
+            first, *more = textwrap.wrap(reasons, width - begin) or [""]
             lines += [f"{row:<{begin}}{first}".rstrip(), *(" " * begin + line for line in more)]
     rest = len(judged) - len(shown)
     return lines + ([f"  and {rest} more"] if rest else [])
@@ -146,19 +151,19 @@ def text_of_results(results: MarkedResults, width: int) -> str:
     title = f"{printable(results.file.path)} · {undisturbed_words(len(results.undisturbed), len(results.marked))}"
     rows = [
         [
-            str(each.run.run + 1),
-            printable(each.run.name),
-            "?" if each.run.length_ns is None else describe_ns(each.run.length_ns),
-            each.verdict.outcome.value,
+            str(marked_run.run.run + 1),
+            printable(marked_run.run.name),
+            "?" if marked_run.run.length_ns is None else describe_ns(marked_run.run.length_ns),
+            marked_run.verdict.outcome.value,
         ]
-        for each in results.marked
+        for marked_run in results.marked
     ]
     header = ["run", "benchmark", "time", "verdict"]
     head, *lines = align([header, *rows]).splitlines()
     shown = [head]
     left = max(width - max(map(len, [head, *lines])) - 2, _LEAST_WHY)
-    for line, each in zip(lines, results.marked, strict=True):
-        is_told = each.verdict.outcome != RunOutcome.UNDISTURBED
-        why = textwrap.wrap(describe_reasons(each.verdict), left) if is_told else []
+    for line, marked_run in zip(lines, results.marked, strict=True):
+        has_reasons = marked_run.verdict.outcome != RunOutcome.UNDISTURBED
+        why = textwrap.wrap(describe_reasons(marked_run.verdict), left) if has_reasons else []
         shown += [f"{line}  {why[0]}" if why else line, *[" " * (len(line) + 2) + more for more in why[1:]]]
-    return "\n".join(each.rstrip() for each in [title, *shown]) + "\n"
+    return "\n".join(line_of_text.rstrip() for line_of_text in [title, *shown]) + "\n"

@@ -83,14 +83,14 @@ def parse_page(page: str) -> TopicPage:
     title, *nodes = root.children
     parts = _parted(nodes)
     heading, listed = parts[-1]
-    has_sources = heading is not None and _said(heading, {}) == _SOURCES
+    has_sources = heading is not None and _node_text(heading, {}) == _SOURCES
     sources = tuple(_source(item) for item in listed[0].children) if has_sources else ()
     parts = parts[:-1] if has_sources else parts
     numbers = {source.url: number for number, source in enumerate(sources, 1)}
     lines = page.splitlines()
     summary, *sections = (_section(heading, below, lines, numbers) for heading, below in parts)
     code = tuple(node.content for node in root.walk() if node.type == "code_inline")
-    return TopicPage(_said(title, numbers), summary, tuple(sections), sources, code)
+    return TopicPage(_node_text(title, numbers), summary, tuple(sections), sources, code)
 
 
 def _parted(nodes: Iterable[SyntaxTreeNode]) -> list[tuple[SyntaxTreeNode | None, list[SyntaxTreeNode]]]:
@@ -110,19 +110,19 @@ def _section(
     places = [place for node in below if (place := node.map) is not None]
     markdown = "\n".join(lines[places[0][0] : places[-1][1]]).strip()
     blocks = tuple(block for node in below for block in _blocks(node, numbers))
-    return TopicSection("" if heading is None else _said(heading, numbers), markdown, blocks)
+    return TopicSection("" if heading is None else _node_text(heading, numbers), markdown, blocks)
 
 
 def _blocks(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> Iterator[TopicBlock]:
     if node.type == "fence":
         yield TopicBlock(BlockKind.CODE, node.content.rstrip("\n"))
     elif node.type == "bullet_list":
-        yield from (TopicBlock(BlockKind.ITEM, _said(item, numbers)) for item in node.children)
+        yield from (TopicBlock(BlockKind.ITEM, _node_text(item, numbers)) for item in node.children)
     else:
-        yield TopicBlock(BlockKind.PARAGRAPH, _said(node, numbers))
+        yield TopicBlock(BlockKind.PARAGRAPH, _node_text(node, numbers))
 
 
-def _said(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> str:
+def _node_text(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> str:
     """Return the node's text in one line, with source numbers behind the texts of links."""
     if node.type == "code_inline":
         return f"`{node.content}`"
@@ -130,14 +130,14 @@ def _said(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> str:
         return " "
     if node.type == "text":
         return node.content
-    inner = "".join(_said(child, numbers) for child in node.children)
+    inner = "".join(_node_text(child, numbers) for child in node.children)
     return f"{inner} [{numbers[str(node.attrs['href'])]}]" if node.type == "link" else inner
 
 
 def _source(item: SyntaxTreeNode) -> TopicSource:
     """Parse an item that ends with its URL."""
-    *told, link = item.children[0].children[0].children
-    return TopicSource("".join(_said(node, {}) for node in told).strip(), str(link.attrs["href"]))
+    *text_nodes, link = item.children[0].children[0].children
+    return TopicSource("".join(_node_text(node, {}) for node in text_nodes).strip(), str(link.attrs["href"]))
 
 
 _OF_AREA, _BY_GROUND = "Checks of this area", "What can block, and why"
@@ -149,7 +149,7 @@ _GLUE = "\N{NO-BREAK SPACE}"  # textwrap does not break lines at it
 def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: bool) -> str:
     """Return the page, wrapped, and the questions of the checks."""
     page = text_of_page(parse_page(read_page(topic)), width, in_colour)
-    questions = items_of((f"`{each.id}` ({each.severity}): {each.question}" for each in of_area), width)
+    questions = items_of((f"`{check.id}` ({check.severity}): {check.question}" for check in of_area), width)
     if of_area:
         page += f"\n{section_of(_OF_AREA, questions, width, in_colour)}\n"
     if topic == VERDICT:
@@ -205,16 +205,16 @@ def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
     `checks` are the ids of the checks that the page names, then of those in the area of the topic's name.
     """
     page = parse_page(read_page(topic))
-    ids = {each.id for each in checks}
+    ids = {check.id for check in checks}
     named = [code for code in page.code if code in ids]
     return {
         "topic": topic,
         "title": page.title,
         "summary": page.summary.markdown,
-        "sections": [{"heading": each.heading, "text": each.markdown} for each in page.sections],
-        "sources": [{"text": each.text, "url": each.url} for each in page.sources],
-        "checks": list(dict.fromkeys([*named, *(each.id for each in checks if each.area == topic)])),
-        "grounds": {ground: [each.id for each in with_ground(checks) if each.ground == ground] for ground in GROUNDS}
+        "sections": [{"heading": section.heading, "text": section.markdown} for section in page.sections],
+        "sources": [{"text": source.text, "url": source.url} for source in page.sources],
+        "checks": list(dict.fromkeys([*named, *(check.id for check in checks if check.area == topic)])),
+        "grounds": {ground: [check.id for check in with_ground(checks) if check.ground == ground] for ground in GROUNDS}
         if topic == VERDICT
         else None,
     }
@@ -226,7 +226,7 @@ def text_of_page(page: TopicPage, width: int, in_colour: bool) -> str:
     parts = [
         _heading(page.title, width, in_colour),
         _body(page.summary.blocks, width),
-        *(section_of(each.heading, _body(each.blocks, width), width, in_colour) for each in page.sections),
+        *(section_of(section.heading, _body(section.blocks, width), width, in_colour) for section in page.sections),
     ]
     if page.sources:
         parts.append(section_of(_SOURCES, "\n".join(_sources(page.sources, width)), width, in_colour))

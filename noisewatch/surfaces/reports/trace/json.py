@@ -34,7 +34,7 @@ def describe_followed(followed: TraceRun) -> dict[str, Any]:
         "untold": [] if trace is None else list(trace.untold),
         "cpus": [_by_counters(followed, cpu) for cpu in followed.target]
         if trace is None
-        else [_by_trace(each, followed) for each in followed.cpus],
+        else [_by_trace(traced, followed) for traced in followed.cpus],
     }
 
 
@@ -45,22 +45,25 @@ def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
         "unseen_switches": traced.unseen_switches,
         "works": None if traced.main_thread is None else describe_source(traced.main_thread),
         "stolen_ns": traced.stolen_ns,
-        "culprits": [{**describe_source(each), **_remedy(each.disturbance, followed)} for each in traced.culprits],
+        "culprits": [
+            {**describe_source(culprit), **_remedy(culprit.disturbance, followed)} for culprit in traced.culprits
+        ],
         "longest_stretches": [
-            describe_interruption(each) for each in followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS)
+            describe_interruption(interruption)
+            for interruption in followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS)
         ],
     }
 
 
 def _by_counters(followed: TraceRun, cpu: int) -> dict[str, Any]:
-    found, works = followed.counted(cpu), followed.works_on(cpu)
+    culprits, works = followed.counted(cpu), followed.works_on(cpu)
     return {
         "cpu": cpu,
         "lost_events": None,
         "unseen_switches": None,
         "works": None if works is None else _of_counters(works),
-        "stolen_ns": sum(each.stolen_ns or 0 for each in found),
-        "culprits": [{**_of_counters(each), **_remedy(each, followed)} for each in found],
+        "stolen_ns": sum(culprit.stolen_ns or 0 for culprit in culprits),
+        "culprits": [{**_of_counters(culprit), **_remedy(culprit, followed)} for culprit in culprits],
     }
 
 

@@ -51,35 +51,35 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
 
 def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     """Return the remedies against the costliest culprits, none twice, with commands on separate lines to copy."""
-    found = [each.disturbance for traced in followed.cpus for each in traced.culprits]
+    disturbances = [culprit.disturbance for traced in followed.cpus for culprit in traced.culprits]
     if followed.trace is None:
-        found = [each for cpu in followed.target for each in followed.counted(cpu)]
+        disturbances = [disturbance for cpu in followed.target for disturbance in followed.counted(cpu)]
     lines: list[str] = []
-    seen: set[Remedy] = set()
-    for together in _of_one_remedy(found):
+    shown: set[Remedy] = set()
+    for together in _of_one_remedy(disturbances):
         remedy = common_remedy(together, followed.case, followed.at_work)
-        if remedy in seen or len(seen) == _MOST_REMEDIES:
+        if remedy in shown or len(shown) == _MOST_REMEDIES:
             continue
-        seen.add(remedy)
+        shown.add(remedy)
         lines += textwrap.wrap(f"{_name_all(together)}: {remedy.said}", width, subsequent_indent="  ")
         lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
     return ["", "fixes", *lines] if lines else []
 
 
-def _of_one_remedy(found: Iterable[Disturbance]) -> list[list[Disturbance]]:
+def _of_one_remedy(disturbances: Iterable[Disturbance]) -> list[list[Disturbance]]:
     """Group culprits by process, and unattributed time of all CPUs as one; the costliest group first."""
     groups: dict[object, list[Disturbance]] = defaultdict(list)
-    for number, each in enumerate(sorted(found, key=lambda each: -(each.stolen_ns or 0))):
-        is_of_process = each.kind == Kind.THREAD and each.pid is not None
-        alone = each.kind if each.kind == Kind.UNATTRIBUTED else number
-        groups[("process", each.pid) if is_of_process else alone].append(each)
-    return sorted(groups.values(), key=lambda group: -sum(each.stolen_ns or 0 for each in group))
+    for number, disturbance in enumerate(sorted(disturbances, key=lambda disturbance: -(disturbance.stolen_ns or 0))):
+        is_of_process = disturbance.kind == Kind.THREAD and disturbance.pid is not None
+        alone = disturbance.kind if disturbance.kind == Kind.UNATTRIBUTED else number
+        groups[("process", disturbance.pid) if is_of_process else alone].append(disturbance)
+    return sorted(groups.values(), key=lambda group: -sum(disturbance.stolen_ns or 0 for disturbance in group))
 
 
 def _name_all(together: Sequence[Disturbance]) -> str:
     """Return `thread CPU 0/KVM (pid 812, thread 815) and 3 more of its process`."""
     first = together[0]
-    others = {(each.name, each.tid) for each in together} - {(first.name, first.tid)}
+    others = {(disturbance.name, disturbance.tid) for disturbance in together} - {(first.name, first.tid)}
     rest = f" and {len(others)} more of its process" if others else ""
     return first.kind.with_name(named(first)) + rest
 
@@ -106,8 +106,18 @@ def _of_trace(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
 
 
 def _of_counters(followed: TraceRun, cpu: int, width: int) -> list[str]:
-    found = followed.counted(cpu)[:_MOST_CULPRITS]
-    rows = [["", each.kind, named(each), rate_of(each), describe_ns(each.stolen_ns), share_of(each)] for each in found]
+    disturbances = followed.counted(cpu)[:_MOST_CULPRITS]
+    rows = [
+        [
+            "",
+            disturbance.kind,
+            named(disturbance),
+            rate_of(disturbance),
+            describe_ns(disturbance.stolen_ns),
+            share_of(disturbance),
+        ]
+        for disturbance in disturbances
+    ]
     head = ["", "kind", "who", "/s", "time", "share"]
     works = followed.works_on(cpu)
     had = f" {named(works)} had {share_of(works)}, beside it" if works is not None else ""

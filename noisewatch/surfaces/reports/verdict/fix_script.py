@@ -76,7 +76,8 @@ def fix_script(verdict: Verdict) -> str:
         ),
         *script_comments("To do by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
         *script_comments(
-            "No command is known for:", [_about(each, said_in_full(each.answer)) for each in _unfixable(verdict)]
+            "No command is known for:",
+            [_about(finding, said_in_full(finding.answer)) for finding in _unfixable(verdict)],
         ),
     ]
     head = script_head("Fixes for what noisewatch found", _about_verdict(verdict))
@@ -105,8 +106,8 @@ def undo_script(verdict: Verdict) -> str:
     ]
     head = script_head("Restores what noisewatch read before the fixes", _about_verdict(verdict))
     back = [(undo_heading(finding.check), command) for finding, command in undone]
-    gone = [(files_heading(finding.check), command) for finding, command in _files_gone(fixes)]
-    steps = script_steps([*back, *gone])
+    removals = [(files_heading(finding.check), command) for finding, command in _file_removals(fixes)]
+    steps = script_steps([*back, *removals])
     return script(head, steps, comments, _names(verdict, fixes))
 
 
@@ -128,7 +129,7 @@ def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, 
     return {pid: name for _, fix in fixes for pid, name in named_by(fix, verdict.case)}
 
 
-def _files_gone(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
+def _file_removals(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
     """Return the commands that remove noisewatch's own files of permanent fixes, none twice."""
     by_command = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}
     return ((finding, command) for command, finding in by_command.items())
@@ -136,16 +137,16 @@ def _files_gone(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding,
 
 def _fixable(verdict: Verdict) -> Iterator[Finding]:
     """Yield the failures and warnings that have a fix, the gravest first; no fix twice."""
-    seen = set()
+    yielded = set()
     for finding in [*verdict.failures, *verdict.warnings]:
         fix = finding.answer.fix
-        if fix is not None and fix not in seen:
-            seen.add(fix)
+        if fix is not None and fix not in yielded:
+            yielded.add(fix)
             yield finding
 
 
 def _unfixable(verdict: Verdict) -> list[Finding]:
-    return [each for each in [*verdict.failures, *verdict.warnings] if each.answer.fix is None]
+    return [finding for finding in [*verdict.failures, *verdict.warnings] if finding.answer.fix is None]
 
 
 def _about_verdict(verdict: Verdict) -> str:
@@ -191,8 +192,8 @@ def _step(heading: str, command: str) -> list[str]:
 
 def script_comments(heading: str, lines: list[str]) -> list[str]:
     """Return the lines as comments below a heading; nothing if there are none."""
-    said = [line for line in lines if line]
-    return ["", f"# {heading}", *(f"#   {line}" for line in said)] if said else []
+    texts = [line for line in lines if line]
+    return ["", f"# {heading}", *(f"#   {line}" for line in texts)] if texts else []
 
 
 def _about(finding: Finding, text: str | None) -> str:

@@ -60,10 +60,10 @@ class Format:
         is_warned = verdict.exit_status == 0 and verdict.warnings
         return self.status_by_outcome[_WARNED if is_warned else verdict.verdict]
 
-    def render(self, verdict: Verdict, occasion: RenderOptions) -> str:
+    def render(self, verdict: Verdict, options: RenderOptions) -> str:
         """Return the whole report."""
         function: Callable[[Verdict, RenderOptions], str] = self._loaded(self.renderer)
-        return function(verdict, occasion)
+        return function(verdict, options)
 
     def describe_trouble(self, message: str) -> str:
         """Return the text that replaces the report if there is none."""
@@ -99,9 +99,9 @@ FORMATS: Mapping[str, Format] = {
 
 def format_named_in(argv: Sequence[str]) -> Format | None:
     """Return the format that a command line names, even if the rest of it is invalid."""
-    found = None
+    named_format = None
     for word, following in zip(argv, [*argv[1:], ""], strict=False):
         option, is_joined, value = word.partition("=")
         if len(option) > len("--") and _OPTION.startswith(option):
-            found = FORMATS.get(value if is_joined else following)
-    return found
+            named_format = FORMATS.get(value if is_joined else following)
+    return named_format

@@ -25,10 +25,10 @@ _LEVEL_BY_GRAVITY = {
 _MOST_CULPRITS = 5
 
 
-def render(verdict: Verdict, occasion: RenderOptions) -> str:
+def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format github`: the verdict as a notice, then the gravest findings by cause."""
     findings = in_order(verdict, causes_of(verdict))
-    summary = f"{counts(verdict)} ({judged(verdict)}, exit {occasion.exit_status})"
+    summary = f"{counts(verdict)} ({judged(verdict)}, exit {options.exit_status})"
     lines = [workflow_command("notice", f"noisewatch: {verdict.verdict.upper()}", summary)]
     for level in ("error", "warning", "notice"):
         room = MOST_ANNOTATIONS - (1 if level == "notice" else 0)
@@ -49,6 +49,6 @@ def _level(finding: Finding, verdict: Verdict) -> str | None:
 
 
 def _message(finding: Finding) -> str:
-    lines = [sentence(finding), *(culprit_line(each) for each in finding.answer.culprits[:_MOST_CULPRITS])]
+    lines = [sentence(finding), *(culprit_line(culprit) for culprit in finding.answer.culprits[:_MOST_CULPRITS])]
     lines += [f"{name}: {command}" for name, command in commands_of(finding.answer.fix)]
     return "\n".join(lines)

@@ -24,7 +24,7 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.noise.by_work import chance_line
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.parts.junit import add_properties, counted_document, error_case, timestamp
+from noisewatch.surfaces.reports.parts.junit import add_properties, document_with_totals, error_case, timestamp
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 _RESULTS = {
@@ -36,21 +36,21 @@ _RESULTS = {
 _WITH_OUTPUT = (Gravity.WARNED, Gravity.NOTED)
 
 
-def render(verdict: Verdict, occasion: RenderOptions) -> str:
+def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format junit`."""
-    started_at = timestamp(occasion.at_s - measured_seconds(verdict))
+    started_at = timestamp(options.at_s - measured_seconds(verdict))
     root = Element("testsuites", name="noisewatch preflight")
     for area in dict.fromkeys(finding.check.area for finding in verdict.findings):
         suite = SubElement(root, "testsuite", name=f"noisewatch.{area}", timestamp=started_at)
-        add_properties(suite, _properties(verdict, occasion))
-        suite.extend(_case(each, verdict) for each in verdict.findings if each.check.area == area)
+        add_properties(suite, _properties(verdict, options))
+        suite.extend(_case(finding, verdict) for finding in verdict.findings if finding.check.area == area)
     if verdict.verdict != Outcome.STABLE and not _has_failed(root):
         suite = SubElement(root, "testsuite", name="noisewatch.verdict", timestamp=started_at)
         suite.append(_nothing_asked(verdict))
-    return counted_document(root, f"{measured_seconds(verdict):.3f}")
+    return document_with_totals(root, f"{measured_seconds(verdict):.3f}")
 
 
-def _properties(verdict: Verdict, occasion: RenderOptions) -> dict[str, str]:
+def _properties(verdict: Verdict, options: RenderOptions) -> dict[str, str]:
     calibrated = verdict.case.calibrated
     return {
         "noisewatch": __version__,
@@ -60,7 +60,7 @@ def _properties(verdict: Verdict, occasion: RenderOptions) -> dict[str, str]:
         "measured": measured(verdict),
         "noise_floor": "not measured" if calibrated is None else chance_line(calibrated),
         "verdict": verdict.verdict,
-        "exit_status": str(occasion.exit_status),
+        "exit_status": str(options.exit_status),
     }
 
 

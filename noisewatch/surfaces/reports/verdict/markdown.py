@@ -37,7 +37,7 @@ _MOST_CULPRITS = 10
 _WIDTH = 100  # columns of a block of code
 
 
-def render(verdict: Verdict, occasion: RenderOptions) -> str:
+def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format markdown`."""
     return markdown_of_verdict(verdict, MOST_BYTES)
 
@@ -74,8 +74,8 @@ def _floor(verdict: Verdict) -> str:
         return "not measured"
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     floors = {calibrated.floors_of: calibrated.floor} if by_work is None else by_work.floor_by_work
-    known = [f"{name} {_cv(floor, calibrated.chance_of(floor))}" for name, floor in floors.items() if floor is not None]
-    return f"CV of samples of {describe_ns(calibrated.budget.at_ns)}: {', '.join(known)}" if known else "not measured"
+    texts = [f"{name} {_cv(floor, calibrated.chance_of(floor))}" for name, floor in floors.items() if floor is not None]
+    return f"CV of samples of {describe_ns(calibrated.budget.at_ns)}: {', '.join(texts)}" if texts else "not measured"
 
 
 def _detection(verdict: Verdict) -> list[str]:
@@ -86,26 +86,28 @@ def _detection(verdict: Verdict) -> list[str]:
 
 def _cv(floor: NoiseFloor, chance: float | None) -> str:
     spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
-    known = "unknown" if chance is None else describe_chance(chance)
-    return f"{describe_share(floor.cv_expected, 1)} ({spread}; chance {known})"
+    chance_text = "unknown" if chance is None else describe_chance(chance)
+    return f"{describe_share(floor.cv_expected, 1)} ({spread}; chance {chance_text})"
 
 
 def _findings(verdict: Verdict) -> list[str]:
     """Return a table of all faults, then a section for each cause or finding that has culprits or commands."""
     causes = causes_of(verdict)
-    of_causes = {each.check.id for cause in causes for each in cause.findings}
-    wrong = [each for each in in_order(verdict, causes) if each.gravity(verdict.is_strict) not in _CALM]
+    of_causes = {finding.check.id for cause in causes for finding in cause.findings}
+    wrong = [finding for finding in in_order(verdict, causes) if finding.gravity(verdict.is_strict) not in _CALM]
     if not wrong:
         return []
-    rows = [(label(each, verdict), code(each.check.id), each.weight, cell(sentence(each))) for each in wrong]
+    rows = [
+        (label(finding, verdict), code(finding.check.id), finding.weight, cell(sentence(finding))) for finding in wrong
+    ]
     remark = remark_on_commands(verdict)
     remarks = [f"{remark}\n"] if remark else []
-    others = [each for each in wrong if each.check.id not in of_causes]
+    others = [finding for finding in wrong if finding.check.id not in of_causes]
     return [
         table(("status", "check", "severity", "what was found"), rows),
         *remarks,
         *filter(None, (_of_cause(number, cause) for number, cause in enumerate(causes, 1))),
-        *filter(None, (_section(code(each.check.id), [each], each.answer.fix, []) for each in others)),
+        *filter(None, (_section(code(finding.check.id), [finding], finding.answer.fix, []) for finding in others)),
     ]
 
 
@@ -117,17 +119,17 @@ def _of_cause(number: int, cause: Cause) -> str:
     advice = [cause.advice] if cause.advice is not None else []
     if cause.target is not None:
         advice.append(f"choose other target CPUs: --cpus {cpu_list_argument(cause.target)}")
-    names = ", ".join(code(each.check.id) for each in cause.findings)
+    names = ", ".join(code(finding.check.id) for finding in cause.findings)
     return _section(f"{number}. {names}", cause.findings, cause.fix, advice)
 
 
 def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice: Sequence[str]) -> str:
     """Return culprits and commands, in fences of their own to copy each as a whole; empty if there are none."""
-    culprits = list(dict.fromkeys(culprit_line(each) for finding in findings for each in finding.answer.culprits))
+    culprits = list(dict.fromkeys(culprit_line(culprit) for finding in findings for culprit in finding.answer.culprits))
     if len(culprits) > _MOST_CULPRITS:
         culprits[_MOST_CULPRITS:] = [f"… and {len(culprits) - _MOST_CULPRITS} more"]
     fences = [fenced("text", culprits)] if culprits else []
-    fences += [f"{prose(printable(said))}\n" for said in advice]
+    fences += [f"{prose(printable(sentence_text))}\n" for sentence_text in advice]
     fences += [
         f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}" for name, command in commands_of(fix)
     ]
@@ -136,7 +138,7 @@ def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice:
 
 def _rest(verdict: Verdict) -> list[str]:
     """Return the checks that passed, did not apply or were not asked, folded."""
-    passed = [code(each.check.id) for each in by_gravity(verdict)[Gravity.PASSED]]
+    passed = [code(finding.check.id) for finding in by_gravity(verdict)[Gravity.PASSED]]
     absent, ignored = (_with_reasons(verdict, status) for status in (Status.NOT_APPLICABLE, Status.IGNORED))
     if not (passed or absent or ignored):
         return []
@@ -147,4 +149,8 @@ def _rest(verdict: Verdict) -> list[str]:
 
 
 def _with_reasons(verdict: Verdict, status: str) -> list[str]:
-    return [f"{code(each.check.id)}: {prose(sentence(each))}" for each in verdict.findings if each.status == status]
+    return [
+        f"{code(finding.check.id)}: {prose(sentence(finding))}"
+        for finding in verdict.findings
+        if finding.status == status
+    ]

@@ -32,17 +32,17 @@ _SERVICE = "NOISEWATCH"
 _STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _UNITS = {"share": ("%", 100.0), "ns": ("s", 1e-9), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ms": ("s", 1e-3),
           "s": ("s", 1.0), "kB": ("KB", 1.0)}  # fmt: skip
-_TELLING = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
+_SHOWN_GRAVITIES = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
 _MOST_NAMED = 3
 _MOST_CULPRITS = 3
 _MOST_BYTES = 8_000  # Nagios reads 8 KiB
 _DIGITS = 6
 
 
-def render(verdict: Verdict, occasion: RenderOptions) -> str:
+def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format nagios`; its last lines are left out if it gets too long."""
     state = _STATES[FORMATS["nagios"].exit_status(verdict)]
-    lines = [f"{_SERVICE} {state}: {_told(verdict)} | {' '.join(_performance(verdict))}"]
+    lines = [f"{_SERVICE} {state}: {_summary(verdict)} | {' '.join(_performance(verdict))}"]
     room = _MOST_BYTES - len(lines[0].encode())
     for line in map(_text, _long_output(verdict)):
         room -= len(line.encode()) + 1
@@ -57,9 +57,11 @@ def describe_trouble(message: str) -> str:
     return f"{_SERVICE} {_STATES[3]}: {_text(message)}\n"
 
 
-def _told(verdict: Verdict) -> str:
-    found = by_gravity(verdict)
-    worst = [each.check.id for each in (*found[Gravity.FAILED], *found[Gravity.UNANSWERED])]
+def _summary(verdict: Verdict) -> str:
+    findings_by_gravity = by_gravity(verdict)
+    worst = [
+        finding.check.id for finding in (*findings_by_gravity[Gravity.FAILED], *findings_by_gravity[Gravity.UNANSWERED])
+    ]
     more = f" and {len(worst) - _MOST_NAMED} more" if len(worst) > _MOST_NAMED else ""
     names = f": {', '.join(worst[:_MOST_NAMED])}{more}" if worst else ""
     return _text(f"{counts(verdict)}{names} ({judged(verdict)})")
@@ -67,7 +69,7 @@ def _told(verdict: Verdict) -> str:
 
 def _long_output(verdict: Verdict) -> Iterator[str]:
     for finding in in_order(verdict, causes_of(verdict)):
-        if finding.gravity(verdict.is_strict) in _TELLING:
+        if finding.gravity(verdict.is_strict) in _SHOWN_GRAVITIES:
             yield f"{label(finding, verdict)} {finding.check.id} ({finding.weight}): {sentence(finding)}"
             yield from map(culprit_line, finding.answer.culprits[:_MOST_CULPRITS])
     yield describe_host(verdict.case.snapshot)
@@ -76,9 +78,9 @@ def _long_output(verdict: Verdict) -> Iterator[str]:
         yield chance_line(verdict.case.calibrated)
 
 
-def _text(said: str) -> str:
+def _text(line: str) -> str:
     """Return a line without pipes, which would begin the performance data."""
-    return printable(said).replace("|", "·")
+    return printable(line).replace("|", "·")
 
 
 def _performance(verdict: Verdict) -> Iterator[str]:

@@ -16,15 +16,15 @@ _GRAVEST_FIRST = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _MOST_BYTES = 80  # its default for max_output_length, which cuts bytes, not characters
 
 
-def render(verdict: Verdict, occasion: RenderOptions) -> str:
+def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format problem-detector`, with the gravest finding."""
-    found = by_gravity(verdict)
+    findings_by_gravity = by_gravity(verdict)
     word = verdict.verdict.upper()
     counts = verdict.counts
     by_status = {Status.FAIL: counts.failing, Status.WARN: f"{counts.warn} warn", Status.UNKNOWN: counts.unanswered}
     for gravity in _GRAVEST_FIRST:
-        if found[gravity]:
-            worst = found[gravity][0]
+        if findings_by_gravity[gravity]:
+            worst = findings_by_gravity[gravity][0]
             return _line(f"{word}, {by_status[worst.status]}: {worst.check.id}: {sentence(worst)}")
     return _line(f"{word}: {judged(verdict)}")
 
@@ -34,7 +34,7 @@ def describe_trouble(message: str) -> str:
     return _line(f"UNKNOWN: {message}")
 
 
-def _line(said: str) -> str:
+def _line(line: str) -> str:
     """Return the text as ASCII, in which a byte is a character, cut to the most bytes allowed."""
-    text = printable(said).encode("ascii", "replace").decode()
+    text = printable(line).encode("ascii", "replace").decode()
     return (text if len(text) <= _MOST_BYTES else text[: _MOST_BYTES - 3] + "...") + "\n"

@@ -66,11 +66,11 @@ class _Sample:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def render(verdict: Verdict, occasion: RenderOptions) -> str:
+def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format prometheus`."""
     registry = CollectorRegistry()
     gauges: dict[str, Gauge] = {}
-    for sample in _samples(verdict, occasion):
+    for sample in _samples(verdict, options):
         if sample.name not in gauges:
             gauges[sample.name] = Gauge(sample.name, sample.help, tuple(sample.labels), registry=registry)
         labels = {name: printable(value) for name, value in sample.labels.items()}
@@ -78,25 +78,25 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
     return generate_latest(registry).decode()
 
 
-def _samples(verdict: Verdict, occasion: RenderOptions) -> Iterator[_Sample]:
-    yield from _of_the_run(verdict, occasion)
+def _samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
+    yield from _of_the_run(verdict, options)
     for finding in verdict.findings:
         yield from _of_a_finding(finding)
     if verdict.case.calibrated is not None:
         yield from _of_the_calibration(verdict.case.calibrated)
 
 
-def _of_the_run(verdict: Verdict, occasion: RenderOptions) -> Iterator[_Sample]:
+def _of_the_run(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
     for word in (Outcome.STABLE, Outcome.UNSTABLE, Outcome.UNKNOWN):
         yield _Sample("noisewatch_verdict", "1 for the verdict.", float(verdict.verdict == word), {"verdict": word})
-    yield _Sample("noisewatch_exit_status", "Exit status of the run.", occasion.exit_status)
-    yield _Sample("noisewatch_last_run_timestamp_seconds", "When the verdict was reached.", occasion.at_s)
+    yield _Sample("noisewatch_exit_status", "Exit status of the run.", options.exit_status)
+    yield _Sample("noisewatch_last_run_timestamp_seconds", "When the verdict was reached.", options.at_s)
     interval = verdict.case.interval
     sampled_s = 0.0 if interval is None else interval.seconds
     yield _Sample("noisewatch_sample_duration_seconds", "Length of the sample of counters; 0: no sample.", sampled_s)
-    if occasion.own_cpu_share is not None:
+    if options.own_cpu_share is not None:
         yield _Sample(
-            "noisewatch_own_cpu_ratio", "CPU time that noisewatch used, as a share of one CPU.", occasion.own_cpu_share
+            "noisewatch_own_cpu_ratio", "CPU time that noisewatch used, as a share of one CPU.", options.own_cpu_share
         )
     yield _Sample("noisewatch_target_cpus", "Number of CPUs that were judged.", len(verdict.case.target))
     platform = verdict.case.snapshot.platform
@@ -117,23 +117,25 @@ def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
     labels = {"check": check.id, "area": check.area, "severity": finding.severity, "status": finding.status}
     yield _Sample("noisewatch_finding_status", "1 for the status of the check.", 1.0, labels)
     suffix, factor = _base_unit(answer.unit)
-    for what, told, value in (
+    for what, help_text, value in (
         ("measured", "What the check measured.", answer.measured),
         ("limit", "Limit of the check.", answer.limit),
     ):
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            yield _Sample(f"noisewatch_finding_{what}{suffix}", told, value * factor, {"check": check.id})
+            yield _Sample(f"noisewatch_finding_{what}{suffix}", help_text, value * factor, {"check": check.id})
     if finding.status in (Status.FAIL, Status.WARN):
         yield from _of_the_costliest(finding)
 
 
 def _of_the_costliest(finding: Finding) -> Iterator[_Sample]:
     """Yield the finding's costliest culprit, without its PID, which would make a new series for each process."""
-    known = [each for each in finding.answer.culprits if each.share is not None]
-    for culprit in known[:1]:
+    measured = [culprit for culprit in finding.answer.culprits if culprit.share is not None]
+    for culprit in measured[:1]:
         who = {"cpu": str(culprit.cpu), "culprit": culprit.kind.with_name(culprit.name)}
-        told = "Share of the time of a CPU that the costliest culprit of a failure or warning took."
-        yield from _if_known("finding_culprit_ratio", told, culprit.share, {"check": finding.check.id, **who})
+        help_text = "Share of the time of a CPU that the costliest culprit of a failure or warning took."
+        yield from _sample_if_finite(
+            "finding_culprit_ratio", help_text, culprit.share, {"check": finding.check.id, **who}
+        )
 
 
 def _base_unit(unit: str | None) -> tuple[str, float]:
@@ -153,27 +155,33 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
     for floor in calibrated.floors:
         length = {"sample_seconds": f"{floor.sample_ns / 1e9:g}"}
         for bound, share in _bounds(floor).items():
-            told = "Relative standard deviation that samples of this length will show of the machine alone."
-            yield from _if_known("noise_floor_cv_ratio", told, share, {**length, "bound": bound})
-        told = "Chance that samples of this length stay within the budget."
-        yield from _if_known("noise_floor_length_chance_ratio", told, calibrated.chance_of(floor), length)
-        told = "The worst sample of this length, in medians."
-        yield from _if_known("noise_floor_max_inflation_ratio", told, floor.max_inflation, length)
-        told = "Minimum detectable effect: the smallest change that samples of this length can show."
-        yield from _if_known("noise_floor_smallest_change_ratio", told, floor.smallest_change_share, length)
-    told = (
+            help_text = "Relative standard deviation that samples of this length will show of the machine alone."
+            yield from _sample_if_finite("noise_floor_cv_ratio", help_text, share, {**length, "bound": bound})
+        help_text = "Chance that samples of this length stay within the budget."
+        yield from _sample_if_finite("noise_floor_length_chance_ratio", help_text, calibrated.chance_of(floor), length)
+        help_text = "The worst sample of this length, in medians."
+        yield from _sample_if_finite("noise_floor_max_inflation_ratio", help_text, floor.max_inflation, length)
+        help_text = "Minimum detectable effect: the smallest change that samples of this length can show."
+        yield from _sample_if_finite(
+            "noise_floor_smallest_change_ratio", help_text, floor.smallest_change_share, length
+        )
+    help_text = (
         "Chance that the benchmark's samples stay within the budget: of its kind of work, else the least of all kinds."
     )
-    yield from _if_known("noise_floor_chance_ratio", told, chance_within_budget(calibrated).value, {})
-    for work, each in calibrated.floors_by_work.items():
-        of_each = "of each kind of work on the CPU that is worst for it, and of interruptions alone."
-        for floor in each.floors:
+    yield from _sample_if_finite("noise_floor_chance_ratio", help_text, chance_within_budget(calibrated).value, {})
+    for work, work_floors in calibrated.floors_by_work.items():
+        scope = "of each kind of work on the CPU that is worst for it, and of interruptions alone."
+        for floor in work_floors.floors:
             labels = {"work": work, "sample_seconds": f"{floor.sample_ns / 1e9:g}"}
-            told = f"Chance that samples of this length stay within the budget, {of_each}"
-            yield from _if_known("noise_floor_by_work_chance_ratio", told, calibrated.chance_of(floor), labels)
-            told = f"The same {of_each}"
+            help_text = f"Chance that samples of this length stay within the budget, {scope}"
+            yield from _sample_if_finite(
+                "noise_floor_by_work_chance_ratio", help_text, calibrated.chance_of(floor), labels
+            )
+            help_text = f"The same {scope}"
             for bound, share in _bounds(floor).items():
-                yield from _if_known("noise_floor_by_work_cv_ratio", told, share, {**labels, "bound": bound})
+                yield from _sample_if_finite(
+                    "noise_floor_by_work_cv_ratio", help_text, share, {**labels, "bound": bound}
+                )
 
 
 def _bounds(floor: NoiseFloor) -> dict[str, float]:
@@ -181,12 +189,12 @@ def _bounds(floor: NoiseFloor) -> dict[str, float]:
 
 
 def _of_a_cpu(figures: CpuFigures) -> Iterator[_Sample]:
-    for attribute, name, factor, told in _CPU_GAUGES:
+    for attribute, name, factor, help_text in _CPU_GAUGES:
         value = getattr(figures, attribute)
-        known = None if value is None else value * factor
-        yield from _if_known(f"calibration_{name}", told, known, {"cpu": str(figures.cpu)})
+        scaled = None if value is None else value * factor
+        yield from _sample_if_finite(f"calibration_{name}", help_text, scaled, {"cpu": str(figures.cpu)})
 
 
-def _if_known(name: str, told: str, value: float | None, labels: Mapping[str, str]) -> Iterator[_Sample]:
+def _sample_if_finite(name: str, help_text: str, value: float | None, labels: Mapping[str, str]) -> Iterator[_Sample]:
     if value is not None and math.isfinite(value):
-        yield _Sample(f"noisewatch_{name}", told, value, labels)
+        yield _Sample(f"noisewatch_{name}", help_text, value, labels)

@@ -67,33 +67,33 @@ _NOTHING_ASKED = "No check could run: those selected need a sample or a calibrat
 _MOST_STEPS = 3  # the level of detail with the title alone; lower levels drop further culprits first, then the undo
 
 
-def brief_lines(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> list[str]:
+def brief_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
     """Return the report's lines except for the last one, which has the verdict."""
-    above, below = head_lines(verdict, occasion), basis_lines(verdict, causes, occasion)
-    found = deciding(causes)
-    width = max(occasion.width, NARROWEST)
+    above, below = head_lines(verdict, options), basis_lines(verdict, causes, options)
+    deciding_causes = deciding(causes)
+    width = max(options.width, NARROWEST)
     rows = _ROWS * max(_WIDTH, width) // min(width, _WIDTH) if width < _WIDTH else _ROWS
     room = rows - _rows_of([*above, *below], width) - 1
-    body = _fitted_causes(found, verdict.case, room - 2, occasion)
+    body = _fitted_causes(deciding_causes, verdict.case, room - 2, options)
     return [*above, *(["", *body] if body else []), "", *below]
 
 
-def head_lines(verdict: Verdict, occasion: RenderOptions) -> list[str]:
+def head_lines(verdict: Verdict, options: RenderOptions) -> list[str]:
     """Return the verdict with the target CPUs, and a remark if the commands are for another machine."""
     word = verdict.verdict.upper()
-    first, *more = wrapped(f"{word}   {headline(verdict)}", occasion.width, 0, len(word) + 3)
+    first, *more = wrapped(f"{word}   {headline(verdict)}", options.width, 0, len(word) + 3)
     remark = remark_on_commands(verdict)
-    return [of_outcome(first, word, occasion), *more, *(wrapped(remark, occasion.width, 0) if remark else [])]
+    return [of_outcome(first, word, options), *more, *(wrapped(remark, options.width, 0) if remark else [])]
 
 
-def of_outcome(line: str, word: str, occasion: RenderOptions) -> str:
+def of_outcome(line: str, word: str, options: RenderOptions) -> str:
     """Return the line with the verdict's word in its colour."""
-    return line.replace(word, painted(word, _MEANINGS[word]), 1) if occasion.in_colour else line
+    return line.replace(word, painted(word, _MEANINGS[word]), 1) if options.in_colour else line
 
 
-def basis_lines(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> list[str]:
+def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
     """Return the warnings by cost, which change shows, where to find the rest, and what the verdict rests on."""
-    width = occasion.width
+    width = options.width
     lines = [part for line in _sentences(verdict, causes) for part in wrapped(line, width, 1)]
     lines += _detection(verdict.case, width)
     warnings = warnings_of(causes, verdict.case)
@@ -104,7 +104,7 @@ def basis_lines(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptio
     if has_fixes:
         command = f"noisewatch preflight{_options_of(verdict)} --fix-script fix.sh --undo-script undo.sh"
         lines.append(f" {'all fixes':<{_LABEL}}{command}")
-    lines += _details(verdict, causes, occasion)
+    lines += _details(verdict, causes, options)
     configured_by = verdict.case.rules.configured_by
     lines += [f" with options of {printable(configured_by)}"] if configured_by is not None else []
     return [*lines, *wrapped(_basis(verdict), width, 1, 3)]
@@ -137,16 +137,16 @@ def _sentences(verdict: Verdict, causes: Sequence[Cause]) -> Iterator[str]:
         yield _SETTINGS_ONLY if case.no_sample_reason is None else f"No sample was taken: {case.no_sample_reason}."
 
 
-def _details(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> list[str]:
+def _details(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
     """Return how to show all checks and how to have the first cause explained; in one line if both fit."""
-    unknown = len([each for each in verdict.findings if each.status == Status.UNKNOWN])
-    counted = f"{len(verdict.findings)} checks" + (f", {unknown} unknown" if unknown else "")
-    line = f" {'details':<{_LABEL}}-v ({counted})"
+    unknown = len([finding for finding in verdict.findings if finding.status == Status.UNKNOWN])
+    counts_text = f"{len(verdict.findings)} checks" + (f", {unknown} unknown" if unknown else "")
+    line = f" {'details':<{_LABEL}}-v ({counts_text})"
     command = f"noisewatch explain {causes[0].findings[0].check.id if causes else VERDICT}"
     both, alone = f"{line}    why: {command}", f" {'why':<{_LABEL}}{command}"
-    if occasion.is_verbose:
+    if options.is_verbose:
         return [alone]
-    return [both] if len(both) <= occasion.width else [*wrapped(line.strip(), occasion.width, 1, 3), alone]
+    return [both] if len(both) <= options.width else [*wrapped(line.strip(), options.width, 1, 3), alone]
 
 
 def _options_of(verdict: Verdict) -> str:
@@ -173,7 +173,7 @@ def _basis(verdict: Verdict) -> str:
 def _changed_rules(verdict: Verdict) -> Iterator[str]:
     """Yield what options exclude from the verdict or weigh differently: `17 checks not asked`, `1 limit changed`."""
     rules = verdict.case.rules
-    left_out = sum(rules.why_ignored(each.check.id, each.check.area) is not None for each in verdict.findings)
+    left_out = sum(rules.why_ignored(finding.check.id, finding.check.area) is not None for finding in verdict.findings)
     if left_out:
         yield f"{describe_count(left_out, 'check')} not asked"
     if rules.severity_by_id:
@@ -192,18 +192,18 @@ def _joined(start: str, items: Sequence[str], width: int) -> list[str]:
             lines.append(line.rstrip())
             line = " " * further
         line += piece
-    return [part for each in (*lines, line.rstrip()) for part in wrapped(each.lstrip(), width, _indent(each), further)]
+    return [part for text in (*lines, line.rstrip()) for part in wrapped(text.lstrip(), width, _indent(text), further)]
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _fitted_causes(causes: Sequence[Cause], case: Case, room: int, occasion: RenderOptions) -> list[str]:
+def _fitted_causes(causes: Sequence[Cause], case: Case, room: int, options: RenderOptions) -> list[str]:
     """Return the causes in as much detail as fits, and the number of causes that do not fit."""
-    width = max(occasion.width, NARROWEST)
+    width = max(options.width, NARROWEST)
     levels = [0 if at < _MOST_CAUSES else _MOST_STEPS for at in range(len(causes))]
-    texts = [_brief_cause(at + 1, cause, case, levels[at], occasion) for at, cause in enumerate(causes)]
+    texts = [_brief_cause(at + 1, cause, case, levels[at], options) for at, cause in enumerate(causes)]
     left = len(causes)
 
     def needed() -> int:
@@ -212,19 +212,19 @@ def _fitted_causes(causes: Sequence[Cause], case: Case, room: int, occasion: Ren
     while needed() > room and min(levels) < _MOST_STEPS:
         at = max(number for number, level in enumerate(levels) if level == min(levels))
         levels[at] += 1
-        texts[at] = _brief_cause(at + 1, causes[at], case, levels[at], occasion)
+        texts[at] = _brief_cause(at + 1, causes[at], case, levels[at], options)
     while left > 1 and needed() > room:
         left -= 1
     lines = [line for text in texts[:left] for line in text]
     return [*lines, f"   … and {len(causes) - left} more: -v"] if left < len(causes) else lines
 
 
-def _brief_cause(number: int, cause: Cause, case: Case, level: int, occasion: RenderOptions) -> list[str]:
+def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: RenderOptions) -> list[str]:
     """Return the cause's title with the limits at the right, and its steps at this level of detail."""
-    margin, width = 5, max(occasion.width, NARROWEST)
+    margin, width = 5, max(options.width, NARROWEST)
     title = short_title(cause, case)
     lines = _titled(title.text, title.limits, width, margin)
-    shown = painted_mark(cause.gravity, occasion.in_unicode, occasion.in_colour)
+    shown = painted_mark(cause.gravity, options.in_unicode, options.in_colour)
     lines[0] = f"{number:>2} {shown} {lines[0].lstrip()}"
     if level == _MOST_STEPS:
         return lines
@@ -267,12 +267,12 @@ def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> lis
         return _cut(wrapped(checks_of(cause), width, margin, margin + STEP), _OPEN_ROWS[level], width)
     steps = steps_against(cause) if not is_one_line(cause) else []
     has_now = any(name == NOW for name, _ in steps)
-    wanted = {0: {NOW, UNDO, TRY}, 1: {NOW, UNDO, TRY}, 2: {NOW, TRY}}[level] | (set() if has_now else {FOR_GOOD})
+    shown_labels = {0: {NOW, UNDO, TRY}, 1: {NOW, UNDO, TRY}, 2: {NOW, TRY}}[level] | (set() if has_now else {FOR_GOOD})
     lines: list[str] = []
     label = ""
     for name, line in steps:
         label = name or label  # further lines of a long command have no label
-        if label not in wanted:
+        if label not in shown_labels:
             continue
         if label == TRY:
             lines += wrapped_around_commands(f"{name:<{STEP}}{line}", width, margin, margin + STEP)
@@ -336,12 +336,12 @@ def wrapped(text: str, width: int, indent: int, further: int | None = None) -> l
     return lines or [""]
 
 
-_TELLING = (Status.FAIL, Status.WARN, Status.UNKNOWN)
+_COLOURED_STATUSES = (Status.FAIL, Status.WARN, Status.UNKNOWN)
 _INDENT = "        "
 _MOST_CULPRITS = 5
 
 
-def render(verdict: Verdict, occasion: RenderOptions) -> str:
+def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format text`, wrapped at the width; commands are not wrapped, to be copied.
 
     It fits a terminal of 24 rows. A verbose report precedes it with all details of causes and checks, so that both end
@@ -349,103 +349,103 @@ def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """
     causes = causes_of(verdict)
     lines = (
-        [*_everything(verdict, causes, occasion), *basis_lines(verdict, causes, occasion)]
-        if occasion.is_verbose
-        else brief_lines(verdict, causes, occasion)
+        [*_everything(verdict, causes, options), *basis_lines(verdict, causes, options)]
+        if options.is_verbose
+        else brief_lines(verdict, causes, options)
     )
-    summary = summary_of_verdict(verdict, occasion.exit_status, causes)
-    return "\n".join([*lines, of_outcome(summary, verdict.verdict.upper(), occasion)]) + "\n"
+    summary = summary_of_verdict(verdict, options.exit_status, causes)
+    return "\n".join([*lines, of_outcome(summary, verdict.verdict.upper(), options)]) + "\n"
 
 
-def _everything(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> Iterator[str]:
+def _everything(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> Iterator[str]:
     """Yield the machine, all causes with all of their steps, all checks and their findings, and the noise floor."""
-    yield from head_lines(verdict, occasion)
+    yield from head_lines(verdict, options)
     target = verdict.case.snapshot.target
     about = (
         describe_platform(verdict.case.snapshot),
         f"{name_cpus(target.cpus)} ({target.chosen_by})",
         measured(verdict),
     )
-    yield from wrapped(" · ".join(about), occasion.width, 0)
-    yield from _to_do(verdict, causes, occasion)
-    yield from _all_checks(verdict, occasion)
-    yield from _each_finding(verdict, causes, occasion)
+    yield from wrapped(" · ".join(about), options.width, 0)
+    yield from _to_do(verdict, causes, options)
+    yield from _all_checks(verdict, options)
+    yield from _all_findings(verdict, causes, options)
     yield ""
-    for line in _calibration_lines(verdict, occasion.width):
-        yield from [line] if "  " in line else wrapped(line, occasion.width, 0)
+    for line in _calibration_lines(verdict, options.width):
+        yield from [line] if "  " in line else wrapped(line, options.width, 0)
     yield ""
 
 
-def _to_do(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> Iterator[str]:
+def _to_do(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> Iterator[str]:
     if not causes:
         return
     yield from ["", "WHAT TO DO"]
     margin = len(str(len(causes))) + 4
     for number, cause in enumerate(causes, start=1):
-        yield from _cause(number, cause, verdict, margin, occasion)
+        yield from _cause(number, cause, verdict, margin, options)
 
 
-def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: RenderOptions) -> Iterator[str]:
+def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: RenderOptions) -> Iterator[str]:
     """Yield the cause's number and mark, its title, the commands, and the checks that they settle."""
     items = cause.findings[0].answer.items if is_one_line(cause) else ()
     title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
-    first, *more = wrapped(title, occasion.width, margin)
-    shown = painted_mark(cause.gravity, occasion.in_unicode, occasion.in_colour)
+    first, *more = wrapped(title, options.width, margin)
+    shown = painted_mark(cause.gravity, options.in_unicode, options.in_colour)
     yield f"{number:>{margin - 3}} {shown} {first.strip()}"
     yield from more
     for item in items:
-        yield from wrapped(item, occasion.width, margin + 2, margin + 4)
+        yield from wrapped(item, options.width, margin + 2, margin + 4)
     if is_one_line(cause) and not tries_of(cause, verdict.case):
         return
     culprits = culprits_text(cause, title)
     if culprits is not None:
-        yield from wrapped(f"{'who':<{STEP}}{culprits}", occasion.width, margin, margin + STEP)
+        yield from wrapped(f"{'who':<{STEP}}{culprits}", options.width, margin, margin + STEP)
     tries = tries_of(cause, verdict.case)
     if tries:
-        yield from wrapped_options(f"{TRY:<{STEP}}", tries, occasion.width, margin)
+        yield from wrapped_options(f"{TRY:<{STEP}}", tries, options.width, margin)
     for name, line in steps_against(cause):
         if name == TRY:
-            yield from wrapped_around_commands(f"{name:<{STEP}}{line}", occasion.width, margin, margin + STEP)
+            yield from wrapped_around_commands(f"{name:<{STEP}}{line}", options.width, margin, margin + STEP)
         else:
             yield f"{' ' * margin}{name:<{STEP}}{line}"
-    yield from wrapped(checks_of(cause), occasion.width, margin, margin + STEP)
+    yield from wrapped(checks_of(cause), options.width, margin, margin + STEP)
 
 
-def _all_checks(verdict: Verdict, occasion: RenderOptions) -> Iterator[str]:
+def _all_checks(verdict: Verdict, options: RenderOptions) -> Iterator[str]:
     """Yield one character for each check, and the meaning of the characters."""
     findings = verdict.findings
-    by_area = marks_by_area((each.check.area, each.gravity(verdict.is_strict)) for each in findings)
-    yield from ["", *wrapped(f"ALL {len(findings)} CHECKS   {counts(verdict)}", occasion.width, 0, 2)]
-    for row in grid(by_area, max(occasion.width - 2, NARROWEST), occasion.in_unicode):
-        yield f"  {_drawn(row, occasion)}".rstrip()
+    by_area = marks_by_area((finding.check.area, finding.gravity(verdict.is_strict)) for finding in findings)
+    yield from ["", *wrapped(f"ALL {len(findings)} CHECKS   {counts(verdict)}", options.width, 0, 2)]
+    for row in grid(by_area, max(options.width - 2, NARROWEST), options.in_unicode):
+        yield f"  {_drawn(row, options)}".rstrip()
     line, length = "", 0
-    for pieces in legend(occasion.in_unicode):
+    for pieces in legend(options.in_unicode):
         more = sum(len(text) for text, _ in pieces)
-        if length and length + 3 + more > occasion.width:
+        if length and length + 3 + more > options.width:
             yield line
             line, length = "", 0
-        line, length = f"{line}{'   ' if length else '  '}{_drawn(pieces, occasion)}", length + 3 + more
+        line, length = f"{line}{'   ' if length else '  '}{_drawn(pieces, options)}", length + 3 + more
     yield line
 
 
-def _drawn(pieces: Pieces, occasion: RenderOptions) -> str:
+def _drawn(pieces: Pieces, options: RenderOptions) -> str:
     return "".join(
-        painted(text, meaning) if occasion.in_colour and meaning is not None else text for text, meaning in pieces
+        painted(text, meaning) if options.in_colour and meaning is not None else text for text, meaning in pieces
     )
 
 
-def _each_finding(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> Iterator[str]:
+def _all_findings(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> Iterator[str]:
     """Yield the findings in the order of the causes, then by gravity.
 
     Findings that are unknown or do not apply for the same reason are merged.
     """
     of_causes = [finding for cause in causes for finding in cause.findings]
-    told = {each.check.id for each in of_causes}
-    rest = [each for each in in_order(verdict, causes) if each.check.id not in told]
+    ids_of_causes = {finding.check.id for finding in of_causes}
+    rest = [finding for finding in in_order(verdict, causes) if finding.check.id not in ids_of_causes]
     yield ""
     for findings in _together([*of_causes, *rest]):
-        yield from _describe(findings, verdict, occasion)
+        yield from _describe(findings, verdict, options)
 
 
 def _together(findings: Iterable[Finding]) -> list[list[Finding]]:
@@ -473,36 +473,38 @@ def _calibration_lines(verdict: Verdict, width: int) -> list[str]:
     return [*floor_lines(calibrated, width), *remarks]
 
 
-def _describe(findings: list[Finding], verdict: Verdict, occasion: RenderOptions) -> list[str]:
+def _describe(findings: list[Finding], verdict: Verdict, options: RenderOptions) -> list[str]:
     finding = findings[0]
     answer = finding.answer
-    said = (
+    text = (
         answer.said + describe_limit_of(finding)
         if answer.status in (Status.FAIL, Status.WARN, Status.PASS)
         else answer.reason
     )
-    names = ", ".join(each.check.id for each in findings)
-    first, *more = wrapped(f"{names} ({finding.weight})", occasion.width, len(_INDENT))
-    lines = [_labelled(finding, verdict, occasion) + first.strip(), *more]
-    lines += wrapped(said or "", occasion.width, len(_INDENT))
+    names = ", ".join(merged.check.id for merged in findings)
+    first, *more = wrapped(f"{names} ({finding.weight})", options.width, len(_INDENT))
+    lines = [_labelled(finding, verdict, options) + first.strip(), *more]
+    lines += wrapped(text or "", options.width, len(_INDENT))
     for item in answer.items:
-        lines += wrapped(item, occasion.width, len(_INDENT) + 2, len(_INDENT) + 4)
+        lines += wrapped(item, options.width, len(_INDENT) + 2, len(_INDENT) + 4)
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
-    lines += _culprits(finding, said or "")
+    lines += _culprits(finding, text or "")
     lines += [f"{_INDENT}{name + ':':<{STEP + 1}}{command}" for name, command in commands_of(answer.fix)]
     return lines
 
 
-def _labelled(finding: Finding, verdict: Verdict, occasion: RenderOptions) -> str:
+def _labelled(finding: Finding, verdict: Verdict, options: RenderOptions) -> str:
     """Return the finding's status, padded to its column."""
-    said = label(finding, verdict)
-    is_plain = not occasion.in_colour or finding.status not in _TELLING
-    return (said if is_plain else painted(said, style_of_label(said))) + " " * (len(_INDENT) - len(said))
+    status_text = label(finding, verdict)
+    is_plain = not options.in_colour or finding.status not in _COLOURED_STATUSES
+    return (status_text if is_plain else painted(status_text, style_of_label(status_text))) + " " * (
+        len(_INDENT) - len(status_text)
+    )
 
 
-def _culprits(finding: Finding, already_said: str) -> list[str]:
-    lines = [_INDENT + culprit_line(each) for each in unnamed_culprits(finding, already_said)]
+def _culprits(finding: Finding, shown_text: str) -> list[str]:
+    lines = [_INDENT + culprit_line(culprit) for culprit in unnamed_culprits(finding, shown_text)]
     if len(lines) > _MOST_CULPRITS + 1:
         lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
     return lines

@@ -75,11 +75,11 @@ def test_beside_the_commands_own_output_no_line_is_drawn_over() -> None:
 def test_after_a_single_run_it_is_said_that_the_machine_changed(capsys: pytest.CaptureFixture[str]) -> None:
     """Its report goes to a file, if anywhere."""
     series = written_series(UNDISTURBED)
-    OneRun().tell_machine(series)
+    OneRun().report_speed_change(series)
     calibrated = replace(series, options=replace(series.options, calibration_s=1.0), opening=calibration())
-    OneRun().tell_machine(replace(calibrated, closing=calibration()))
+    OneRun().report_speed_change(replace(calibrated, closing=calibration()))
     assert capsys.readouterr().err == ""
-    OneRun().tell_machine(replace(calibrated, closing=calibration(0.03)))
+    OneRun().report_speed_change(replace(calibrated, closing=calibration(0.03)))
     assert "noisewatch run: the machine is not what it was" in capsys.readouterr().err
-    OneRun().tell_machine(replace(calibrated, not_calibrated="after the series: no memory"))
+    OneRun().report_speed_change(replace(calibrated, not_calibrated="after the series: no memory"))
     assert capsys.readouterr().err.endswith("is unknown: not calibrated after the series: no memory\n")

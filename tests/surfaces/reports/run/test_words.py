@@ -14,7 +14,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     doubt_words,
     mean_words,
     range_words,
-    seen_from_the_second,
+    relative_to_second,
     selection_rows,
     selection_words,
     variance_words,
@@ -178,11 +178,11 @@ def test_a_selection_tells_both_and_refuses_aloud() -> None:
 
 
 def test_the_first_command_is_held_against_the_second() -> None:
-    turned = seen_from_the_second(MeanDifference(25, 0.25, Bounds(0.0, 1.0), 0.5, 0.0))
+    turned = relative_to_second(MeanDifference(25, 0.25, Bounds(0.0, 1.0), 0.5, 0.0))
     assert turned.share == pytest.approx(-0.2)
     assert (turned.interval, turned.smallest_shown) == (Bounds(-0.5, 0.0), 0.4)
 
 
 def test_an_interval_without_an_upper_end_says_so_from_the_other_side() -> None:
     wide = MeanDifference(3, 0.5, Bounds(-1.2, 2.2), 3.0, 0.0)
-    assert "between 68.8% less and >" in difference_words(seen_from_the_second(wide))
+    assert "between 68.8% less and >" in difference_words(relative_to_second(wide))
