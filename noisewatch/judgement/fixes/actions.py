@@ -31,11 +31,11 @@ class Write:
 
     @property
     def do(self) -> str:
-        return tee({each.path: each.value for each in self.settings})
+        return tee({setting.path: setting.value for setting in self.settings})
 
     @property
     def undo(self) -> str | None:
-        before = {each.path: each.before for each in self.settings if each.before is not None}
+        before = {setting.path: setting.before for setting in self.settings if setting.before is not None}
         return tee(before) if len(before) == len(self.settings) else None
 
 
@@ -107,13 +107,13 @@ class Move:
     @property
     def undone_by(self) -> list[tuple[str, ...]]:
         """The commands that restore the affinities, as lists of words; empty if an affinity is unknown."""
-        known = [(pin.tid, pin.before) for pin in self.pins if pin.before]
-        if len(known) < len(self.pins):
+        pinned_before = [(pin.tid, pin.before) for pin in self.pins if pin.before]
+        if len(pinned_before) < len(self.pins):
             return []
-        allowed = {cpus for _, cpus in known}
+        allowed = {cpus for _, cpus in pinned_before}
         if self.process is not None and len(allowed) == 1:
             return [_taskset(self.process, allowed.pop(), "-apc")]
-        return _pinned(known)
+        return _pinned(pinned_before)
 
     @property
     def do(self) -> str:
@@ -138,16 +138,18 @@ class MoveProcesses:
 
     @property
     def do(self) -> str:
-        return run([command for each in self.moves for command in each.commands], as_root=True)
+        return run([command for move in self.moves for command in move.commands], as_root=True)
 
     @property
     def undo(self) -> str | None:
-        undone_by = [each.undone_by for each in self.moves]
-        return run([command for each in undone_by for command in each], as_root=True) if all(undone_by) else None
+        undone_by = [move.undone_by for move in self.moves]
+        return (
+            run([command for commands in undone_by for command in commands], as_root=True) if all(undone_by) else None
+        )
 
 
 def _pinned(cpus_by_tid: Iterable[tuple[int, CpuSet]]) -> list[tuple[str, ...]]:
-    ordered = sorted(cpus_by_tid, key=lambda each: sorted(each[1]))
+    ordered = sorted(cpus_by_tid, key=lambda item: sorted(item[1]))
     return [_taskset(tid, cpus, "-pc") for tid, cpus in ordered]
 
 
@@ -184,8 +186,8 @@ class MakePartition:
         return f"{removed} && {tee({self.delegate_in: '-cpuset'})}" if self.delegate_in is not None else removed
 
     def _made(self, kind: str, cpus: CpuSet) -> str:
-        wanted = tee({f"{self.folder}/cpuset.cpus": cpu_list_argument(cpus)})
-        return f"{wanted} && {tee({f'{self.folder}/cpuset.cpus.partition': kind})}"
+        setting = tee({f"{self.folder}/cpuset.cpus": cpu_list_argument(cpus)})
+        return f"{setting} && {tee({f'{self.folder}/cpuset.cpus.partition': kind})}"
 
 
 @dataclass(frozen=True, slots=True)

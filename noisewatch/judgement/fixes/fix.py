@@ -37,32 +37,34 @@ class Fix:
     @property
     def now(self) -> str | None:
         """The commands that help until the next boot, or None."""
-        return _all_of([each.do for each in self.actions])
+        return _all_of([action.do for action in self.actions])
 
     @property
     def undo(self) -> str | None:
         """The commands that restore the values read, or None if a value is unknown."""
-        return _all_of([each.undo for each in reversed(self.actions)], "; ")
+        return _all_of([action.undo for action in reversed(self.actions)], "; ")
 
     @property
     def persist(self) -> str | None:
         """What makes the fix last: a command, or prose for people."""
-        return _all_of([each.do for each in self.lasting], " && " if self.persist_is_command else "; ")
+        return _all_of([action.do for action in self.lasting], " && " if self.persist_is_command else "; ")
 
     @property
     def persist_is_command(self) -> bool:
         """Whether a shell can run `persist`; otherwise it is prose for people."""
-        return bool(self.lasting) and all(isinstance(each, AtBoot | Run) for each in self.lasting)
+        return bool(self.lasting) and all(isinstance(action, AtBoot | Run) for action in self.lasting)
 
     @property
     def undo_persist(self) -> str | None:
         """The command that removes the persistent settings, or None. The current values stay until `undo`."""
-        return _all_of([each.undo if isinstance(each, AtBoot | Run) else None for each in reversed(self.lasting)], "; ")
+        return _all_of(
+            [action.undo if isinstance(action, AtBoot | Run) else None for action in reversed(self.lasting)], "; "
+        )
 
     @property
     def undo_files(self) -> str | None:
         """The part of `undo_persist` that is harmless if nothing was persisted: it removes noisewatch's own files."""
-        return _all_of([each.undo for each in reversed(self.lasting) if isinstance(each, AtBoot)], "; ")
+        return _all_of([action.undo for action in reversed(self.lasting) if isinstance(action, AtBoot)], "; ")
 
     @property
     def needs_reboot(self) -> bool:
@@ -73,13 +75,14 @@ class Fix:
     def persist_needs_reboot(self) -> bool:
         """Whether the persistent part takes effect at the next boot only."""
         return any(
-            isinstance(each, BootOptions) or (isinstance(each, ByHand) and each.needs_reboot) for each in self.lasting
+            isinstance(action, BootOptions) or (isinstance(action, ByHand) and action.needs_reboot)
+            for action in self.lasting
         )
 
     @property
     def kernel_arguments(self) -> str | None:
         """The options to add to the kernel's command line, or None."""
-        return " ".join(each.options for each in self.lasting if isinstance(each, BootOptions)) or None
+        return " ".join(action.options for action in self.lasting if isinstance(action, BootOptions)) or None
 
 
 def set_for_good(*writes: Write, about: str = "") -> Fix:
@@ -139,22 +142,22 @@ class AtBoot:
         return f"sudo rm -f {' '.join(self._lines_by_file())}"
 
     def _lines_by_file(self) -> dict[str, list[str]]:
-        sysctls = [each for each in self.settings if each.path.startswith(_SYSCTLS)]
-        others = [each for each in self.settings if not each.path.startswith(_SYSCTLS)]
+        sysctls = [setting for setting in self.settings if setting.path.startswith(_SYSCTLS)]
+        others = [setting for setting in self.settings if not setting.path.startswith(_SYSCTLS)]
         files = {}
         if sysctls:
-            files[self._file(_SYSCTL, sysctls)] = [f"{_sysctl(each.path)} = {each.value}" for each in sysctls]
+            files[self._file(_SYSCTL, sysctls)] = [f"{_sysctl(setting.path)} = {setting.value}" for setting in sysctls]
         if others:
             files[self._file(_TMPFILES, others)] = _tmpfiles_lines(others)
         return files
 
     def _file(self, prefix: str, settings: Sequence[Setting]) -> str:
-        return f"{prefix}{f'{self.about}.' if self.about else ''}{_name([each.path for each in settings])}.conf"
+        return f"{prefix}{f'{self.about}.' if self.about else ''}{_name([setting.path for setting in settings])}.conf"
 
 
 def at_boot(*writes: Write, about: str = "") -> AtBoot:
     """Return the action that repeats the writes at each boot."""
-    return AtBoot(tuple(setting for each in writes for setting in each.settings), about)
+    return AtBoot(tuple(setting for write in writes for setting in write.settings), about)
 
 
 def _sysctl(path: str) -> str:
@@ -163,8 +166,8 @@ def _sysctl(path: str) -> str:
 
 def _tmpfiles_lines(settings: Iterable[Setting]) -> list[str]:
     paths_by_value: dict[str, list[str]] = defaultdict(list)
-    for each in settings:
-        paths_by_value[each.value].append(each.path)
+    for setting in settings:
+        paths_by_value[setting.value].append(setting.path)
     return [
         f"w {glob_of(box).replace('%', '%%')} - - - - {value.replace('%', '%%')}"
         for value, paths in paths_by_value.items()
@@ -178,12 +181,12 @@ def _print(lines: Sequence[str]) -> str:
 
 def _name(paths: Sequence[str]) -> str:
     """Return the name for a file on these paths: the paths in short, else their checksum."""
-    found = boxes_of_paths(paths)
-    name = _dotted(found[0]) if len(found) == 1 else ""
+    boxes = boxes_of_paths(paths)
+    name = _dotted(boxes[0]) if len(boxes) == 1 else ""
     total = f"{crc32(' '.join(sorted(paths)).encode()):08x}"
-    length = sum(len(glob_of(box)) for box in found)
+    length = sum(len(glob_of(box)) for box in boxes)
     candidates = (name, f"{paths[0].rsplit('/', 1)[1]}.{total}")
-    fitting = (each for each in candidates if _PLAIN_NAME.fullmatch(each) and len(each) + length <= _LONGEST)
+    fitting = (name for name in candidates if _PLAIN_NAME.fullmatch(name) and len(name) + length <= _LONGEST)
     return next(fitting, total)
 
 
@@ -266,7 +269,12 @@ def conflict(one: Fix, other: Fix) -> bool:
 
 
 def _last_values(fix: Fix) -> dict[str, str]:
-    return {each.path: each.value for action in fix.actions if isinstance(action, Write) for each in action.settings}
+    return {
+        setting.path: setting.value
+        for action in fix.actions
+        if isinstance(action, Write)
+        for setting in action.settings
+    }
 
 
 @lru_cache(maxsize=64)  # a monitor asks for the same ones every second
@@ -275,21 +283,21 @@ def merged(*fixes: Fix) -> Fix | None:
 
     Settings that already have the requested value are left out.
     """
-    each_once = list(dict.fromkeys(fixes))
-    whole = [each for each in each_once if not any(steps_of(each) < steps_of(other) for other in each_once)]
+    distinct = list(dict.fromkeys(fixes))
+    whole = [fix for fix in distinct if not any(steps_of(fix) < steps_of(other) for other in distinct)]
     if not whole:
         return None
     done: set[Step] = set()
     actions = tuple(rest for fix in whole for action in fix.actions if (rest := _rest(action, done)) is not None)
-    needed = tuple(each for each in map(_needed, actions) if each is not None)
+    needed = tuple(need for need in map(_needed, actions) if need is not None)
     return Fix(needed or actions, tuple(_lasting(fix.lasting for fix in whole)), any(fix.needs_root for fix in whole))
 
 
 def _rest(action: Action, done: set[Step]) -> Action | None:
     """Return the action without its pieces in `done`, or None if nothing remains; its pieces are added to `done`."""
-    pieces = [each for each in _pieces(action) if each not in done]
+    pieces = [piece for piece in _pieces(action) if piece not in done]
     if isinstance(action, Write):
-        rest: Action = Write(tuple(each for each in action.settings if each not in done))
+        rest: Action = Write(tuple(setting for setting in action.settings if setting not in done))
     elif isinstance(action, Move):
         kept = tuple(pin for pin in action.pins if (pin.tid, pin.cpus) not in done)
         rest = replace(action, pins=kept)
@@ -302,16 +310,16 @@ def _rest(action: Action, done: set[Step]) -> Action | None:
 def _needed(action: Action) -> Action | None:
     if not isinstance(action, Write):
         return action
-    settings = tuple(each for each in action.settings if each.before != each.value)
+    settings = tuple(setting for setting in action.settings if setting.before != setting.value)
     return Write(settings) if settings else None
 
 
 def _lasting(given: Iterable[Sequence[Lasting]]) -> Iterator[Lasting]:
     """Yield each persistent part once, and all kernel options as one line."""
-    found = list(dict.fromkeys(each for lasting in given for each in lasting))
-    options = [each.options for each in found if isinstance(each, BootOptions)]
-    for each in found:
-        if not isinstance(each, BootOptions):
-            yield each
-        elif each.options == options[0]:
+    actions = list(dict.fromkeys(each for lasting in given for each in lasting))
+    options = [action.options for action in actions if isinstance(action, BootOptions)]
+    for action in actions:
+        if not isinstance(action, BootOptions):
+            yield action
+        elif action.options == options[0]:
             yield BootOptions(merged_arguments(options))

@@ -37,7 +37,7 @@ def tee(value_by_path: Mapping[str, str]) -> str:
 
 
 def _tee(value: str, box: Box) -> str:
-    loops, places = _taken_apart(box)
+    loops, places = _split_box(box)
     quoted = '"' + "/".join(map(_quoted_in_part, places)) + '"'
     path = quoted if loops else shlex.quote("/".join(before for before, _, _ in places))
     return _looped(loops, f"{say(value)} | sudo tee {path}")
@@ -65,8 +65,8 @@ def _differing_place(one: Sequence[str], other: Sequence[str]) -> int | None:
 
 
 def _run(box: Box, as_root: bool) -> str:
-    loops, places = _taken_apart(box)
-    words = [f'"{_quoted_in_part(each)}"' if each[1] else shlex.quote(each[0]) for each in places]
+    loops, places = _split_box(box)
+    words = [f'"{_quoted_in_part(place)}"' if place[1] else shlex.quote(place[0]) for place in places]
     return _looped(loops, " ".join(["sudo", *words] if as_root else words))
 
 
@@ -154,7 +154,7 @@ def _digits(digits: Sequence[str]) -> str:
     return digits[0] if len(digits) == 1 else f"[{f'{digits[0]}-{digits[-1]}' if is_range else ''.join(digits)}]"
 
 
-def _taken_apart(box: Box) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
+def _split_box(box: Box) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
     """Return the loops (values by variable), and each place of the box as (prefix, variable, suffix)."""
     loops: dict[str, str] = {}
     places = []

@@ -86,28 +86,28 @@ class _OfFigure(NamedTuple):
 
 def development_of(entries: Sequence[Entry]) -> Development:
     """Return the development of the machine up to the newest entry."""
-    found: list[_OfFigure] = []
+    developments: list[_OfFigure] = []
     alternations: list[Alternation] = []
     unjudged: list[Figure] = []
     for figure in Figure:
-        known = [entry for entry in entries if figure in entry.figures]
-        values = [logarithm(figure, entry.figures[figure]) for entry in known]
+        measured = [entry for entry in entries if figure in entry.figures]
+        values = [logarithm(figure, entry.figures[figure]) for entry in measured]
         least = TRAITS[figure].least_change
-        if len(known) <= LEAST_BEFORE:
+        if len(measured) <= LEAST_BEFORE:
             unjudged.append(figure)
         elif (modes := modes_of(values, least)) is None:
-            found.append(_of_figure(figure, known, values))
+            developments.append(_of_figure(figure, measured, values))
         else:
-            found.append(_of_modes(figure, known, values, modes))
+            developments.append(_of_modes(figure, measured, values, modes))
             alternations += [] if modes.stays else [Alternation(figure, modes)]
     place = {id(entry): number for number, entry in enumerate(entries)}
-    moves = [move for each in found for move in each.moves]
+    moves = [move for development in developments for move in development.moves]
     return Development(
         entries=tuple(entries),
         moves=tuple(sorted(moves, key=lambda move: place[id(move.first_new)], reverse=True)),
-        departures=tuple(each.departure for each in found if each.departure is not None),
-        drifts=tuple(each.drift for each in found if each.drift is not None),
-        apart=tuple(each.apart for each in found if each.apart is not None),
+        departures=tuple(development.departure for development in developments if development.departure is not None),
+        drifts=tuple(development.drift for development in developments if development.drift is not None),
+        apart=tuple(development.apart for development in developments if development.apart is not None),
         alternations=tuple(alternations),
         unjudged=tuple(unjudged),
     )
@@ -120,14 +120,16 @@ def _of_modes(figure: Figure, entries: Sequence[Entry], values: Sequence[float],
     """
     is_high = values[-1] >= modes.border
     here = [number for number, value in enumerate(values) if (value >= modes.border) == is_high]
-    found = _of_figure(figure, [entries[number] for number in here], [values[number] for number in here])
+    development = _of_figure(figure, [entries[number] for number in here], [values[number] for number in here])
     if not modes.stays:
-        return found
+        return development
     begin = len(values) - modes.lasting
     before, now = (modes.low, modes.high) if is_high else (modes.high, modes.low)
     stay = _move(figure, entries, Level(0, begin, before), Level(begin, len(values), now))
     is_usual = modes.lasting > begin
-    return found._replace(moves=[stay, *found.moves], departure=found.departure or (None if is_usual else stay))
+    return development._replace(
+        moves=[stay, *development.moves], departure=development.departure or (None if is_usual else stay)
+    )
 
 
 def _of_figure(figure: Figure, entries: Sequence[Entry], values: Sequence[float]) -> _OfFigure:
@@ -145,11 +147,11 @@ def _of_figure(figure: Figure, entries: Sequence[Entry], values: Sequence[float]
 
 
 def _drift(figure: Figure, entries: Sequence[Entry], values: Sequence[float], level: Level) -> FigureMove | None:
-    found = drift_of(values[level.begin : level.end], TRAITS[figure].least_change)
-    if found is None:
+    drift = drift_of(values[level.begin : level.end], TRAITS[figure].least_change)
+    if drift is None:
         return None
-    begin = level.begin + found.begin
-    before, after = Level(begin, begin + found.ends, found.first), Level(begin, level.end, found.newest)
+    begin = level.begin + drift.begin
+    before, after = Level(begin, begin + drift.ends, drift.first), Level(begin, level.end, drift.newest)
     return replace(_between(figure, entries[begin], entries[-1], before, after), is_drift=True)
 
 
@@ -232,7 +234,7 @@ def apart_words(move: FigureMove) -> str:
 def alternation_words(alternation: Alternation) -> str:
     """Return `clock: bimodal, alternates between 2.1 GHz and 3 GHz (7 changes, the last 4 entries ago)`."""
     figure, modes = alternation
-    low, high = (value_words(figure, math.exp(each)) for each in (modes.low, modes.high))
+    low, high = (value_words(figure, math.exp(mode)) for mode in (modes.low, modes.high))
     changes = f"{modes.switches} changes, the last {_ago(modes.lasting)}"
     return f"{figure}: bimodal, alternates between {low} and {high} ({changes})"
 
@@ -243,7 +245,7 @@ def _ago(count: int) -> str:
 
 def difference_words(changed: Sequence[FactDifference]) -> list[str]:
     """Return the changed facts as text, the most significant first, and the number of the rest."""
-    words = [str(each) for each in changed[:_MOST_CHANGES]]
+    words = [str(change) for change in changed[:_MOST_CHANGES]]
     return [*words, f"and {len(changed) - _MOST_CHANGES} more"] if len(changed) > _MOST_CHANGES else words
 
 

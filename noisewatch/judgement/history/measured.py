@@ -51,8 +51,8 @@ def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str 
 def _cvs_of(calibrated: Calibrated) -> Cvs:
     """Return the predicted CVs by kind of work, without empty ones."""
     by_work = calibrated.floors_by_work
-    known = {work: _cv_by_length(by_work[work].floors) for work in Work if work in by_work}
-    return {work: cvs for work, cvs in known.items() if cvs}
+    cvs_by_work = {work: _cv_by_length(by_work[work].floors) for work in Work if work in by_work}
+    return {work: cvs for work, cvs in cvs_by_work.items() if cvs}
 
 
 def _cv_by_length(floors: Iterable[NoiseFloor]) -> dict[int, float]:
@@ -91,17 +91,19 @@ def _time(spread: Spread | None) -> float | None:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = list(values)
-    return None if None in known or not known else statistics.fmean(value for value in known if value is not None)
+    measured = list(values)
+    return (
+        None if None in measured or not measured else statistics.fmean(value for value in measured if value is not None)
+    )
 
 
 def _slowest(figure: Figure, values: Sequence[float | None]) -> float | None:
     """Return the slowest value in multiples of the median, or None with fewer than two CPUs or an unknown value."""
-    known = [value for value in values if value is not None]
-    if len(known) < max(len(values), 2):
+    measured = [value for value in values if value is not None]
+    if len(measured) < max(len(values), 2):
         return None
-    slowest = max(known) if TRAITS[figure].nature == Nature.TIME else min(known)
-    return slowest / statistics.median(known) if statistics.median(known) > 0 else None
+    slowest = max(measured) if TRAITS[figure].nature == Nature.TIME else min(measured)
+    return slowest / statistics.median(measured) if statistics.median(measured) > 0 else None
 
 
 def _gaps_per_s(cpu: CpuFigures, begin_ns: int, end_ns: int) -> float | None:

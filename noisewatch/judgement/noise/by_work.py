@@ -100,14 +100,16 @@ class FloorsByWork:
 def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
     """Return the floors by kind of work; None for the user's own command, or if too little was measured for any."""
     budget = calibrated.budget
-    found = {name: each.worst for name, each in calibrated.floors_by_work.items() if each.worst is not None}
-    kinds = {work: found[work] for work in KINDS if work in found}
+    worst_by_work = {
+        name: floors.worst for name, floors in calibrated.floors_by_work.items() if floors.worst is not None
+    }
+    kinds = {work: worst_by_work[work] for work in KINDS if work in worst_by_work}
     if not kinds:
         return None
     cpus = frozenset(figures.cpu for figures in calibrated.complete)
-    by_cpu = {name: each.at_budget_by_cpu for name, each in calibrated.floors_by_work.items()}
+    by_cpu = {name: floors.at_budget_by_cpu for name, floors in calibrated.floors_by_work.items()}
     return FloorsByWork(
-        alone=found.get(ALONE),
+        alone=worst_by_work.get(ALONE),
         floor_by_work=kinds,
         cpus_above={
             name: frozenset(cpu for cpu, floor in floors.items() if budget.is_exceeded_by(floor))
@@ -165,8 +167,8 @@ def chance_line(calibrated: Calibrated) -> str:
     budget = calibrated.budget
     samples, most = f"{budget.samples} samples of {describe_ns(budget.at_ns)}", share_text(budget.max_cv)
     chance, of_what = chance_within_budget(calibrated)
-    known = "unknown" if chance is None else describe_chance(chance)
-    return f"{samples} stay within {most}: chance {known} ({of_what})"
+    chance_text = "unknown" if chance is None else describe_chance(chance)
+    return f"{samples} stay within {most}: chance {chance_text} ({of_what})"
 
 
 def options_to_try(calibrated: Calibrated) -> tuple[str, ...]:
@@ -196,8 +198,8 @@ def _options(
         if other.chance is not None and other.chance >= least:
             yield f"--work {work} ({describe_chance(other.chance)})"
             break
-    lengths = [each for each in by_length if each.sample_ns != budget.at_ns]
-    longest = max(lengths, key=lambda each: (each.chance or 0.0, each.sample_ns), default=None)
+    lengths = [floor for floor in by_length if floor.sample_ns != budget.at_ns]
+    longest = max(lengths, key=lambda floor: (floor.chance or 0.0, floor.sample_ns), default=None)
     if longest is not None and longest.chance is not None and longest.chance >= least:
         yield f"--at {describe_ns(longest.sample_ns).replace(' ', '')} ({describe_chance(longest.chance)})"
     for most in _BUDGETS:

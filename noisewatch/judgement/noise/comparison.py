@@ -43,11 +43,14 @@ class Comparison:
 def part_of(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
     """Return the calibration of these CPUs alone, with their own noise floor."""
     calibration = calibrated.calibration
-    samples = replace(calibration.samples, cpus=tuple(said for said in calibration.samples.cpus if said.cpu in cpus))
-    floors = {cpu: found for cpu, found in calibrated.floors_by_cpu.items() if cpu in cpus}
+    samples = replace(
+        calibration.samples,
+        cpus=tuple(samples_of_cpu for samples_of_cpu in calibration.samples.cpus if samples_of_cpu.cpu in cpus),
+    )
+    floors = {cpu: floors_of_cpu for cpu, floors_of_cpu in calibrated.floors_by_cpu.items() if cpu in cpus}
     return replace(
         calibrated,
-        calibration=Calibration(samples, tuple(each for each in calibration.cpus if each.cpu in cpus)),
+        calibration=Calibration(samples, tuple(figures for figures in calibration.cpus if figures.cpu in cpus)),
         floors_by_cpu=floors,
         floors=tuple(worst_floors(floors)),
         floors_by_work={},
@@ -56,10 +59,10 @@ def part_of(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
 
 def noise_share_of(calibrated: Calibrated) -> float | None:
     """Return the share of the observed time that was lost in gaps, or None if no CPU was measured to the end."""
-    wanted = {figures.cpu for figures in calibrated.complete}
-    said = [each for each in calibrated.calibration.samples.cpus if each.cpu in wanted]
-    spun_ns = sum(each.spun_ns for each in said)
-    stolen_ns = sum(sum(each.gaps.length_ns) + each.gaps.lost_ns for each in said)
+    measured_cpus = {figures.cpu for figures in calibrated.complete}
+    measured = [samples for samples in calibrated.calibration.samples.cpus if samples.cpu in measured_cpus]
+    spun_ns = sum(samples.spun_ns for samples in measured)
+    stolen_ns = sum(sum(samples.gaps.length_ns) + samples.gaps.lost_ns for samples in measured)
     return stolen_ns / spun_ns if spun_ns else None
 
 
@@ -77,12 +80,12 @@ def compare(first: Calibrated, second: Calibrated) -> Comparison:
 
 def loud_cpus(calibrated: Calibrated) -> CpuSet:
     """Return the CPUs that lost too much to gaps, or whose samples vary too much for the budget."""
-    lost = {each.cpu for each in calibrated.complete if (each.stolen_share or 0.0) > LOSES_TOO_MUCH}
+    lost = {figures.cpu for figures in calibrated.complete if (figures.stolen_share or 0.0) > LOSES_TOO_MUCH}
     return calibrated.cpus_above_budget | lost
 
 
 def _longest_ratio(first: Calibrated, second: Calibrated) -> float | None:
-    one, other = (max((each.gap_max_ns or 0 for each in side.complete), default=0) for side in (first, second))
+    one, other = (max((figures.gap_max_ns or 0 for figures in side.complete), default=0) for side in (first, second))
     return other / one if one else None
 
 

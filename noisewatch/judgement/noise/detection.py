@@ -69,9 +69,9 @@ def smallest_change_of(calibrated: Calibrated) -> SmallestChange:
     unknown = [work for work, reason in reasons.items() if reason is not None]
     if unknown:
         return SmallestChange(None, "" if len(unknown) == len(reasons) else ", ".join(unknown), reasons[unknown[0]])
-    known = {work: floor for work, floor in at_budget.items() if floor is not None}
-    worst = max(known, key=lambda work: known[work].smallest_change_share)
-    return SmallestChange(known[worst], worst, None)
+    floor_by_work = {work: floor for work, floor in at_budget.items() if floor is not None}
+    worst = max(floor_by_work, key=lambda work: floor_by_work[work].smallest_change_share)
+    return SmallestChange(floor_by_work[worst], worst, None)
 
 
 def on_cpus(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
@@ -108,8 +108,8 @@ def _doubt(calibrated: Calibrated) -> str | None:
 def _missing(calibrated: Calibrated, work: str) -> str | None:
     """Return on which CPUs too little of the work was measured, or None."""
     if calibrated.is_of_any_work:
-        known = calibrated.floors_by_work[work].at_budget_by_cpu if work in calibrated.floors_by_work else {}
-        cpus = frozenset(figures.cpu for figures in calibrated.complete) - known.keys()
+        floor_by_cpu = calibrated.floors_by_work[work].at_budget_by_cpu if work in calibrated.floors_by_work else {}
+        cpus = frozenset(figures.cpu for figures in calibrated.complete) - floor_by_cpu.keys()
     else:
         cpus = calibrated.unpredicted
     return f"{_TOO_LITTLE} on {name_cpus(cpus)}" if cpus else None
@@ -127,8 +127,8 @@ def _floors_by_work(calibrated: Calibrated) -> dict[str, Mapping[int, NoiseFloor
 def _floor_at_budget_by_work(calibrated: Calibrated) -> dict[str, NoiseFloor | None]:
     if not calibrated.is_of_any_work:
         return {_only_work(calibrated): calibrated.floor}
-    known = calibrated.floors_by_work
-    return {str(work): known[work].worst if work in known else None for work in KINDS}
+    floors_by_work = calibrated.floors_by_work
+    return {str(work): floors_by_work[work].worst if work in floors_by_work else None for work in KINDS}
 
 
 def _only_work(calibrated: Calibrated) -> str:

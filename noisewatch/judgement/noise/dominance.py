@@ -45,11 +45,11 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | Non
     gone without them. Of the rest: the clock, if it varied half as much as the work did; memory, if the work uses it
     and it varied by far more; else throughput.
     """
-    (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == floor.cpu]
-    (figures,) = [each for each in calibrated.calibration.cpus if each.cpu == floor.cpu]
+    (samples,) = [candidate for candidate in calibrated.calibration.samples.cpus if candidate.cpu == floor.cpu]
+    (figures,) = [candidate for candidate in calibrated.calibration.cpus if candidate.cpu == floor.cpu]
     if is_of_quota(calibrated, figures):
         return QUOTA
-    if _share_of_interruptions(said, floor, work) > _HALF:
+    if _share_of_interruptions(samples, floor, work) > _HALF:
         return INTERRUPTIONS
     clock, own = figures.effective_khz_spread_share, _own_spread(figures, work)
     memory = figures.main_memory if work == Work.MEMORY else figures.memory
@@ -78,22 +78,22 @@ def is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
     attribution = calibrated.attribution
     if figures.cpu not in attribution.quota_by_cpu:
         return False
-    culprits = [each.disturbance for each in attribution.culprits_by_cpu.get(figures.cpu, ())]
-    named = [attribution.quota_by_cpu[figures.cpu], *(each for each in culprits if each.kind == Kind.QUOTA)]
-    share = max(each.share or 0.0 for each in named)
+    culprits = [culprit.disturbance for culprit in attribution.culprits_by_cpu.get(figures.cpu, ())]
+    named = [attribution.quota_by_cpu[figures.cpu], *(culprit for culprit in culprits if culprit.kind == Kind.QUOTA)]
+    share = max(culprit.share or 0.0 for culprit in named)
     return share > max(_LEAST_QUOTA, _HALF * (figures.stolen_share or 0.0))
 
 
-def _share_of_interruptions(said: CpuSamples, floor: NoiseFloor, work: Work | None) -> float:
+def _share_of_interruptions(samples: CpuSamples, floor: NoiseFloor, work: Work | None) -> float:
     """Return the share of the variance due to interruptions, for samples of the floor's length.
 
     If there are too few samples of that length, shorter ones are used.
     """
     series = None if work is None else SERIES_OF[work]
-    interrupted = timelines_of([said], series)
+    interrupted = timelines_of([samples], series)
     length_ns = min(floor.sample_ns, interrupted.useful_ns / FEWEST_SAMPLES)
     if length_ns <= 0:
         return 0.0
     all_of_it = expected_cv(interrupted, length_ns, floor.samples)
-    rest = expected_cv(timelines_of([said], series, are_interrupted=False), length_ns, floor.samples)
+    rest = expected_cv(timelines_of([samples], series, are_interrupted=False), length_ns, floor.samples)
     return 1 - rest**2 / all_of_it**2 if all_of_it > 0 else 0.0

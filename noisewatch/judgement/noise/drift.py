@@ -40,7 +40,7 @@ _USUAL = (_Usual(1_000_000, 0.39), _Usual(10_000_000, 0.56), _Usual(100_000_000,
 
 
 def _usual_at(length_ns: int) -> _Usual:
-    return next((each for each in _USUAL if length_ns <= each.length_ns), _USUAL[-1])
+    return next((usual for usual in _USUAL if length_ns <= usual.length_ns), _USUAL[-1])
 
 
 class Learned(NamedTuple):
@@ -59,7 +59,7 @@ class Drift:
     @property
     def changes(self) -> int:
         """The number of changes observed, at the length with the most."""
-        return max((each.changes for each in self.learned.values()), default=0)
+        return max((drift.changes for drift in self.learned.values()), default=0)
 
     def changes_at(self, length_ns: int) -> int:
         """Return the number of changes from which the margin at this length was learned; 0 if it is the usual one."""
@@ -107,7 +107,7 @@ def drift_of(changes: Sequence[tuple[Cvs, Cvs]]) -> Drift:
     learned = {}
     for usual in _USUAL:
         logarithms = (_logarithms(one, other, usual.length_ns) for one, other in changes)
-        squares = [statistics.fmean(each**2 for each in of_pair) for of_pair in logarithms if of_pair]
+        squares = [statistics.fmean(logarithm**2 for logarithm in of_pair) for of_pair in logarithms if of_pair]
         if squares:
             learned[usual.length_ns] = Learned(len(squares), statistics.fmean(squares))
     return Drift(learned)

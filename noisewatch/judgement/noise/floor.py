@@ -74,7 +74,7 @@ def worst_of(floors: Sequence[NoiseFloor]) -> NoiseFloor:
         smallest_change_share=max(floor.smallest_change_share for floor in floors),
         bounded=all(floor.bounded for floor in floors),
         extrapolated=any(floor.extrapolated for floor in floors),
-        chance=None if None in chances else min(each for each in chances if each is not None),
+        chance=None if None in chances else min(chance for chance in chances if chance is not None),
     )
 
 
@@ -82,10 +82,10 @@ def replays_by_cpu(calibrations: Iterable[CalibrationSamples]) -> dict[int, Repl
     """Return the replay of each CPU that was measured to the end."""
     runs: dict[int, list[CpuSamples]] = {}
     for calibration in calibrations:
-        for said in calibration.cpus:
-            if said.trouble is None:
-                runs.setdefault(said.cpu, []).append(said)
-    return {cpu: Replay(each) for cpu, each in runs.items()}
+        for samples in calibration.cpus:
+            if samples.trouble is None:
+                runs.setdefault(samples.cpu, []).append(samples)
+    return {cpu: Replay(run) for cpu, run in runs.items()}
 
 
 def floors_by_length(
@@ -97,8 +97,8 @@ def floors_by_length(
     """
     lengths = sorted({*SAMPLE_LENGTHS_NS, budget.at_ns})
     if not is_all:
-        is_known = _is_enough(timelines, budget.at_ns)
-        lengths = [budget.at_ns] if is_known else [each for each in lengths if each <= budget.at_ns]
+        is_enough = _is_enough(timelines, budget.at_ns)
+        lengths = [budget.at_ns] if is_enough else [length for length in lengths if length <= budget.at_ns]
     return _floors_of(timelines, cpu, lengths, budget, drift, draws)
 
 
@@ -213,11 +213,11 @@ class WorkFloors:
     def at_budget_by_cpu(self) -> Mapping[int, NoiseFloor]:
         """The floors at the budget's length by CPU; a CPU on which too little was measured has none."""
         made = self._made
-        found = {
-            cpu: floors_by_length(each, cpu, made.budget, made.drift, made.draws, is_all=False)
-            for cpu, each in self._timelines.items()
+        floor_by_cpu = {
+            cpu: floors_by_length(timeline, cpu, made.budget, made.drift, made.draws, is_all=False)
+            for cpu, timeline in self._timelines.items()
         }
-        return {cpu: floors[-1] for cpu, floors in found.items() if floors}
+        return {cpu: floors[-1] for cpu, floors in floor_by_cpu.items() if floors}
 
     @cached_property
     def worst(self) -> NoiseFloor | None:
@@ -232,7 +232,7 @@ class WorkFloors:
             return ()
         cpu = max(by_cpu, key=lambda cpu: by_cpu[cpu].cv_high)
         floors = floors_by_length(self._timelines[cpu], cpu, made.budget, made.drift, made.draws)
-        return tuple(worst if each.sample_ns == made.budget.at_ns else each for each in floors)
+        return tuple(worst if floor.sample_ns == made.budget.at_ns else floor for floor in floors)
 
     @cached_property
     def worst_by_length(self) -> tuple[NoiseFloor, ...]:

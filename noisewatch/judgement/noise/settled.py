@@ -20,7 +20,7 @@ _ENDS = 1.645  # standard deviations, between which nine of ten lie
 def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> bool:
     """Return whether a longer calibration would hardly narrow the floors that are judged."""
     floors = _judged_floors(calibration, budget, drift)
-    return bool(floors) and all(_is_known_well(floor, budget, drift) for floor in floors)
+    return bool(floors) and all(_is_precise(floor, budget, drift) for floor in floors)
 
 
 def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> list[NoiseFloor]:
@@ -29,15 +29,15 @@ def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift
         by_cpu = floors_by_cpu([calibration], budget, drift)
         judged = worst_floors(by_cpu) if all(by_cpu.values()) else []
     else:
-        cpus = {said.cpu for said in calibration.cpus if said.trouble is None}
+        cpus = {samples.cpu for samples in calibration.cpus if samples.trouble is None}
         by_work = floors_by_work(calibration, budget, drift)
         kinds = [by_work[work] for work in KINDS if work in by_work]
-        is_complete = all(cpus == each.at_budget_by_cpu.keys() for each in kinds)
-        judged = [each.worst for each in kinds if each.worst is not None] if is_complete else []
+        is_complete = all(cpus == floors.at_budget_by_cpu.keys() for floors in kinds)
+        judged = [floors.worst for floors in kinds if floors.worst is not None] if is_complete else []
     return [floor for floor in judged if floor.sample_ns == budget.at_ns]
 
 
-def _is_known_well(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
+def _is_precise(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
     """Return whether the verdict is clear, or only the drift keeps the interval wide: no calibration narrows that."""
     if budget.is_exceeded_by(floor) or budget.is_met_by(floor):
         return True

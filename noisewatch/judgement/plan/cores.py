@@ -51,12 +51,12 @@ def online_of(case: Case) -> CpuSet:
 
 def cores_of(case: Case, cpus: CpuSet, ranking: Mapping[int, int] | None = None) -> list[Core]:
     """Return the cores of these CPUs with all their running threads, sorted by their first CPU."""
-    found: dict[int, Core] = {}
+    core_by_cpu: dict[int, Core] = {}
     clocks = highest_clocks(case)
     for cpu in sorted(cpus):
         core = _core(case, cpu, clocks, ranking or {})
-        found.setdefault(core.first, core)
-    return list(found.values())
+        core_by_cpu.setdefault(core.first, core)
+    return list(core_by_cpu.values())
 
 
 def _core(case: Case, cpu: int, clocks: Mapping[int, int], ranking: Mapping[int, int]) -> Core:
@@ -74,8 +74,8 @@ def _core(case: Case, cpu: int, clocks: Mapping[int, int], ranking: Mapping[int,
 
 
 def _siblings(place: CpuPlace, case: Case) -> CpuSet | None:
-    known = place.siblings is not None and place.cpu in place.siblings
-    return (place.siblings or frozenset()) & (online_of(case) | {place.cpu}) if known else None
+    has_siblings = place.siblings is not None and place.cpu in place.siblings
+    return (place.siblings or frozenset()) & (online_of(case) | {place.cpu}) if has_siblings else None
 
 
 def _capacity(place: CpuPlace | None) -> int:
@@ -159,10 +159,10 @@ def _fixed_irqs(core: Core, wishes: Wishes) -> int:
     return sum(wishes.fixed_irqs_by_cpu.get(cpu, 0) for cpu in core.cpus)
 
 
-def _spread(nodes: set[int | None], known: MemoryNodes) -> int:
+def _spread(nodes: set[int | None], distances: MemoryNodes) -> int:
     """Return the longest distance between two of the nodes."""
-    told = sorted(node for node in nodes if node is not None)
-    ways = (known.distance(one, other) for one in told for other in told if one != other)
+    numbers = sorted(node for node in nodes if node is not None)
+    ways = (distances.distance(one, other) for one in numbers for other in numbers if one != other)
     return max((_FAR if way is None else way for way in ways), default=0)
 
 
@@ -208,14 +208,14 @@ def _picked_from(start: list[Core], nodes: list[list[Core]], count: int, wishes:
 
     def way_to(node: list[Core]) -> tuple[int, int]:
         here, there = start[0].node, node[0].node
-        known = wishes.nodes.distance(here, there) if here is not None and there is not None else None
-        return (-1 if node is start else _FAR if known is None else known), -len(node)
+        distance = wishes.nodes.distance(here, there) if here is not None and there is not None else None
+        return (-1 if node is start else _FAR if distance is None else distance), -len(node)
 
-    taken: list[Core] = []
+    chosen: list[Core] = []
     for node in sorted(nodes, key=way_to):
-        missing = count - len(taken)
-        taken += _picked_in_node(node, min(missing, len(node)), wishes) if missing else ()
-    return tuple(taken)
+        missing = count - len(chosen)
+        chosen += _picked_in_node(node, min(missing, len(node)), wishes) if missing else ()
+    return tuple(chosen)
 
 
 def _picked_in_node(cores: list[Core], count: int, wishes: Wishes) -> Cores:
@@ -224,13 +224,13 @@ def _picked_in_node(cores: list[Core], count: int, wishes: Wishes) -> Cores:
     Then whole caches are taken, the largest first, until one cache has the rest.
     """
     caches = sorted(grouped(cores, lambda core: core.cache), key=lambda cache: -len(cache))
-    taken: list[Core] = []
+    chosen: list[Core] = []
     while True:
-        missing = count - len(taken)
+        missing = count - len(chosen)
         enough = [cache for cache in caches if len(cache) >= missing]
         if enough:
-            return best_of(((*taken, *_picked_in_cache(cache, missing, wishes)) for cache in enough), wishes)
-        taken += caches.pop(0)
+            return best_of(((*chosen, *_picked_in_cache(cache, missing, wishes)) for cache in enough), wishes)
+        chosen += caches.pop(0)
 
 
 def _picked_in_cache(cores: list[Core], count: int, wishes: Wishes) -> Cores:

@@ -85,8 +85,8 @@ def _whole_cores(proposal: Proposal) -> Answer:
     if shared:
         cpus = frozenset().union(*(core.cpus & proposal.run for core in shared))
         first = frozenset(core.first for core in shared)
-        said = f"{name_cpus(cpus)} share cores: run on {format_cpu_list(first)}, and leave {{}} idle"
-        return Answer(Status.WARN, said.format(format_cpu_list(cpus - first)), cpus=cpus, evidence=evidence)
+        text = f"{name_cpus(cpus)} share cores: run on {format_cpu_list(first)}, and leave {{}} idle"
+        return Answer(Status.WARN, text.format(format_cpu_list(cpus - first)), cpus=cpus, evidence=evidence)
     silent = next((core.first for core in proposal.cores if not core.has_siblings), None)
     if silent is not None:
         return _unknown(case.why_unknown(f"{CPUS}/cpu{silent}/topology/thread_siblings_list"), evidence)
@@ -105,8 +105,8 @@ def _housekeeping(proposal: Proposal) -> Answer:
         return Answer(Status.FAIL, "no core is left for all other work", cpus=proposal.run, evidence=evidence)
     boot_core = next((core for core in proposal.cores if BOOT_CPU in core.cpus), None)
     if BOOT_CPU in proposal.run:
-        said = "CPU 0 keeps the time, and takes all interrupts that were not moved"
-        return Answer(Status.FAIL, said, cpus=frozenset({BOOT_CPU}), evidence=evidence)
+        text = "CPU 0 keeps the time, and takes all interrupts that were not moved"
+        return Answer(Status.FAIL, text, cpus=frozenset({BOOT_CPU}), evidence=evidence)
     if boot_core is not None:
         sharing = boot_core.cpus & proposal.run
         return Answer(Status.FAIL, f"{name_cpus(sharing)} shares a core with CPU 0", cpus=sharing, evidence=evidence)
@@ -114,8 +114,8 @@ def _housekeeping(proposal: Proposal) -> Answer:
         return _unknown("which CPUs share a core with them is not known", evidence)
     cores = cores_of(case, left)
     boot = ", CPU 0 among them" if BOOT_CPU in left and len(left) > 1 else ""
-    said = f"{name_cpus(left)} ({describe_count(len(cores), 'core')}) for all other work{boot}"
-    return Answer(Status.PASS, said, evidence=evidence)
+    text = f"{name_cpus(left)} ({describe_count(len(cores), 'core')}) for all other work{boot}"
+    return Answer(Status.PASS, text, evidence=evidence)
 
 
 def _fastest_kind(proposal: Proposal) -> Answer:
@@ -131,10 +131,10 @@ def _fastest_kind(proposal: Proposal) -> Answer:
     clocks = highest_clocks(proposal.case)
     least = min((clocks[cpu] for cpu in proposal.run if cpu in clocks), default=0) * (1 - ALIKE.value)
     slower = frozenset(cpu for cpu, khz in clocks.items() if khz < least)
-    said = "performance cores" if own == {PERFORMANCE} else "all cores of this machine are of one kind"
+    text = "performance cores" if own == {PERFORMANCE} else "all cores of this machine are of one kind"
     if slower and own != {PERFORMANCE}:
-        said = f"{said}, though {name_cpus(slower)} clock lower"
-    return _with_strength(Answer(Status.PASS, said, evidence=evidence), proposal)
+        text = f"{text}, though {name_cpus(slower)} clock lower"
+    return _with_strength(Answer(Status.PASS, text, evidence=evidence), proposal)
 
 
 def _with_strength(answer: Answer, proposal: Proposal) -> Answer:
@@ -147,36 +147,36 @@ def _with_strength(answer: Answer, proposal: Proposal) -> Answer:
     parts = list(zip(own, best, strict=True))
     share = max((1 - mine / most for mine, most in parts if most), default=0.0)
     if share > ALIKE.value:
-        said = f"{answer.said}; {name_cpus(stronger)} would be up to {share:.0%} stronger"
-        return replace(answer, said=said, evidence=evidence)
+        text = f"{answer.said}; {name_cpus(stronger)} would be up to {share:.0%} stronger"
+        return replace(answer, said=text, evidence=evidence)
     return replace(answer, evidence=evidence)
 
 
 def _one_cache(proposal: Proposal) -> Answer:
     case = proposal.case
     caches = {core.cache for core in proposal.cores}
-    known = sorted((cache for cache in caches if cache is not None), key=sorted)
-    evidence = {"last_level_caches": [format_cpu_list(cache) for cache in known]}
-    if len(known) > 1:
-        said = f"{len(known)} last-level caches: {name_cpu_sets(cache & proposal.run for cache in known)}"
-        return Answer(Status.WARN, said, cpus=proposal.run, evidence=evidence)
-    if None in caches or not known:
+    known_caches = sorted((cache for cache in caches if cache is not None), key=sorted)
+    evidence = {"last_level_caches": [format_cpu_list(cache) for cache in known_caches]}
+    if len(known_caches) > 1:
+        text = f"{len(known_caches)} last-level caches: {name_cpu_sets(cache & proposal.run for cache in known_caches)}"
+        return Answer(Status.WARN, text, cpus=proposal.run, evidence=evidence)
+    if None in caches or not known_caches:
         return _unknown(why_no_cache(case, uncached(case)), evidence)
-    others = (known[0] & case.running) - proposal.taken
+    others = (known_caches[0] & case.running) - proposal.taken
     shared = f", shared with {name_cpus(others)}" if others else ", shared with no other CPU"
     return Answer(Status.PASS, f"one last-level cache{shared}", evidence=evidence)
 
 
 def _one_node(proposal: Proposal) -> Answer:
     case, nodes = proposal.case, {core.node for core in proposal.cores}
-    known = sorted(node for node in nodes if node is not None)
+    numbers = sorted(node for node in nodes if node is not None)
     evidence = {"node_by_cpu": {str(core.first): core.node for core in proposal.cores}}
-    if len(known) > 1:
-        ways = [proposal.readings.nodes.distance(known[0], other) for other in known[1:]]
+    if len(numbers) > 1:
+        ways = [proposal.readings.nodes.distance(numbers[0], other) for other in numbers[1:]]
         far = f", at a distance of up to {max(way for way in ways if way is not None)}" if None not in ways else ""
-        return Answer(Status.WARN, f"{_nodes(known)}{far}", cpus=proposal.run, evidence=evidence)
+        return Answer(Status.WARN, f"{_nodes(numbers)}{far}", cpus=proposal.run, evidence=evidence)
     if None not in nodes:
-        return Answer(Status.PASS, _nodes(known), evidence=evidence)
+        return Answer(Status.PASS, _nodes(numbers), evidence=evidence)
     if Knob.ZONE_RECLAIM in case.snapshot.settings.knobs.absent:
         return replace(not_applicable("this kernel knows no memory nodes"), evidence=evidence)
     return _unknown(case.why_unknown(NODES), evidence)
@@ -192,11 +192,11 @@ def _memory(proposal: Proposal) -> Answer:
         return _unknown(proposal.why_unread(HAS_MEMORY, NODES), evidence)
     empty = sorted(own - with_memory)
     if not empty:
-        said = f"{_nodes(own)} {'has' if len(own) == 1 else 'have'} memory"
-        return Answer(Status.PASS, said, evidence=evidence)
+        text = f"{_nodes(own)} {'has' if len(own) == 1 else 'have'} memory"
+        return Answer(Status.PASS, text, evidence=evidence)
     nearest = f"; the nearest that has is {_nodes(proposal.memory_nodes)}" * bool(proposal.memory_nodes)
-    said = f"no memory at {_nodes(empty)}{nearest}"
-    return Answer(Status.FAIL, said, cpus=proposal.run, evidence=evidence)
+    text = f"no memory at {_nodes(empty)}{nearest}"
+    return Answer(Status.FAIL, text, cpus=proposal.run, evidence=evidence)
 
 
 def _near_device(proposal: Proposal) -> Answer:
@@ -208,15 +208,15 @@ def _near_device(proposal: Proposal) -> Answer:
     if device.node is None and len(nodes) == 1 and case.snapshot.platform.virtual == NONE:
         return Answer(Status.PASS, "this machine has one node", evidence=evidence)
     if device.node is None:
-        told = "numa_node is -1" if device.told_by is not None else "its bus has no numa_node"
-        return _unknown(f"this machine does not tell at which node {device.name} is: {told}", evidence)
+        reason = "numa_node is -1" if device.told_by is not None else "its bus has no numa_node"
+        return _unknown(f"this machine does not tell at which node {device.name} is: {reason}", evidence)
     if near is None:
         return _unknown(f"{device.name} is at node {device.node}, and no CPU is known to be", evidence)
     evidence |= {"near": sorted(near)}
     far = proposal.run - near
     if far:
-        said = f"{device.name} is at node {device.node}; {name_cpus(far)} are not (near it: {format_cpu_list(near)})"
-        return Answer(Status.WARN, said, cpus=far, evidence=evidence)
+        text = f"{device.name} is at node {device.node}; {name_cpus(far)} are not (near it: {format_cpu_list(near)})"
+        return Answer(Status.WARN, text, cpus=far, evidence=evidence)
     return Answer(Status.PASS, f"{device.name} is at node {device.node} as well", evidence=evidence)
 
 

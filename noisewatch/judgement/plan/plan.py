@@ -71,7 +71,7 @@ class Plan:
     @property
     def is_isolated(self) -> bool:
         """Whether the CPUs are isolated already."""
-        answer = next(each.answer for each in self.criteria if each.criterion == Criterion.ISOLATED)
+        answer = next(assessment.answer for assessment in self.criteria if assessment.criterion == Criterion.ISOLATED)
         return answer.status == Status.PASS
 
     @property
@@ -98,9 +98,13 @@ class Plan:
         made = self.steps.partition
         if made is not None:
             return made.folder
-        found = self.proposal.case.snapshot.isolation.partitions.all
-        fitting = (each for each in found if each.invalid_reason is None and self.proposal.run <= (each.has or set()))
-        return next((each.folder for each in fitting if each.kind == "isolated"), None)
+        partitions = self.proposal.case.snapshot.isolation.partitions.all
+        fitting = (
+            partition
+            for partition in partitions
+            if partition.invalid_reason is None and self.proposal.run <= (partition.has or set())
+        )
+        return next((partition.folder for partition in fitting if partition.kind == "isolated"), None)
 
     @property
     def membind(self) -> str:
@@ -222,22 +226,22 @@ class Steps:
     @property
     def now(self) -> Sequence[Step]:
         """The steps that help without a reboot."""
-        return [each for each in self.all if each.fix.now]
+        return [step for step in self.all if step.fix.now]
 
     @property
     def kernel_arguments(self) -> str:
         """The kernel arguments of all steps in one line; empty without any."""
-        return merged_arguments(each.fix.kernel_arguments for each in self.all)
+        return merged_arguments(step.fix.kernel_arguments for step in self.all)
 
     @property
     def lasting(self) -> Sequence[Step]:
         """The steps that persist by other means than the kernel's command line."""
-        return [each for each in self.all if any(not isinstance(one, BootOptions) for one in each.fix.lasting)]
+        return [step for step in self.all if any(not isinstance(one, BootOptions) for one in step.fix.lasting)]
 
     @property
     def partition(self) -> MakePartition | None:
         """The partition that a step makes, or None."""
-        actions = (action for each in self.all for action in each.fix.actions)
+        actions = (action for step in self.all for action in step.fix.actions)
         return next((action for action in actions if isinstance(action, MakePartition)), None)
 
 

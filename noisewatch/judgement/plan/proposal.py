@@ -73,8 +73,8 @@ class Proposal:
         own = self.nodes if with_memory is None else self.nodes & with_memory
         if own or not with_memory or not self.nodes:
             return own
-        known = self.readings.nodes.distances.get(min(self.nodes), {})
-        nearest = sorted((known[node], node) for node in with_memory if node in known)
+        distances = self.readings.nodes.distances.get(min(self.nodes), {})
+        nearest = sorted((distances[node], node) for node in with_memory if node in distances)
         return frozenset(node for _, node in nearest[:1])
 
     def why_unread(self, *paths: str) -> str:
@@ -159,7 +159,7 @@ def ranking_of(readings: PlacementReadings) -> Mapping[int, int]:
 
 READS = (f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity (its mode, from Linux 6.12 on)")
 _MOST_NAMED = 4
-_NOT_TOLD = "this kernel does not tell which interrupts cannot be moved (Linux 6.12 does)"
+_CANNOT_MOVE_UNKNOWN = "this kernel does not tell which interrupts cannot be moved (Linux 6.12 does)"
 
 
 def fixed_irqs_by_cpu(case: Case) -> Mapping[int, int]:
@@ -179,10 +179,10 @@ def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
         named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MOST_NAMED])
         more = ", …" if len(fixed) > _MOST_NAMED else ""
         count = describe_count(len(fixed), "interrupt")
-        said = f"{count} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
-        return Answer(Status.WARN, said, cpus=hit, evidence=evidence)
+        text = f"{count} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
+        return Answer(Status.WARN, text, cpus=hit, evidence=evidence)
     if any(irq.is_managed is None for irq in coming):
-        return replace(unknown(_NOT_TOLD), evidence=evidence)
+        return replace(unknown(_CANNOT_MOVE_UNKNOWN), evidence=evidence)
     return Answer(Status.PASS, "no interrupt comes to them that cannot be moved", evidence=evidence)
 
 
