@@ -118,8 +118,8 @@ def _with_hooked(
     That settles what the looks leave in doubt about foreign time.
     """
     if hooked.verdict == RunOutcome.DISTURBED:
-        told = RunReason(kind=ReasonKind.FOREIGN, name=hooked.reasons)
-        return replace(verdict, outcome=RunOutcome.DISTURBED, reasons=(*verdict.reasons, told))
+        reason = RunReason(kind=ReasonKind.FOREIGN, name=hooked.reasons)
+        return replace(verdict, outcome=RunOutcome.DISTURBED, reasons=(*verdict.reasons, reason))
     if hooked.verdict != RunOutcome.UNDISTURBED or verdict.outcome != RunOutcome.UNKNOWN:
         return verdict
     settled = find_foreign_time(part, allowance, OwnWork.of(part)).unknown

@@ -35,7 +35,7 @@ def calibrated_khz(opening: Calibrated | None) -> dict[int, float] | None:
     """Return the clocks of the CPUs that the opening calibration measured to the end, or None without one."""
     if opening is None:
         return None
-    return {each.cpu: each.effective_khz for each in opening.complete if each.effective_khz is not None}
+    return {figures.cpu: figures.effective_khz for figures in opening.complete if figures.effective_khz is not None}
 
 
 def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tuple[list[RunReason], list[RunReason]]:
@@ -63,12 +63,12 @@ def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tu
 
 def why_clock_unwatched(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Unwatched | None:
     """Return why no clock was compared for most of the repetition; None if one was, or if no repetition has one."""
-    if not _told(repetition.span.after, repetition.target & khz_by_cpu.keys()):
+    if not _reported_khz(repetition.span.after, repetition.target & khz_by_cpu.keys()):
         return None  # not_watched reports it for the machine
     if _may_lower_it(repetition):
         return Unwatched(_WHAT, _OWN)
     looked_at = _looked_at(repetition)
-    compared_ns = sum(repetition.within(each) for each in looked_at if _clocks(repetition, each, khz_by_cpu))
+    compared_ns = sum(repetition.within(window) for window in looked_at if _clocks(repetition, window, khz_by_cpu))
     if compared_ns >= _MOSTLY * repetition.length_ns:
         return None
     return Unwatched(_WHAT, _IDLE if looked_at else _NO_LOOK)
@@ -81,20 +81,20 @@ def _may_lower_it(repetition: Repetition) -> bool:
 def _looked_at(repetition: Repetition) -> list[Interval]:
     """Return the windows that end with a look within the repetition."""
     ends = repetition.began_ns, repetition.ended_ns
-    return [each for each in repetition.windows if ends[0] < each.after.taken_at_ns <= ends[1]]
+    return [window for window in repetition.windows if ends[0] < window.after.taken_at_ns <= ends[1]]
 
 
 def _clocks(repetition: Repetition, window: Interval, khz_by_cpu: Mapping[int, float]) -> dict[int, int]:
     """Return the clocks (kHz) of the CPUs that tasks used throughout the window, so that the clock was theirs."""
-    clocks = _told(window.after, repetition.target & khz_by_cpu.keys())
+    clocks = _reported_khz(window.after, repetition.target & khz_by_cpu.keys())
     loads = {cpu: window.load_by_cpu.get(cpu) for cpu in clocks}
     busy = {cpu for cpu, load in loads.items() if load is not None and load.ran_ns >= _BUSY_SHARE * window.length_ns}
     return {cpu: khz for cpu, khz in clocks.items() if cpu in busy}
 
 
-def _told(snapshot: Snapshot, cpus: CpuSet) -> dict[int, int]:
+def _reported_khz(snapshot: Snapshot, cpus: CpuSet) -> dict[int, int]:
     """Return the clocks that the kernel measures: those of CPUs with a tick."""
     clocks = snapshot.frequency.cpus
     there = cpus - (snapshot.isolation.nohz_full or frozenset()) & clocks.keys()
-    known = {cpu: clocks[cpu].current_khz for cpu in there}
-    return {cpu: khz for cpu, khz in known.items() if khz is not None}
+    khz_by_cpu = {cpu: clocks[cpu].current_khz for cpu in there}
+    return {cpu: khz for cpu, khz in khz_by_cpu.items() if khz is not None}

@@ -67,13 +67,13 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
         is_elsewhere = traced.elsewhere_ns > allowed_ns
         unknown = _WAS_ELSEWHERE.format(describe_ns(traced.elsewhere_ns)) if is_elsewhere else None
         return ForeignTime(traced.reasons, traced.slight, traced.own, unknown)
-    seen = _seen(repetition)
-    certain_ns = sum(each.certain_ns for each in seen)
+    sightings = _sightings(repetition)
+    certain_ns = sum(sighting.certain_ns for sighting in sightings)
     missing_ns = _least_foreign_ns(repetition) - certain_ns
-    known_foreign_ns = _sum(own_work.split(reasons_of(seen, repetition))[0])
+    known_foreign_ns = _sum(own_work.split(reasons_of(sightings, repetition))[0])
     if missing_ns > allowed_ns:
-        seen = share_out(seen, missing_ns)
-    foreign, own = own_work.split(reasons_of(seen, repetition))
+        sightings = share_out(sightings, missing_ns)
+    foreign, own = own_work.split(reasons_of(sightings, repetition))
     own_ns, named_ns = _sum(own), _sum(foreign) + _sum(own)
     reasons = loud(foreign, allowed_ns)
     if _sum(foreign) - known_foreign_ns > allowed_ns:  # on which CPU is not known
@@ -86,7 +86,7 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
     waited_ns = (waited_ns_of(repetition) or 0) - own_ns - repetition.quota.ns
     if waited_ns > allowed_ns and not reasons and waited_for_none_ns(repetition) <= allowed_ns:
         reasons = _waited_for(repetition, waited_ns, foreign)
-    return ForeignTime(reasons, [each for each in foreign if each not in reasons], own, unknown)
+    return ForeignTime(reasons, [reason for reason in foreign if reason not in reasons], own, unknown)
 
 
 def _sum(reasons: Iterable[RunReason]) -> int:
@@ -96,12 +96,12 @@ def _sum(reasons: Iterable[RunReason]) -> int:
 def _waited_for(repetition: Repetition, waited_ns: int, foreign: list[RunReason]) -> list[RunReason]:
     """Return who was, or may have been, running while the command waited."""
     likely = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
-    named = reasons_of(share_out((replace(each, certain_ns=0) for each in likely), waited_ns), repetition)
+    named = reasons_of(share_out((replace(sighting, certain_ns=0) for sighting in likely), waited_ns), repetition)
     rest_ns = waited_ns - _sum(named)
     return (foreign or named) + ([_anonymous(repetition, _WAITED, rest_ns)] if rest_ns > 0 else [])
 
 
-def late_ns(repetition: Repetition, cpu: int, seen: Iterable[Sighting]) -> int:
+def late_ns(repetition: Repetition, cpu: int, sightings: Iterable[Sighting]) -> int:
     """Return the time that ran on a CPU whose time is only counted when a task leaves it, if none has left.
 
     It was idle, or one task had all of it: the looks show which.
@@ -109,7 +109,7 @@ def late_ns(repetition: Repetition, cpu: int, seen: Iterable[Sighting]) -> int:
     ran = ran_between(repetition.span.before, repetition.span.after, cpu)
     if ran is None or not ran.is_late:
         return 0
-    likely_ns = max((each.likely_ns for each in seen if each.reason.cpu == cpu), default=0)
+    likely_ns = max((sighting.likely_ns for sighting in sightings if sighting.reason.cpu == cpu), default=0)
     return likely_ns if likely_ns > _ALL_ALONG * repetition.length_ns else 0
 
 
@@ -131,15 +131,17 @@ def waited_for_none_ns(repetition: Repetition) -> int:
     return max([0, *(waited_ns - (most_ns - ran_ns) for ran_ns, waited_ns in waits if ran_ns <= most_ns)])
 
 
-def _seen(repetition: Repetition) -> list[Sighting]:
+def _sightings(repetition: Repetition) -> list[Sighting]:
     books = repetition.books
-    seen = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
-    late = {cpu for cpu in repetition.target if late_ns(repetition, cpu, seen)}
+    sightings = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
+    late = {cpu for cpu in repetition.target if late_ns(repetition, cpu, sightings)}
     if books.is_exact and books.foreign_ns is not None:
-        seen = within_books(seen, books.foreign_ns + books.doubt_ns)
+        sightings = within_books(sightings, books.foreign_ns + books.doubt_ns)
     return [
-        replace(each, certain_ns=max(each.certain_ns, each.likely_ns)) if each.reason.cpu in late else each
-        for each in seen
+        replace(sighting, certain_ns=max(sighting.certain_ns, sighting.likely_ns))
+        if sighting.reason.cpu in late
+        else sighting
+        for sighting in sightings
     ]
 
 
@@ -204,12 +206,12 @@ class Sighting:
 
 def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> list[Sighting]:
     """Return all threads that belong neither to the command nor to its children, noisewatch among them."""
-    found: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
+    runs_by_key: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
     for window in repetition.windows:
         for run in _foreign_runs(repetition, window, cpus):
             noise = Kind.KERNEL_THREAD if run.is_kernel else Kind.THREAD
-            found[run.cpu, name_of_run(run), run.pid, noise].append((window, run))
-    return [_sighting(repetition, key, runs, kind) for key, runs in found.items()]
+            runs_by_key[run.cpu, name_of_run(run), run.pid, noise].append((window, run))
+    return [_sighting(repetition, key, runs, kind) for key, runs in runs_by_key.items()]
 
 
 def time_elsewhere_ns(repetition: Repetition) -> int:
@@ -224,37 +226,42 @@ def time_elsewhere_ns(repetition: Repetition) -> int:
 
 def within_books(sightings: Iterable[Sighting], most_ns: int) -> list[Sighting]:
     """Return the sightings with estimates cut so that all together fit in the books."""
-    found = list(sightings)
-    measured_ns = sum(each.certain_ns for each in found if not each.reason.is_estimate)
-    estimated_ns = sum(each.certain_ns for each in found) - measured_ns
+    listed = list(sightings)
+    measured_ns = sum(sighting.certain_ns for sighting in listed if not sighting.reason.is_estimate)
+    estimated_ns = sum(sighting.certain_ns for sighting in listed) - measured_ns
     left_ns = max(most_ns - measured_ns, 0)
     if estimated_ns <= left_ns:
-        return found
+        return listed
     return [
-        replace(each, certain_ns=each.certain_ns * left_ns // estimated_ns) if each.reason.is_estimate else each
-        for each in found
+        replace(sighting, certain_ns=sighting.certain_ns * left_ns // estimated_ns)
+        if sighting.reason.is_estimate
+        else sighting
+        for sighting in listed
     ]
 
 
 def share_out(sightings: Iterable[Sighting], missing_ns: int) -> list[Sighting]:
     """Return the sightings with the missing time distributed among them, each within its `possible_ns`."""
-    found = list(sightings)
-    spare_ns = sum(each.possible_ns - each.certain_ns for each in found)
+    listed = list(sightings)
+    spare_ns = sum(sighting.possible_ns - sighting.certain_ns for sighting in listed)
     given_ns = min(missing_ns, spare_ns)
     if given_ns <= 0:
-        return found
+        return listed
     return [
-        replace(each, certain_ns=each.certain_ns + given_ns * (each.possible_ns - each.certain_ns) // spare_ns)
-        for each in found
+        replace(
+            sighting,
+            certain_ns=sighting.certain_ns + given_ns * (sighting.possible_ns - sighting.certain_ns) // spare_ns,
+        )
+        for sighting in listed
     ]
 
 
 def reasons_of(sightings: Iterable[Sighting], repetition: Repetition) -> list[RunReason]:
     """Return the sightings with a certain time as reasons, the longest first."""
     reasons = [
-        replace(each.reason, ns=each.certain_ns, share=repetition.share_of(each.certain_ns))
-        for each in sightings
-        if each.certain_ns > 0
+        replace(sighting.reason, ns=sighting.certain_ns, share=repetition.share_of(sighting.certain_ns))
+        for sighting in sightings
+        if sighting.certain_ns > 0
     ]
     return sorted(reasons, key=lambda reason: -(reason.ns or 0))
 
@@ -295,7 +302,7 @@ def _part_of_crowds(repetition: Repetition, window: Interval) -> float:
     """
     there = [run for run in _runs(repetition, window) if run.cpu in repetition.target]
     crowds_ns = sum(run.ran_ns for run in there if _is_crowd(run) and not run.is_own)
-    others_ns = _ended_commands_ns(window) + sum(run.ran_ns for run in there if not _is_crowd(run))
+    others_ns = _exited_commands_ns(window) + sum(run.ran_ns for run in there if not _is_crowd(run))
     loads = [window.load_by_cpu.get(cpu) for cpu in repetition.target]
     if not crowds_ns or None in loads:
         return 1.0
@@ -303,7 +310,7 @@ def _part_of_crowds(repetition: Repetition, window: Interval) -> float:
     return min(max((ran_ns - others_ns) / crowds_ns, 0.0), 1.0)
 
 
-def _ended_commands_ns(window: Interval) -> int:
+def _exited_commands_ns(window: Interval) -> int:
     """Return the time of the commands that noisewatch has reaped in the window."""
     before, after = window.before.tasks, window.after.tasks
     if before is None or after is None:
@@ -318,8 +325,8 @@ def _watchers(window: Interval) -> frozenset[int]:
     tasks = window.after.tasks
     if tasks is None:
         return frozenset()
-    known = {pid: tasks.by_tid[pid] for pid in own if pid in tasks.by_tid}
-    return frozenset(pid for pid, task in known.items() if task.parent_pid not in own)
+    own_tasks = {pid: tasks.by_tid[pid] for pid in own if pid in tasks.by_tid}
+    return frozenset(pid for pid, task in own_tasks.items() if task.parent_pid not in own)
 
 
 def _sighting(
@@ -375,7 +382,7 @@ def why_not_believed(repetition: Repetition, allowance: Allowance) -> str | None
     window = repetition.trace
     if isinstance(window, str):
         return window
-    online = [each.online.online for each in (repetition.span.before, repetition.span.after)]
+    online = [snapshot.online.online for snapshot in (repetition.span.before, repetition.span.after)]
     there = repetition.target if None in online else repetition.target & frozenset().union(*(o or () for o in online))
     untraced = there - window.traced
     if untraced:
@@ -383,8 +390,8 @@ def why_not_believed(repetition: Repetition, allowance: Allowance) -> str | None
     use = repetition.use
     waited_ns = use.waited_ns if use.ran_alone else None
     others_ns = sum(time.ns for time in window.times if time.cpu in repetition.target)
-    unseen_ns = (waited_ns or 0) - others_ns - window.states.held_ns - use.switches * WAKE_NS
-    if waited_ns is not None and unseen_ns > allowance.ns(repetition.length_ns):
+    unattributed_ns = (waited_ns or 0) - others_ns - window.states.held_ns - use.switches * WAKE_NS
+    if waited_ns is not None and unattributed_ns > allowance.ns(repetition.length_ns):
         return _WAITED_LONGER.format(describe_ns(waited_ns), describe_ns(others_ns))
     return None
 
@@ -409,7 +416,7 @@ def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork)
     disturbing = loud(foreign, allowed_ns)
     if not disturbing and _is_in_doubt(culprits, foreign, _hidden_ns(repetition, window), allowed_ns):
         return None
-    slight = [each for each in foreign if each not in disturbing]
+    slight = [reason for reason in foreign if reason not in disturbing]
     elsewhere_ns = window.elsewhere_ns(repetition.use.cpu_ns, repetition.target)
     return TracedForeign(disturbing, slight, own, max(elsewhere_ns, time_elsewhere_ns(repetition)))
 
@@ -424,8 +431,8 @@ def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Al
         return None
     culprits = threads_in(window, siblings)
     reasons = _reasons(repetition, culprits, ReasonKind.SIBLING)
-    found = loud(reasons, allowed_ns)
-    return found if found or not _is_in_doubt(culprits, reasons, 0, allowed_ns) else None
+    disturbing = loud(reasons, allowed_ns)
+    return disturbing if disturbing or not _is_in_doubt(culprits, reasons, 0, allowed_ns) else None
 
 
 def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: ReasonKind) -> list[RunReason]:
@@ -433,18 +440,18 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
     return [
         RunReason(
             kind=kind,
-            name=each.name + (LEFT_RUNNING if each.pid in repetition.earlier_pids else ""),
-            noise=each.kind,
-            cpu=each.cpu,
-            pid=each.pid,
-            ns=each.ns - each.doubt_ns,
-            share=repetition.share_of(each.ns - each.doubt_ns),
-            begin_ns=each.begin_ns - repetition.began_ns,
-            end_ns=each.end_ns - repetition.began_ns,
-            is_estimate=each.doubt_ns > each.ns * _EXACT_SHARE,
+            name=culprit.name + (LEFT_RUNNING if culprit.pid in repetition.earlier_pids else ""),
+            noise=culprit.kind,
+            cpu=culprit.cpu,
+            pid=culprit.pid,
+            ns=culprit.ns - culprit.doubt_ns,
+            share=repetition.share_of(culprit.ns - culprit.doubt_ns),
+            begin_ns=culprit.begin_ns - repetition.began_ns,
+            end_ns=culprit.end_ns - repetition.began_ns,
+            is_estimate=culprit.doubt_ns > culprit.ns * _EXACT_SHARE,
         )
-        for each in culprits
-        if each.ns > 0
+        for culprit in culprits
+        if culprit.ns > 0
     ]
 
 
@@ -456,8 +463,8 @@ def _is_in_doubt(
     `hidden_ns`: what they may have had of the command's time, on any CPU.
     """
     most_by_cpu: Counter[int | None] = Counter()
-    for each in culprits:
-        most_by_cpu[each.cpu] += each.doubt_ns
+    for culprit in culprits:
+        most_by_cpu[culprit.cpu] += culprit.doubt_ns
     for reason in reasons:
         most_by_cpu[reason.cpu] += reason.ns or 0
     return max(most_by_cpu.values(), default=0) + hidden_ns > allowed_ns

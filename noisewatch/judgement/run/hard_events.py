@@ -24,7 +24,7 @@ from noisewatch.units import describe_ns
 
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
 _HELD_UP_NS = 100_000_000  # distinguishable from ticks missed anyway: 20 ms in seconds on this kernel
-_SEEN_LATE_NS = 200_000  # a wakeup takes some 50 µs on an idle CPU; each repetition includes one
+_LATE_END_NS = 200_000  # a wakeup takes some 50 µs on an idle CPU; each repetition includes one
 _STOOD_STILL = "the whole machine stood still: its hypervisor had paused it, or firmware had it"
 _HELD_UP = "noisewatch did not run for {}{}: whether the machine stood still is not known"
 _STOPPED_TOO = "noisewatch did not run for {}{}: whether the command was stopped too is not known"
@@ -46,11 +46,11 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
 
     Events in a window that exceeds the repetition count: they may have hit it.
     """
-    found: dict[tuple[ReasonKind, str, int | None], RunReason] = {}
+    reasons: dict[tuple[ReasonKind, str, int | None], RunReason] = {}
     for reason in [*_of_clocks(repetition), *_of_pauses(repetition), *_of_windows(repetition)]:
         key = reason.kind, reason.name, reason.cpu
-        found[key] = _together(found[key], reason) if key in found else reason
-    return list(found.values())
+        reasons[key] = _together(reasons[key], reason) if key in reasons else reason
+    return list(reasons.values())
 
 
 def why_events_unknown(repetition: Repetition) -> str | None:
@@ -102,7 +102,7 @@ def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
     It is unknown if noisewatch may have had to wait for a CPU. After its end a command uses no CPU, except for
     processes left running: its unused time bounds the error.
     """
-    late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _SEEN_LATE_NS)
+    late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _LATE_END_NS)
     if late_ns is None:
         return _MAYBE_LATE if unused_ns(repetition) + repetition.use.left_ns > most_ns else None
     return _LATE.format(describe_ns(late_ns)) if late_ns > most_ns else None
@@ -182,8 +182,8 @@ def _levels_of_command(snapshot: Snapshot) -> list[CgroupLevel]:
 
 def _may_have_stopped(level: CgroupLevel, window: Interval) -> bool:
     """Return whether a group's quota has stopped it, and it is unknown whether that was before the window."""
-    known = {each.folder for each in (*window.before.cgroup.levels, *_levels_of_command(window.before))}
-    if level.folder in known or level.quota_share == UNLIMITED:
+    folders = {level.folder for level in (*window.before.cgroup.levels, *_levels_of_command(window.before))}
+    if level.folder in folders or level.quota_share == UNLIMITED:
         return False
     return level.throttling is None or level.throttling.periods > 0
 
@@ -252,12 +252,12 @@ def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:
                 ReasonKind.THROTTLED, f"{slowed.what} slowed by {slowed.by}", cpu=min(slowed.cpus, default=None)
             )
     throttles = [*window.throttles, *throttles_between(_levels_of_command(window.before), levels)]
-    for throttle in {each.level.folder: each for each in throttles}.values():
+    for throttle in {throttle.level.folder: throttle for throttle in throttles}.values():
         yield event(ReasonKind.QUOTA, throttle.name, throttle.ns)
     for counter, words in _SWAPS.items():
         if grown(window, counter):
             yield event(ReasonKind.SWAPPED, words)
     before, after = window.before.online.online, window.after.online.online
-    gone = (window.before.target.cpus & (before or frozenset())) - after if after is not None else frozenset()
-    if gone:
-        yield event(ReasonKind.OFFLINE, f"{name_cpus(gone)} went offline", cpu=min(gone))
+    offline = (window.before.target.cpus & (before or frozenset())) - after if after is not None else frozenset()
+    if offline:
+        yield event(ReasonKind.OFFLINE, f"{name_cpus(offline)} went offline", cpu=min(offline))

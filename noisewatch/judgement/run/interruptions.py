@@ -63,14 +63,22 @@ def interruption_reasons(repetition: Repetition, own_work: OwnWork) -> tuple[lis
     freeing_ns = own_work.freeing_ns
     budget = {Kind.IRQ: own_work.ios, Kind.SOFTIRQ: own_work.ios, Kind.IPI: sleeps, Kind.TIMER: sleeps}
     for cpu in sorted(repetition.target):
-        for each in _met(repetition, cpu):
-            own_count = min(each.count, budget[each.own]) if isinstance(each.own, Kind) else each.count * each.own
-            if isinstance(each.own, Kind):
-                budget[each.own] -= own_count
-            own_ns = min(each.ns, freeing_ns) if each.frees else each.ns * own_count // max(each.count, 1)
-            freeing_ns -= own_ns * each.frees
-            own += _reasons(repetition, each, own_ns)
-            reasons += _reasons(repetition, each, each.ns - own_ns)
+        for interruption in _met(repetition, cpu):
+            own_count = (
+                min(interruption.count, budget[interruption.own])
+                if isinstance(interruption.own, Kind)
+                else interruption.count * interruption.own
+            )
+            if isinstance(interruption.own, Kind):
+                budget[interruption.own] -= own_count
+            own_ns = (
+                min(interruption.ns, freeing_ns)
+                if interruption.frees
+                else interruption.ns * own_count // max(interruption.count, 1)
+            )
+            freeing_ns -= own_ns * interruption.frees
+            own += _reasons(repetition, interruption, own_ns)
+            reasons += _reasons(repetition, interruption, interruption.ns - own_ns)
     return reasons, own
 
 
@@ -87,39 +95,39 @@ def _met(repetition: Repetition, cpu: int) -> Iterable[MetInterruption]:
 def _counted(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
     measured = _measured(repetition, cpu)
     part = repetition.length_ns / max(repetition.span.length_ns, 1)  # as if they came evenly, before and after it too
-    for each in disturbances_of(repetition.span, cpu):
-        if _counts(repetition.span, each):
+    for disturbance in disturbances_of(repetition.span, cpu):
+        if _counts(repetition.span, disturbance):
             yield MetInterruption(
-                kind=each.kind,
-                name=each.name,
+                kind=disturbance.kind,
+                name=disturbance.name,
                 cpu=cpu,
-                irq=each.irq,
-                count=_count(repetition.span, each),
-                ns=round((each.stolen_ns or 0) * measured[each.kind == Kind.SOFTIRQ] * part),
-                own=_may_be_own(repetition, each),
-                is_estimate=each.is_inferred,
+                irq=disturbance.irq,
+                count=_count(repetition.span, disturbance),
+                ns=round((disturbance.stolen_ns or 0) * measured[disturbance.kind == Kind.SOFTIRQ] * part),
+                own=_may_be_own(repetition, disturbance),
+                is_estimate=disturbance.is_inferred,
             )
 
 
 def _traced(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterator[MetInterruption]:
     met = interruptions_in(window, cpu, repetition.span.after.irqs)
-    ticks = sum(each.count for each in met if each.kind == Kind.TICK)
-    for each in met:
-        is_long = each.ns > _LONG_NS * each.count
-        comes_with_tick = each.kind == Kind.SOFTIRQ and each.name in _COME_WITH_THE_TICK
-        if each.kind == Kind.TICK or (comes_with_tick and each.count <= ticks + 1 and not is_long):
+    ticks = sum(interruption.count for interruption in met if interruption.kind == Kind.TICK)
+    for interruption in met:
+        is_long = interruption.ns > _LONG_NS * interruption.count
+        comes_with_tick = interruption.kind == Kind.SOFTIRQ and interruption.name in _COME_WITH_THE_TICK
+        if interruption.kind == Kind.TICK or (comes_with_tick and interruption.count <= ticks + 1 and not is_long):
             continue
         yield MetInterruption(
-            kind=each.kind,
-            name=each.name,
+            kind=interruption.kind,
+            name=interruption.name,
             cpu=cpu,
-            irq=each.irq,
-            count=each.count,
-            ns=each.ns,
-            own=_may_be_own_traced(repetition, each),
+            irq=interruption.irq,
+            count=interruption.count,
+            ns=interruption.ns,
+            own=_may_be_own_traced(repetition, interruption),
             is_estimate=False,
-            pid=each.pid,
-            frees=each.kind == Kind.SOFTIRQ and each.name == _FREES,
+            pid=interruption.pid,
+            frees=interruption.kind == Kind.SOFTIRQ and interruption.name == _FREES,
         )
 
 
@@ -133,7 +141,7 @@ def why_interruptions_unknown(repetition: Repetition) -> str | None:
     for what in ("interrupts", "softirqs"):
         counts: InterruptCounts = getattr(repetition.span, what)
         around: list[InterruptCounts] = [getattr(window, what) for window in repetition.windows]
-        if counts.reason == _STOOD_STILL[what] and around and all(each.rows is not None for each in around):
+        if counts.reason == _STOOD_STILL[what] and around and all(table.rows is not None for table in around):
             continue
         uncounted = [cpu for cpu in sorted(repetition.target) if not counts.is_known(cpu)]
         if uncounted:
@@ -149,8 +157,8 @@ def _measured(repetition: Repetition, cpu: int) -> tuple[float, float]:
     load = repetition.span.load_by_cpu.get(cpu)
     there = disturbances_of(repetition.span, cpu)
     estimates_ns = (
-        sum(each.stolen_ns or 0 for each in there if each.kind in INTERRUPT_KINDS),
-        sum(each.stolen_ns or 0 for each in there if each.kind == Kind.SOFTIRQ),
+        sum(disturbance.stolen_ns or 0 for disturbance in there if disturbance.kind in INTERRUPT_KINDS),
+        sum(disturbance.stolen_ns or 0 for disturbance in there if disturbance.kind == Kind.SOFTIRQ),
     )
     measured_ns = (load.irq_ns or 0, load.softirq_ns or 0) if load is not None else (0, 0)
     irq, softirq = (
@@ -160,38 +168,38 @@ def _measured(repetition: Repetition, cpu: int) -> tuple[float, float]:
     return irq, softirq
 
 
-def _counts(span: Interval, each: Disturbance) -> bool:
+def _counts(span: Interval, disturbance: Disturbance) -> bool:
     """Return whether the disturbance is an interruption that is not always there."""
-    if each.kind == Kind.SOFTIRQ:
-        ticks = counts_of(span, Kind.TICK).get(each.cpu, 0)
-        return each.name not in _COME_WITH_THE_TICK or _count(span, each) > ticks + 1
-    if each.kind == Kind.TIMER:
-        return _count(span, each) > (span.after.platform.tick_hz or LARGEST_HZ) * span.seconds + _AT_RANDOM
-    return each.kind in INTERRUPT_KINDS and each.kind != Kind.TICK
+    if disturbance.kind == Kind.SOFTIRQ:
+        ticks = counts_of(span, Kind.TICK).get(disturbance.cpu, 0)
+        return disturbance.name not in _COME_WITH_THE_TICK or _count(span, disturbance) > ticks + 1
+    if disturbance.kind == Kind.TIMER:
+        return _count(span, disturbance) > (span.after.platform.tick_hz or LARGEST_HZ) * span.seconds + _AT_RANDOM
+    return disturbance.kind in INTERRUPT_KINDS and disturbance.kind != Kind.TICK
 
 
-def _count(span: Interval, each: Disturbance) -> int:
-    return round((each.rate_per_s or 0.0) * span.seconds)
+def _count(span: Interval, disturbance: Disturbance) -> int:
+    return round((disturbance.rate_per_s or 0.0) * span.seconds)
 
 
-def _may_be_own(repetition: Repetition, each: Disturbance) -> Kind | bool:
+def _may_be_own(repetition: Repetition, disturbance: Disturbance) -> Kind | bool:
     """Return how many of them the command may have caused, as in MetInterruption."""
-    if _is_of_disks(repetition.span, each.kind, each.name, each.irq):
-        return each.kind
-    if each.name == _OF_MEMORY:
+    if _is_of_disks(repetition.span, disturbance.kind, disturbance.name, disturbance.irq):
+        return disturbance.kind
+    if disturbance.name == _OF_MEMORY:
         return not repetition.use.ran_alone
-    if each.name in _OF_WAKING:
-        is_between_threads = each.name == _RESCHEDULING and not repetition.use.ran_alone
+    if disturbance.name in _OF_WAKING:
+        is_between_threads = disturbance.name == _RESCHEDULING and not repetition.use.ran_alone
         return True if is_between_threads else Kind.IPI
     return False
 
 
-def _may_be_own_traced(repetition: Repetition, each: TracedCulprit) -> Kind | bool:
-    if each.is_own:
+def _may_be_own_traced(repetition: Repetition, culprit: TracedCulprit) -> Kind | bool:
+    if culprit.is_own:
         return True
-    if _is_of_disks(repetition.span, each.kind, each.name, each.irq):
-        return each.kind
-    return each.kind if each.wakes or each.kind == Kind.TIMER else False
+    if _is_of_disks(repetition.span, culprit.kind, culprit.name, culprit.irq):
+        return culprit.kind
+    return culprit.kind if culprit.wakes or culprit.kind == Kind.TIMER else False
 
 
 def _is_of_disks(span: Interval, kind: Kind, name: str, irq: int | None) -> bool:
@@ -200,23 +208,23 @@ def _is_of_disks(span: Interval, kind: Kind, name: str, irq: int | None) -> bool
     if irq is None:
         return False
     irqs = span.after.irqs
-    known = irqs.by_number.get(irq) if irqs is not None else None
-    names: Sequence[str] = (name,) if known is None else (*known.actions, name)
-    return DISK in kinds_of_device(names, known.device if known is not None else None)
+    record = irqs.by_number.get(irq) if irqs is not None else None
+    names: Sequence[str] = (name,) if record is None else (*record.actions, name)
+    return DISK in kinds_of_device(names, record.device if record is not None else None)
 
 
-def _reasons(repetition: Repetition, each: MetInterruption, ns: int) -> list[RunReason]:
+def _reasons(repetition: Repetition, interruption: MetInterruption, ns: int) -> list[RunReason]:
     if ns <= 0:
         return []
     reason = RunReason(
         kind=ReasonKind.INTERRUPTIONS,
-        name=each.name,
-        noise=each.kind,
-        cpu=each.cpu,
-        pid=each.pid,
-        irq=each.irq,
+        name=interruption.name,
+        noise=interruption.kind,
+        cpu=interruption.cpu,
+        pid=interruption.pid,
+        irq=interruption.irq,
         ns=ns,
         share=repetition.share_of(ns),
-        is_estimate=each.is_estimate,
+        is_estimate=interruption.is_estimate,
     )
     return [reason]

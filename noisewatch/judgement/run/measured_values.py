@@ -36,15 +36,19 @@ def judge_values(values: Sequence[MeasuredValue], around: ValuesAround) -> Value
     judged = tuple(judge_value(value) for value in values)
     about_cpu = list(_about_cpu(around))
     verdicts = [*judged, *about_cpu]
-    told = [
-        *[f"value {value.number}: {each.reason}" for value, each in zip(values, judged, strict=True) if each.reason],
-        *[each.reason for each in about_cpu if each.reason],
+    reasons = [
+        *[
+            f"value {value.number}: {verdict.reason}"
+            for value, verdict in zip(values, judged, strict=True)
+            if verdict.reason
+        ],
+        *[verdict.reason for verdict in about_cpu if verdict.reason],
     ]
-    outcomes = {each.outcome for each in verdicts}
+    outcomes = {verdict.outcome for verdict in verdicts}
     if RunOutcome.DISTURBED in outcomes:
-        return ValuesVerdict(RunOutcome.DISTURBED, judged, tuple(told))
+        return ValuesVerdict(RunOutcome.DISTURBED, judged, tuple(reasons))
     is_unknown = RunOutcome.UNKNOWN in outcomes or not values
-    return ValuesVerdict(RunOutcome.UNKNOWN if is_unknown else RunOutcome.UNDISTURBED, judged, tuple(told))
+    return ValuesVerdict(RunOutcome.UNKNOWN if is_unknown else RunOutcome.UNDISTURBED, judged, tuple(reasons))
 
 
 def judge_value(value: MeasuredValue) -> ValueVerdict:

@@ -23,8 +23,8 @@ def not_watched(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> I
     `khz_by_cpu` are the clocks of the opening calibration; None without one.
     """
     yield from _clocks(snapshot, khz_by_cpu)
-    counted = snapshot.background.throttling.count_by_core_cpu.values()
-    if all(count is None for count in counted):
+    counts = snapshot.background.throttling.count_by_core_cpu.values()
+    if all(count is None for count in counts):
         yield Unwatched("slowing by heat or power limits", "this processor does not count it")
     if snapshot.platform.virtual not in (None, NONE) and not any(_steal_ns(snapshot)):
         yield Unwatched("steal", "none was counted since boot, so this hypervisor may not tell it")

@@ -52,7 +52,7 @@ class OwnWork:
 
     def beside(self, own: Iterable[RunReason]) -> OwnWork:
         """Return what remains of the bounds after the work that kernel threads did for the command."""
-        freed_ns = sum(each.ns or 0 for each in own if _is_by(_RECLAIMERS, each))
+        freed_ns = sum(reason.ns or 0 for reason in own if _is_by(_RECLAIMERS, reason))
         return replace(self, freeing_ns=max(self.freeing_ns - freed_ns, 0))
 
     def split(self, threads: Iterable[RunReason]) -> tuple[list[RunReason], list[RunReason]]:

@@ -18,7 +18,7 @@ _COUNTS = 0.01  # of the run time: the place of a thread with less does not matt
 _STACKED_SHARE = 0.1  # of the looks: a thread that wakes another one shares its CPU for a moment
 _STACKED_LOOKS = 2
 _WAITED_SHARE = 0.05  # of the repetition: the least wait that the shared CPU must have caused
-_SEEN_SHARE = 0.8  # of the CPU time: threads observed for less may have been anywhere
+_OBSERVED_SHARE = 0.8  # of the CPU time: threads observed for less may have been anywhere
 _NOT_LOOKED = "no look at its threads: it was too short"
 _UNCOUNTED = "whether its threads moved between two looks is not known: the kernel does not count it (/proc/PID/sched)"
 _MOVED_UNSEEN = "its threads moved more often than the looks saw: where they ran is known for {} of their CPU time only"
@@ -34,7 +34,7 @@ def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunRea
     for thread in weighty_threads(placement):
         moves = {ReasonKind.NODE_CHANGED: thread.node_moves, ReasonKind.CORES_CHANGED: thread.kind_moves}
         moved += (RunReason(kind=kind, name=thread.name, pid=thread.tid) for kind, count in moves.items() if count)
-    moved += (RunReason(kind=ReasonKind.DEBUGGED, name=each, pid=pid) for pid, each in sorted(placement.debuggers))
+    moved += (RunReason(kind=ReasonKind.DEBUGGED, name=name, pid=pid) for pid, name in sorted(placement.debuggers))
     return moved, list(_stacked(placement, length_ns))
 
 
@@ -56,8 +56,8 @@ def stacked_wait_ns(placement: Placement) -> int | None:
     """Return how long the threads that shared CPUs waited for one, as a sum; None is unknown."""
     tids = placement.stacking.tids if placement.stacking is not None else frozenset()
     waits = [thread.waited_ns for thread in placement.threads if thread.tid in tids]
-    known = [ns for ns in waits if ns is not None]
-    return sum(known) if len(known) == len(waits) else None
+    known_waits = [ns for ns in waits if ns is not None]
+    return sum(known_waits) if len(known_waits) == len(waits) else None
 
 
 def _stacked(placement: Placement, length_ns: int) -> Iterator[RunReason]:
@@ -89,12 +89,12 @@ def why_placement_unknown(placement: Placement) -> str | None:
         return None
     if not placement.looks and not placement.is_traced:
         return _NOT_LOOKED
-    seen, sure = placement.seen_share, placement.sure_share
-    if seen is None or sure is None:
+    observed, sure = placement.seen_share, placement.sure_share
+    if observed is None or sure is None:
         return "how much of its CPU time was seen is not known"
-    if seen < _SEEN_SHARE:
-        return f"where its threads ran is known for {describe_share(seen, 0)} of their CPU time only"
-    if sure < _SEEN_SHARE:
+    if observed < _OBSERVED_SHARE:
+        return f"where its threads ran is known for {describe_share(observed, 0)} of their CPU time only"
+    if sure < _OBSERVED_SHARE:
         is_uncounted = placement.uncounted_ns > placement.hidden_ns
         return _UNCOUNTED if is_uncounted else _MOVED_UNSEEN.format(describe_share(sure, 0))
     return None
@@ -167,18 +167,18 @@ def _placed_better(
 
 def _cpus_by(target: CpuSet, key_by_cpu: Mapping[int, _Key | None]) -> dict[_Key, CpuSet]:
     """Return the target CPUs by key, without those whose key is unknown."""
-    found: dict[_Key, CpuSet] = {}
+    cpus_by_key: dict[_Key, CpuSet] = {}
     for cpu in sorted(target):
         key = key_by_cpu.get(cpu)
         if key is not None:
-            found[key] = found.get(key, frozenset()) | {cpu}
-    return found
+            cpus_by_key[key] = cpus_by_key.get(key, frozenset()) | {cpu}
+    return cpus_by_key
 
 
 def _most(ns_by_key: Mapping[_Key | None, float] | Mapping[_Key, float], among: Mapping[_Key, CpuSet]) -> _Key | None:
     """Return the key with the most run time among those given, the first of equal ones, or None."""
-    known = [(key, ns) for key, ns in ns_by_key.items() if key is not None and key in among]
-    return max(known, key=lambda each: each[1])[0] if known else None
+    candidates = [(key, ns) for key, ns in ns_by_key.items() if key is not None and key in among]
+    return max(candidates, key=lambda candidate: candidate[1])[0] if candidates else None
 
 
 def _on_cpus(cpus: CpuSet) -> tuple[str, ...]:

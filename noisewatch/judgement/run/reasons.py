@@ -64,11 +64,11 @@ class RunReason:
 
 def loud(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
     """Return the reasons on CPUs where all of them together exceed the allowance."""
-    known = list(reasons)
+    listed = list(reasons)
     ns_by_cpu: dict[int | None, int] = defaultdict(int)
-    for reason in known:
+    for reason in listed:
         ns_by_cpu[reason.cpu] += reason.ns or 0
-    return [reason for reason in known if ns_by_cpu[reason.cpu] > allowed_ns]
+    return [reason for reason in listed if ns_by_cpu[reason.cpu] > allowed_ns]
 
 
 class RunOutcome(StrEnum):
@@ -177,9 +177,9 @@ def describe_reasons(verdict: RepetitionVerdict, most: int = _MOST_NAMED) -> str
     """Return the first of the verdict's reasons, or why it is unknown."""
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)
-    told = [describe_reason(reason) for reason in verdict.reasons[:most]]
-    rest = len(verdict.reasons) - len(told)
-    return "; ".join(told) + (f"; and {rest} more" if rest else "")
+    texts = [describe_reason(reason) for reason in verdict.reasons[:most]]
+    rest = len(verdict.reasons) - len(texts)
+    return "; ".join(texts) + (f"; and {rest} more" if rest else "")
 
 
 def unmeasured_words(repetition: Repetition) -> str | None:
@@ -196,8 +196,8 @@ def failure_words(status: int) -> str:
 
 def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int = _MOST_NAMED) -> str:
     """Return why a repetition does not count, and what disturbed it."""
-    told = (unmeasured_words(repetition), summarize_reasons(verdict, repetition.length_ns, most))
-    return "; ".join(each for each in told if each)
+    texts = (unmeasured_words(repetition), summarize_reasons(verdict, repetition.length_ns, most))
+    return "; ".join(text for text in texts if text)
 
 
 def left_words(repetition: Repetition) -> str | None:
@@ -205,9 +205,9 @@ def left_words(repetition: Repetition) -> str | None:
     left = repetition.name_by_left_pid.items()
     if not left:
         return None
-    told = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in left]
-    rest = f" and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
-    return f"run {repetition.number} left running: {', '.join(told[:_MOST_NAMED])}{rest}"
+    names = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in left]
+    rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"run {repetition.number} left running: {', '.join(names[:_MOST_NAMED])}{rest}"
 
 
 def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = _MOST_NAMED) -> str:
@@ -218,39 +218,39 @@ def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = _M
     """
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)
-    summed = [each for each in verdict.reasons if each.kind in _SUMMED and each.ns is not None]
+    summed = [reason for reason in verdict.reasons if reason.kind in _SUMMED and reason.ns is not None]
     if len(summed) < 2:
         summed = []
-    alone = [each for each in verdict.reasons if each not in summed]
-    told = [describe_reason(each, length_ns) for each in alone[:most]]
-    told += [f"{len(alone) - most} more"] if len(alone) > most else []
-    return "; ".join([*([_sum_words(summed, length_ns, most)] if summed else []), *told])
+    alone = [reason for reason in verdict.reasons if reason not in summed]
+    texts = [describe_reason(reason, length_ns) for reason in alone[:most]]
+    texts += [f"{len(alone) - most} more"] if len(alone) > most else []
+    return "; ".join([*([_sum_words(summed, length_ns, most)] if summed else []), *texts])
 
 
 def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
     """Return the summed culprits, each once, the costliest first."""
     ns_by_who: dict[str, int] = defaultdict(int)
     name_by_pid: dict[int, str] = {}
-    for each in sorted(reasons, key=lambda each: -(each.ns or 0)):
-        who = named(each.noise, printable(each.name))
-        if each.pid is not None and each.noise in THREADS:
-            who = name_by_pid.setdefault(each.pid, f"{who} (pid {each.pid})")
-        ns_by_who[who] += each.ns or 0
-    total_ns, cpus = _taken_ns(reasons, length_ns), {each.cpu for each in reasons if each.cpu is not None}
+    for reason in sorted(reasons, key=lambda reason: -(reason.ns or 0)):
+        who = named(reason.noise, printable(reason.name))
+        if reason.pid is not None and reason.noise in THREADS:
+            who = name_by_pid.setdefault(reason.pid, f"{who} (pid {reason.pid})")
+        ns_by_who[who] += reason.ns or 0
+    total_ns, cpus = _total_ns(reasons, length_ns), {reason.cpu for reason in reasons if reason.cpu is not None}
     share = f" ({share_text(total_ns / length_ns)})" if len(cpus) == 1 and length_ns else ""
-    about = "~" if any(each.is_estimate for each in reasons) else ""
+    about = "~" if any(reason.is_estimate for reason in reasons) else ""
     where = f" on {name_cpus(cpus)}" if cpus else ""
-    ordered = sorted(ns_by_who.items(), key=lambda each: -each[1])
-    told = ", ".join(f"{who} {describe_ns(ns)}" for who, ns in ordered[:most])
+    ordered = sorted(ns_by_who.items(), key=lambda item: -item[1])
+    causes = ", ".join(f"{who} {describe_ns(ns)}" for who, ns in ordered[:most])
     rest = f" and {len(ordered) - most} more" if len(ordered) > most else ""
-    return f"{about}{describe_ns(total_ns)}{share} of noise{where}, by {told}{rest}"
+    return f"{about}{describe_ns(total_ns)}{share} of noise{where}, by {causes}{rest}"
 
 
-def _taken_ns(reasons: Sequence[RunReason], length_ns: int) -> int:
+def _total_ns(reasons: Sequence[RunReason], length_ns: int) -> int:
     """Return the time of all reasons, at most the length per CPU: ticks and estimates may add up to more."""
     ns_by_cpu: dict[int | None, int] = defaultdict(int)
-    for each in reasons:
-        ns_by_cpu[each.cpu] += each.ns or 0
+    for reason in reasons:
+        ns_by_cpu[reason.cpu] += reason.ns or 0
     return sum(ns if cpu is None else min(ns, length_ns) for cpu, ns in ns_by_cpu.items())
 
 

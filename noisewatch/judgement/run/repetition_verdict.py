@@ -42,7 +42,7 @@ _NO_COUNTS = "how busy {}, which shares a core with a target CPU, was is not kno
 _UNSETTLED = "{}, which shares a core with a target CPU, was busy for {} during the repetition, or right beside it"
 _HYPERVISOR = "hypervisor (steal time)"
 _UNCOUNTED = "what a hypervisor took of {} is not known: /proc/stat does not count it"
-_STANDS_STILL = "what a hypervisor took of {} is not known: its time in /proc/stat stood still"
+_DOES_NOT_ADVANCE = "what a hypervisor took of {} is not known: its time in /proc/stat stood still"
 _TOO_COARSE = (
     "a hypervisor took time of {} around it; that is counted in steps of 10 ms: too coarse for a repetition this short"
 )
@@ -124,7 +124,7 @@ def _together(
     Little of each may be much in all.
     """
     met = [*foreign_time.reasons, *foreign_time.slight, *others]
-    return [each for each in loud(met, allowance.ns(repetition.length_ns)) if each not in foreign_time.reasons]
+    return [reason for reason in loud(met, allowance.ns(repetition.length_ns)) if reason not in foreign_time.reasons]
 
 
 def _outcome(reasons: Collection[RunReason], unknowns: Collection[str]) -> RunOutcome:
@@ -170,13 +170,13 @@ def _on_sibling(repetition: Repetition, cpu: int, allowance: Allowance) -> list[
     ran = ran_between(repetition.span.before, repetition.span.after, cpu)
     if ran is None:
         return []
-    seen = foreign_threads(repetition, frozenset({cpu}), ReasonKind.SIBLING)
-    least_ns = max(ran.ns - ran.doubt_ns - repetition.slack_ns, late_ns(repetition, cpu, seen))
+    sightings = foreign_threads(repetition, frozenset({cpu}), ReasonKind.SIBLING)
+    least_ns = max(ran.ns - ran.doubt_ns - repetition.slack_ns, late_ns(repetition, cpu, sightings))
     if least_ns <= allowed_ns:
         return []
     ns = min(max(ran.ns, least_ns), repetition.length_ns)
-    seen = within_books(seen, ns)
-    reasons = reasons_of(share_out(seen, ns - sum(each.certain_ns for each in seen)), repetition)
+    sightings = within_books(sightings, ns)
+    reasons = reasons_of(share_out(sightings, ns - sum(sighting.certain_ns for sighting in sightings)), repetition)
     rest_ns = ns - sum(reason.ns or 0 for reason in reasons)
     if rest_ns > allowed_ns or not reasons:
         reasons.append(
@@ -221,22 +221,24 @@ def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | Non
     uncounted = [cpu for cpu in sorted(repetition.target) if _stolen_ns(repetition.span, cpu) is None]
     if uncounted:
         return _UNCOUNTED.format(name_cpus(uncounted))
-    still = [cpu for cpu in sorted(repetition.target) if any(_stands_still(each, cpu) for each in repetition.windows)]
+    still = [
+        cpu for cpu in sorted(repetition.target) if any(_has_not_advanced(window, cpu) for window in repetition.windows)
+    ]
     if still:
-        return _STANDS_STILL.format(name_cpus(still))
+        return _DOES_NOT_ADVANCE.format(name_cpus(still))
     if allowance.ns(repetition.length_ns) >= TICK_NS:
         return None
     around = [cpu for cpu in sorted(repetition.target) if any(_stolen_ns(window, cpu) for window in repetition.windows)]
     return _TOO_COARSE.format(name_cpus(around)) if around else None
 
 
-def _stands_still(window: Interval, cpu: int) -> bool:
-    first, last = ((each.cpu_time or {}).get(cpu) for each in (window.before, window.after))
+def _has_not_advanced(window: Interval, cpu: int) -> bool:
+    first, last = ((snapshot.cpu_time or {}).get(cpu) for snapshot in (window.before, window.after))
     return first is not None and last is not None and not accounts_for_time(first, last, window.length_ns)
 
 
 def _stolen_ns(interval: Interval, cpu: int) -> int | None:
-    before, after = ((each.cpu_time or {}).get(cpu) for each in (interval.before, interval.after))
+    before, after = ((snapshot.cpu_time or {}).get(cpu) for snapshot in (interval.before, interval.after))
     if before is None or after is None or before.steal_ns is None or after.steal_ns is None:
         return None
     return after.steal_ns - before.steal_ns if after.steal_ns >= before.steal_ns else None

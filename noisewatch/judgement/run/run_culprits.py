@@ -50,13 +50,15 @@ def rank_culprits(judged: Iterable[tuple[int, RepetitionVerdict]]) -> list[RunCu
     """
     reasons = [(number, reason) for number, verdict in judged for reason in verdict.reasons]
     name_by_pid = _name_by_pid(reason for _, reason in reasons)
-    found: dict[_Key, list[tuple[int, RunReason]]] = defaultdict(list)
+    reasons_by_key: dict[_Key, list[tuple[int, RunReason]]] = defaultdict(list)
     for number, reason in reasons:
         pid = _pid_of(reason)
         name = reason.name if pid is None else name_by_pid[pid]
-        found[reason.kind, reason.noise, name, reason.irq].append((number, reason))
-    culprits = [_culprit(key, each) for key, each in found.items()]
-    return sorted(culprits, key=lambda each: (each.ns is None, -(each.ns or 0), -len(each.numbers), each.name))
+        reasons_by_key[reason.kind, reason.noise, name, reason.irq].append((number, reason))
+    culprits = [_culprit(key, numbered) for key, numbered in reasons_by_key.items()]
+    return sorted(
+        culprits, key=lambda culprit: (culprit.ns is None, -(culprit.ns or 0), -len(culprit.numbers), culprit.name)
+    )
 
 
 def _pid_of(reason: RunReason) -> int | None:
@@ -78,11 +80,11 @@ def _name_by_pid(reasons: Iterable[RunReason]) -> Mapping[int, str]:
     return {pid: max(reversed(names), key=lambda name: names[name]) for pid, names in ns_by_name.items()}
 
 
-def _culprit(key: _Key, found: Sequence[tuple[int, RunReason]]) -> RunCulprit:
+def _culprit(key: _Key, numbered: Sequence[tuple[int, RunReason]]) -> RunCulprit:
     kind, noise, name, irq = key
-    times_ns = [reason.ns for _, reason in found if reason.ns is not None]
+    times_ns = [reason.ns for _, reason in numbered if reason.ns is not None]
     ns_by_pid: dict[int, int] = {}
-    for _, reason in found:
+    for _, reason in numbered:
         if reason.pid is not None:
             ns_by_pid[reason.pid] = ns_by_pid.get(reason.pid, 0) + (reason.ns or 0)
     return RunCulprit(
@@ -91,10 +93,10 @@ def _culprit(key: _Key, found: Sequence[tuple[int, RunReason]]) -> RunCulprit:
         name=name,
         irq=irq,
         pids=tuple(sorted(ns_by_pid, key=lambda pid: (-ns_by_pid[pid], pid))),
-        cpus=frozenset(reason.cpu for _, reason in found if reason.cpu is not None),
+        cpus=frozenset(reason.cpu for _, reason in numbered if reason.cpu is not None),
         ns=sum(times_ns) if times_ns else None,
-        is_estimate=any(reason.is_estimate for _, reason in found),
-        numbers=tuple(dict.fromkeys(number for number, _ in found)),
+        is_estimate=any(reason.is_estimate for _, reason in numbered),
+        numbers=tuple(dict.fromkeys(number for number, _ in numbered)),
     )
 
 
@@ -149,10 +151,10 @@ def _still_there(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task] 
     first = now.by_tid.get(pid)
     if first is None:
         return None if pid in now.pids - now.read_pids else []
-    seen = then.by_tid.get(pid) if then is not None else None
-    if seen is None:
+    record = then.by_tid.get(pid) if then is not None else None
+    if record is None:
         return None
-    if first.started_ticks != seen.started_ticks:
+    if first.started_ticks != record.started_ticks:
         return []
     return [first, *(task for task in now.by_tid.values() if task.pid == pid and task.tid != pid)]
 
@@ -165,11 +167,11 @@ def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Ta
     remedy = common_remedy([_of_task(culprit, noise, task) for task in living[first]], case)
     if len(moves) < 2 or remedy.fix is None:
         return remedy
-    said = TO_HOUSEKEEPING.format("them") if noise == Kind.THREAD else remedy.said
+    text = TO_HOUSEKEEPING.format("them") if noise == Kind.THREAD else remedy.said
     left, fixed = len(moves) - _MOST_MOVED, len(living) - len(moves)
-    said += f" {left} more of them still run{'s' * (left == 1)}." if left > 0 else ""
-    said += f" {fixed} of them cannot be moved." if fixed else ""
-    return Remedy(said, Fix((MoveProcesses(tuple(moves.values())[:_MOST_MOVED]),), remedy.fix.lasting))
+    text += f" {left} more of them still run{'s' * (left == 1)}." if left > 0 else ""
+    text += f" {fixed} of them cannot be moved." if fixed else ""
+    return Remedy(text, Fix((MoveProcesses(tuple(moves.values())[:_MOST_MOVED]),), remedy.fix.lasting))
 
 
 def _moves_in(fix: Fix | None) -> list[Move]:
@@ -184,15 +186,15 @@ def _of_ourselves(case: Case) -> Remedy:
 
 def _for_the_next_time(culprit: RunCulprit, case: Case, may_run: bool) -> Remedy:
     they_have = "They have" if len(culprit.pids) > 1 else "It has"
-    said = f"{they_have} ended."
+    text = f"{they_have} ended."
     if may_run:
-        said = f"Whether {they_have.lower()} ended is unknown."
+        text = f"Whether {they_have.lower()} ended is unknown."
     if culprit.noise != Kind.THREAD:
-        return Remedy(said)
+        return Remedy(text)
     if not case.housekeeping:
-        return Remedy(f"{said} No CPU is left for other work: choose fewer target CPUs.")
+        return Remedy(f"{text} No CPU is left for other work: choose fewer target CPUs.")
     them = "them" if len(culprit.pids) > 1 else "it"
-    return Remedy(f"{said} Next time start {them} elsewhere: taskset -c {cpu_list_argument(case.housekeeping)} COMMAND")
+    return Remedy(f"{text} Next time start {them} elsewhere: taskset -c {cpu_list_argument(case.housekeeping)} COMMAND")
 
 
 def _on_cpu(culprit: RunCulprit, noise: Kind, cpu: int) -> Disturbance:
