@@ -21,7 +21,7 @@ from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.text import printable
 
-_ENDED = "It has exited (or changed its name): nothing to move."
+_HAS_EXITED = "It has exited (or changed its name): nothing to move."
 _ELSEWHERE = "On the machine shown, which is not this one:"
 _IRQ_THREAD = regex(r"irq/(\d+)-")
 _OF_QUOTA = (
@@ -71,65 +71,65 @@ def advise(
     if about.tid is not None and (task is None or task.name != about.name):
         return _for_the_next_time(about, snapshot, Case(snapshot).housekeeping)
     commands, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
-    said = [*_describe(about, snapshot.irqs), remedy.said]
+    lines = [*_describe(about, snapshot.irqs), remedy.said]
     if commands and not machine.is_live:
-        said.append(_ELSEWHERE)
-    said += [f"{name}: {command}" for name, command in commands]
+        lines.append(_ELSEWHERE)
+    lines += [f"{name}: {command}" for name, command in commands]
     runnable = tuple((name, command) for name, command in commands if command != by_hand)
-    return Advice(about, tuple(map(printable, said)), runnable, by_hand)
+    return Advice(about, tuple(map(printable, lines)), runnable, by_hand)
 
 
-def _if_it_disturbs(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
+def _if_it_disturbs(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
     """Return the remedy; an IRQ that is already delivered to other CPUs only is not to be moved."""
-    beside, number, irqs = list(beside), _irq_of(about), case.snapshot.irqs
+    others, number, irqs = list(others), _irq_of(about), case.snapshot.irqs
     irq = irqs.by_number.get(number) if irqs is not None and number is not None else None
     disturbed = case.target | case.siblings
-    goes_to = None if irq is None else irq.allowed if irq.effective is None else irq.effective
-    heard = {about.cpu, *(line.cpu for line in beside if line.irq == number)}
-    if goes_to and disturbed.isdisjoint(goes_to | heard):
-        return Remedy(f"It disturbs no target CPU: it goes to {name_cpus(goes_to)}.")
-    return _with_its_interrupt(about, beside, case)
+    delivered_to = None if irq is None else irq.allowed if irq.effective is None else irq.effective
+    heard = {about.cpu, *(line.cpu for line in others if line.irq == number)}
+    if delivered_to and disturbed.isdisjoint(delivered_to | heard):
+        return Remedy(f"It disturbs no target CPU: it goes to {name_cpus(delivered_to)}.")
+    return _with_its_interrupt(about, others, case)
 
 
-def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
+def _with_its_interrupt(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
     """Return the remedy; for softirqs that follow an interrupt, move the most frequent IRQ of that CPU."""
     remedy = remedy_of(about, case)
     if about.kind != Kind.SOFTIRQ or about.name not in AFTER_AN_INTERRUPT:
         return remedy
-    interrupts = [line for line in beside if line.cpu == about.cpu and line.kind == Kind.IRQ]
+    interrupts = [line for line in others if line.cpu == about.cpu and line.kind == Kind.IRQ]
     if not interrupts:
         return remedy
     interrupt = max(interrupts, key=lambda line: line.rate_per_s or 0)
     name = interrupt.name.partition(" (")[0]
-    said = f"{remedy.said} The most frequent interrupt on CPU {about.cpu} is {name}: its softirqs move with it."
-    return Remedy(said, remedy_of(interrupt, case).fix)
+    text = f"{remedy.said} The most frequent interrupt on CPU {about.cpu} is {name}: its softirqs move with it."
+    return Remedy(text, remedy_of(interrupt, case).fix)
 
 
 def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:
     """Return the advice for a thread that has exited."""
-    said, commands = [*_describe(about, snapshot.irqs), _ENDED], []
+    lines, commands = [*_describe(about, snapshot.irqs), _HAS_EXITED], []
     if housekeeping and about.kind == Kind.THREAD:
         cpus = cpu_list_argument(housekeeping)
         commands = [("next time", f"taskset -c {cpus} COMMAND")]
-        said += [f"next time: taskset -c {cpus} COMMAND", f"for a service: AllowedCPUs={cpus} in its unit"]
-    return Advice(about, tuple(map(printable, said)), tuple(commands))
+        lines += [f"next time: taskset -c {cpus} COMMAND", f"for a service: AllowedCPUs={cpus} in its unit"]
+    return Advice(about, tuple(map(printable, lines)), tuple(commands))
 
 
 def _describe(about: CulpritLine, irqs: Irqs | None) -> list[str]:
     """Return sentences about the culprit; none if its name is self-explanatory or unknown."""
-    found: list[str] = []
+    lines: list[str] = []
     if about.kind == Kind.KERNEL_THREAD:
         does = explain_thread(about.name)
-        found += [f"{about.name} {does}."] if does is not None else []
+        lines += [f"{about.name} {does}."] if does is not None else []
     if about.kind in THREADS and about.is_estimate:
-        found.append(_MAY_HAVE_MOVED)
+        lines.append(_MAY_HAVE_MOVED)
     if about.kind == Kind.QUOTA:
-        found.append(_OF_QUOTA)
+        lines.append(_OF_QUOTA)
     number = _irq_of(about)
     if number is not None:
         irq = irqs.by_number.get(number) if irqs is not None else None
-        found += _describe_irq(number, irq) if irq is not None else [f"IRQ {number}: nothing else is known."]
-    return found
+        lines += _describe_irq(number, irq) if irq is not None else [f"IRQ {number}: nothing else is known."]
+    return lines
 
 
 def _irq_of(about: CulpritLine) -> int | None:
@@ -140,9 +140,9 @@ def _irq_of(about: CulpritLine) -> int | None:
 def _describe_irq(number: int, irq: Irq) -> Iterator[str]:
     queues = [words for words in map(describe_action, irq.actions) if words is not None]
     device = irq.device if irq.device not in (None, "none") else None
-    told = "; ".join([*queues, *([f"device: {device}"] if device is not None else [])])
-    if told:
-        yield f"IRQ {number}: {told}."
+    text = "; ".join([*queues, *([f"device: {device}"] if device is not None else [])])
+    if text:
+        yield f"IRQ {number}: {text}."
     if irq.kind != Kind.IRQ:
         return
     yield f"Allowed on {_cpus(irq.allowed)}, delivered to {_cpus(irq.effective)}; {_MOVABLE[irq.movable]}."

@@ -180,8 +180,8 @@ def _calibrated_under_load(
             return look(snapshot)
 
         calibrated = _calibrated(machine, snapshot, target, options, past, listener, look_again)
-        ended = load.end()
-    return CalibratedUnderLoad(calibrated, ended, target - (snapshot.isolation.isolated or frozenset()))
+        outcome = load.end()
+    return CalibratedUnderLoad(calibrated, outcome, target - (snapshot.isolation.isolated or frozenset()))
 
 
 def _stay_off(snapshot: Snapshot, against: CpuSet | None, listener: ProgressListener) -> None:
@@ -287,7 +287,7 @@ class LiveGaps:
 
     def worst(self, most: int) -> list[LiveCpu]:
         """Return at most `most` CPUs, those with the most lost time first."""
-        return heapq.nlargest(most, self.by_cpu.values(), key=lambda each: each.stolen_ns)
+        return heapq.nlargest(most, self.by_cpu.values(), key=lambda cause: cause.stolen_ns)
 
 
 def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: ProgressListener) -> Settling | None:
@@ -368,12 +368,12 @@ class LoadBeside:
         cpus = sorted(cpus_for_load(snapshot))
         if not cpus:
             raise CannotMeasure("there is no CPU for the load: all of them are isolated target CPUs")
-        wanted = list(islice(cycle(cpus), count or len(cpus)))
-        self._busy = stack.enter_context(busy_processes(wanted))
+        places = list(islice(cycle(cpus), count or len(cpus)))
+        self._busy = stack.enter_context(busy_processes(places))
         where = name_cpus(frozenset(self._busy.cpus))
         listener.on_remark(f"calibrating again, beside {_processes(len(self._busy.cpus))} on {where}")
-        if len(self._busy.cpus) < len(wanted):
-            listener.on_remark(f"{_processes(len(wanted) - len(self._busy.cpus))} could not be pinned to their CPUs")
+        if len(self._busy.cpus) < len(places):
+            listener.on_remark(f"{_processes(len(places) - len(self._busy.cpus))} could not be pinned to their CPUs")
 
     def end(self) -> BusyLoad:
         """End the load, once, and return it. Raise CannotMeasure if it had ended before, or is not recorded."""

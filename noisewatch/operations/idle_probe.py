@@ -123,8 +123,8 @@ class IdleProbe:
             return ProbeState.STARTING, None
         now_ns = interval.after.taken_at_ns
         let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # results from before a rest are dropped
-        spun = spinners.spun(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
-        reason = self._why_to_rest(spun, cpu, interval)
+        probed = spinners.spun(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
+        reason = self._why_to_rest(probed, cpu, interval)
         if reason is not None:
             self._rest(cpu)
             return reason, None
@@ -133,13 +133,13 @@ class IdleProbe:
             self._let_ns[cpu] = now_ns
         self._spins_on.add(cpu)
         spinners.renew_lease(cpu, self._lease_ns)
-        return _as_it_is(spun, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
+        return _as_it_is(probed, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
 
-    def _why_to_rest(self, spun: Spun, cpu: int, interval: Interval) -> str | None:
+    def _why_to_rest(self, probed: Spun, cpu: int, interval: Interval) -> str | None:
         """Return why the probe has to rest on the CPU, or None if it may spin."""
         now_ns = interval.after.taken_at_ns
         reason = why_not_to_spin(interval, cpu)
-        if reason is None and cpu in self._spins_on and spun.state == YIELDED:
+        if reason is None and cpu in self._spins_on and probed.state == YIELDED:
             reason = ProbeState.BUSY
         if reason is not None:
             self._quiet_from_ns[cpu] = now_ns + _QUIET_NS
@@ -151,17 +151,17 @@ class IdleProbe:
             self._spinners.let_rest(cpu)
 
 
-def _as_it_is(spun: Spun, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
+def _as_it_is(probed: Spun, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
     """Return the state and the results of a spinner that may spin."""
-    if spun.state == REFUSED:
-        return f"cannot start: {os.strerror(spun.error).lower()}", None
-    if spun.state == MOVED:
+    if probed.state == REFUSED:
+        return f"cannot start: {os.strerror(probed.error).lower()}", None
+    if probed.state == MOVED:
         return ProbeState.MOVED, None
-    measured = measured_in(spun.slices)
-    last_ns = spun.slices[0].start_ns if spun.slices else let_ns
-    if spun.state == SPINNING and now_ns - last_ns > _SILENT_NS:
+    measured = measured_in(probed.slices)
+    last_ns = probed.slices[0].start_ns if probed.slices else let_ns
+    if probed.state == SPINNING and now_ns - last_ns > _SILENT_NS:
         return ProbeState.NO_ANSWER, None
-    if spun.state != SPINNING or measured is None:
+    if probed.state != SPINNING or measured is None:
         return ProbeState.STARTING, None
     return ProbeState.MEASURES, measured
 

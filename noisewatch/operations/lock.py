@@ -69,13 +69,13 @@ class Lock:
         None if another process has it. Raise UsageError for a text that is not a lock, which is never overwritten.
         """
         try:
-            found = self._found = lock_of(Reader(self._machine), parse_lock(text))
+            lock = self._found = lock_of(Reader(self._machine), parse_lock(text))
         except Malformed as error:
             raise UsageError(f"{self._path}: {error}; if no benchmark runs: rm {self._path}") from error
-        if found.is_free:
+        if lock.is_free:
             self._has_signed = True
             return self._owner.line()
-        return text if found.is_ours else None
+        return text if lock.is_ours else None
 
 
 def _caller(machine: Machine) -> Owner:

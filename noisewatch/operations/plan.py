@@ -51,9 +51,9 @@ def make_plan(machine: Machine, options: PlanOptions) -> Plan:
 
 
 def _device(machine: Machine, name: str) -> DevicePlace:
-    found = find_device(machine, name)
-    if isinstance(found, DevicePlace):
-        return found
-    there = ", ".join(found[:_MOST_NAMED]) + (", …" if len(found) > _MOST_NAMED else "")
-    known = f"there are {there}, and PCI addresses such as 0000:3b:00.0" if found else "none can be seen here"
-    raise UsageError(f"--near {clean(name)!r}: no such network interface, disk or PCI device; {known}")
+    devices = find_device(machine, name)
+    if isinstance(devices, DevicePlace):
+        return devices
+    there = ", ".join(devices[:_MOST_NAMED]) + (", …" if len(devices) > _MOST_NAMED else "")
+    hint = f"there are {there}, and PCI addresses such as 0000:3b:00.0" if devices else "none can be seen here"
+    raise UsageError(f"--near {clean(name)!r}: no such network interface, disk or PCI device; {hint}")

@@ -92,8 +92,8 @@ class ClockRateWatch:
         if self._reference is None or self._error is not None:
             raise self._error or OSError(None, "not begun")
         self._readings.append(self._reference.read())
-        found = ClockComparison(self._reference.name, tuple(self._readings))
-        if any(abs(ratio.deviation) > WRONG.value / 2 for ratio in found.ratios):
+        comparison = ClockComparison(self._reference.name, tuple(self._readings))
+        if any(abs(ratio.deviation) > WRONG.value / 2 for ratio in comparison.ratios):
             time.sleep(_AGAIN_S)
             self._readings.append(self._reference.read())
         return ClockComparison(self._reference.name, tuple(self._readings))
@@ -103,7 +103,7 @@ SHORTEST_SAMPLE_S = 0.5
 _PROGRESS_EVERY_S = 0.5
 _BETWEEN_LOOKS_S = 1.0  # where no sample takes its time
 _MOST_NAMED = 4
-_STANDS_STILL = "a copied tree is a single snapshot: nothing can be sampled (--sample 0 judges its settings alone)"
+_IS_A_COPY = "a copied tree is a single snapshot: nothing can be sampled (--sample 0 judges its settings alone)"
 _TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
 _NOT_CALIBRATED = "the machine was never quiet enough to calibrate within --wait"
 
@@ -188,12 +188,12 @@ def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
 
 def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
     """Report failures that waiting does not change, so that users do not wait in vain."""
-    names = [each.check.id for each in verdict.failures if each.answer.fix and not each.check.asks_rates]
+    names = [finding.check.id for finding in verdict.failures if finding.answer.fix and not finding.check.asks_rates]
     if names:
         listener.on_remark(
             f"{', '.join(names)}: a setting, waiting does not change it (noisewatch preflight --fix-script)"
         )
-    if any(each.check.id == not_the_machine_wanted.id for each in verdict.failures):
+    if any(finding.check.id == not_the_machine_wanted.id for finding in verdict.failures):
         listener.on_remark(f"{not_the_machine_wanted.id}: waiting makes it no other machine")
 
 
@@ -282,7 +282,7 @@ class _Run:
         if seconds == 0:
             return Case(self._look())
         if not machine.is_live:
-            return Case(self._look(), no_sample_reason=_STANDS_STILL)
+            return Case(self._look(), no_sample_reason=_IS_A_COPY)
         before = self._settled()
         used_before_s = time.process_time()
         self._pass(seconds)

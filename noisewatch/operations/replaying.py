@@ -22,11 +22,11 @@ def threads_at_each_snapshot(recording: Recording, before: Snapshot, past_asides
     reader = (
         TaskReader()
     )  # not the one of `before` and the end: what a reader asks of a thread depends on its last look
-    tickless, known = before.isolation.nohz_full or frozenset(), dict[int, Task]()
+    tickless, task_by_tid = before.isolation.nohz_full or frozenset(), dict[int, Task]()
     while recording.advance(past_asides):
         tasks = reader.read(Reader(recording), before.target.cpus, tickless)
         latest = dict(tasks.by_tid) if tasks is not None else {}
-        ran = {tid: task for tid, task in latest.items() if known.get(tid) is not task}
+        ran = {tid: task for tid, task in latest.items() if task_by_tid.get(tid) is not task}
         ran = {tid: task for tid, task in ran.items() if task.pid not in before.own_pids}
-        known, pids = latest, frozenset(task.pid for task in ran.values())
+        task_by_tid, pids = latest, frozenset(task.pid for task in ran.values())
         yield replace(before, tasks=Tasks(ran, pids, pids))

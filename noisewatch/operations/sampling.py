@@ -36,7 +36,7 @@ _JUDGED_NS = 4_900_000_000  # five intervals: in one, a tick of 10 ms is 1%; wak
 _YOUNG_OBJECTS = 100_000  # ten frames of 512 CPUs, or some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
 _RULES = Rules(is_profile_given=False)
-_SHOWN = tuple(each for each in CATALOGUE if each.severity != Severity.INFORMATION)  # frames contain no other checks
+_SHOWN = tuple(check for check in CATALOGUE if check.severity != Severity.INFORMATION)  # frames contain no other checks
 
 
 def sample_frames(

@@ -64,23 +64,26 @@ class TraceRun:
         """Return the thread that has the CPU most of the time: it suffers the noise and is not a culprit."""
         if self.trace is not None:
             return next(
-                (each.main_thread.disturbance for each in self.cpus if each.cpu == cpu and each.main_thread), None
+                (traced.main_thread.disturbance for traced in self.cpus if traced.cpu == cpu and traced.main_thread),
+                None,
             )
-        found = (
-            each for each in disturbances_of(self.interval, cpu) if each.kind == Kind.THREAD and each.tid is not None
+        threads = (
+            disturbance
+            for disturbance in disturbances_of(self.interval, cpu)
+            if disturbance.kind == Kind.THREAD and disturbance.tid is not None
         )
-        return next((each for each in found if (each.share or 0.0) >= MOSTLY), None)
+        return next((thread for thread in threads if (thread.share or 0.0) >= MOSTLY), None)
 
     def counted(self, cpu: int) -> list[Disturbance]:
         """Return the other culprits on the CPU, by the counters alone, the costliest first."""
         works = self.works_on(cpu)
-        return [each for each in disturbances_of(self.interval, cpu) if each != works]
+        return [disturbance for disturbance in disturbances_of(self.interval, cpu) if disturbance != works]
 
     @property
     def at_work(self) -> frozenset[int]:
         """The processes that have target CPUs most of the time, and so are not culprits."""
         works = [self.works_on(cpu) for cpu in self.target]
-        return frozenset(each.pid for each in works if each is not None and each.pid is not None)
+        return frozenset(work.pid for work in works if work is not None and work.pid is not None)
 
     def interruptions(self, cpu: int, most: int) -> tuple[Interruption, ...]:
         """Return the longest interruptions of the thread that works on the CPU, the longest first."""
@@ -88,8 +91,8 @@ class TraceRun:
             return ()
         works = self.works_on(cpu)
         irqs = self.interval.after.irqs
-        found = next(each for each in self.trace.cpus if each.cpu == cpu)
-        pieces = with_kinds(found, irqs, self.trace.length_ns, self.interval.after.platform.tick_hz)
+        cpu_trace = next(candidate for candidate in self.trace.cpus if candidate.cpu == cpu)
+        pieces = with_kinds(cpu_trace, irqs, self.trace.length_ns, self.interval.after.platform.tick_hz)
         return longest_interruptions(pieces, works.tid if works is not None else None, irqs, most)
 
     @property
@@ -160,12 +163,14 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str, between: Se
     interval = interval_between(before, after, between)
     if isinstance(trace, str):
         return TraceRun(interval, None, (), trace)
-    wanted = after.target.cpus & (after.online.online or after.target.cpus)
-    missing = wanted - {each.cpu for each in trace.cpus}
+    traceable = after.target.cpus & (after.online.online or after.target.cpus)
+    missing = traceable - {cpu_trace.cpu for cpu_trace in trace.cpus}
     if missing:
         return TraceRun(interval, None, (), f"{name_cpus(missing)} was not traced")
     cpus = tuple(
-        each for each in culprits_of(trace, after.irqs, after.platform.tick_hz) if each.cpu in after.target.cpus
+        culprit
+        for culprit in culprits_of(trace, after.irqs, after.platform.tick_hz)
+        if culprit.cpu in after.target.cpus
     )
     return TraceRun(interval, trace, cpus, None)
 

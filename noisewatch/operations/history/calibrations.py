@@ -35,8 +35,8 @@ _APART_S, _TOGETHER_S = 30.0, 86_400.0  # nearer ones are not independent; farth
 
 def drift_in(past: Past, samples: CalibrationSamples) -> Drift:
     """Return how much the noise of the same CPUs changed between calibrations like this one."""
-    cpus = {said.cpu for said in samples.cpus}
-    alike = [each for each in past.entries if each.core == samples.core and each.cpus == cpus]
+    cpus = {samples_of_cpu.cpu for samples_of_cpu in samples.cpus}
+    alike = [entry for entry in past.entries if entry.core == samples.core and entry.cpus == cpus]
     return drift_of([(one.cvs, other.cvs) for one, other in _pairs(alike)])
 
 
@@ -111,8 +111,8 @@ def _why_in_doubt(calibrated: Calibrated) -> str:
 
 def _recorded_past(answer: Json) -> Past:
     """Parse the history in a recording; a recording from before figures has a list of entries."""
-    said = answer if isinstance(answer, dict) else {"entries": answer}
-    lines, accepted, doubt = said.get("entries"), said.get("accepted"), said.get("doubt")
+    kept = answer if isinstance(answer, dict) else {"entries": answer}
+    lines, accepted, doubt = kept.get("entries"), kept.get("accepted"), kept.get("doubt")
     entries = tuple(parsed_all(lines)) if isinstance(lines, list) else ()
     return Past(
         entries,
@@ -127,10 +127,10 @@ def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
     The clock may have been set back in between.
     """
     last: Entry | None = None
-    for each in calibrations:
-        passed_s = math.inf if last is None else each.at_s - last.at_s
+    for entry in calibrations:
+        passed_s = math.inf if last is None else entry.at_s - last.at_s
         if 0 <= passed_s < _APART_S:
             continue
         if last is not None and _APART_S <= passed_s <= _TOGETHER_S:
-            yield last, each
-        last = each
+            yield last, entry
+        last = entry

@@ -84,36 +84,36 @@ def is_damaged(line: Json) -> bool:
     return _parsed(line, {}) is None
 
 
-def _parsed(said: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
+def _parsed(fields: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
     try:
-        boot = said.get("boot")
+        boot = fields.get("boot")
         entry = Entry(
-            at_s=float(said["at"]),
-            core=field_of(said, "core", str),
-            cpus=frozenset(int(cpu) for cpu in field_of(said, "cpus", list)),
-            cvs=_cvs(field_of(said, "cv", dict)),
-            figures=_figures(said.get("figures") or {}),
-            facts=facts_by_digest.get(str(said.get("facts")), {}),
+            at_s=float(fields["at"]),
+            core=field_of(fields, "core", str),
+            cpus=frozenset(int(cpu) for cpu in field_of(fields, "cpus", list)),
+            cvs=_cvs(field_of(fields, "cv", dict)),
+            figures=_figures(fields.get("figures") or {}),
+            facts=facts_by_digest.get(str(fields.get("facts")), {}),
             boot=boot if isinstance(boot, str) else None,
         )
-        cvs = [cv for each in entry.cvs.values() for cv in each.values()]
+        cvs = [cv for by_length in entry.cvs.values() for cv in by_length.values()]
         is_sound = math.isfinite(entry.at_s) and bool(cvs) and all(0 <= cv <= _MOST_CV for cv in cvs)
-        return entry if is_sound and field_of(said, "kind", str) == CALIBRATION else None
+        return entry if is_sound and field_of(fields, "kind", str) == CALIBRATION else None
     except (Malformed, TypeError, ValueError, AttributeError, KeyError, OverflowError):
         return None
 
 
-def _cvs(said: Mapping[str, Json]) -> Cvs:
+def _cvs(fields: Mapping[str, Json]) -> Cvs:
     return {
         _WORKS[name]: {int(length): float(cv) for length, cv in by_length.items()}
-        for name, by_length in said.items()
+        for name, by_length in fields.items()
         if name in _WORKS
     }
 
 
-def _figures(said: Mapping[str, Json]) -> dict[Figure, float]:
+def _figures(fields: Mapping[str, Json]) -> dict[Figure, float]:
     """Return the figures that this version supports. Raise ValueError for a value that no machine has."""
-    figures = {_FIGURES[name]: float(value) for name, value in said.items() if name in _FIGURES}
+    figures = {_FIGURES[name]: float(value) for name, value in fields.items() if name in _FIGURES}
     if not all(0 <= value <= _MOST for value in figures.values()):
         raise ValueError("no figure of a machine")
     return figures
@@ -188,8 +188,8 @@ class _Choice:
     def _is_own(self, line: bytes) -> bool:
         if line.endswith(self._own_end):
             return True
-        said = _MACHINE.search(line)
-        machine = self._machine if said is None else said[1].decode("ascii", "replace")
+        match = _MACHINE.search(line)
+        machine = self._machine if match is None else match[1].decode("ascii", "replace")
         if machine != self._machine:
             self.others.add(machine)
         return machine == self._machine
@@ -269,5 +269,5 @@ def past_of(lines: Iterable[Json], machine: str) -> Past:
 
 def _acceptance(line: Json) -> Acceptance:
     at, why = line.get("at"), line.get("why")
-    is_known = isinstance(at, int | float) and math.isfinite(at)
-    return Acceptance(float(at) if is_known else None, clean(" ".join(why.split())) if isinstance(why, str) else "")
+    is_number = isinstance(at, int | float) and math.isfinite(at)
+    return Acceptance(float(at) if is_number else None, clean(" ".join(why.split())) if isinstance(why, str) else "")

@@ -33,13 +33,13 @@ def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False
     `or_others`, the newest entry of other CPUs is used instead.
     """
     past = read_past(path)
-    telling = [entry for entry in past.entries if entry.figures]
-    newest = next((entry for entry in reversed(telling) if cpus is None or entry.cpus == cpus), None)
-    if newest is None and telling and or_others:
-        newest = telling[-1]
-    if newest is None and telling:
-        known = dict.fromkeys(name_cpus(entry.cpus) for entry in reversed(telling))
-        raise UsageError(f"{path}: no entry of {name_cpus(cpus or ())}; there are entries of {', '.join(known)}")
+    measured = [entry for entry in past.entries if entry.figures]
+    newest = next((entry for entry in reversed(measured) if cpus is None or entry.cpus == cpus), None)
+    if newest is None and measured and or_others:
+        newest = measured[-1]
+    if newest is None and measured:
+        names = dict.fromkeys(name_cpus(entry.cpus) for entry in reversed(measured))
+        raise UsageError(f"{path}: no entry of {name_cpus(cpus or ())}; there are entries of {', '.join(names)}")
     return HistoryView(
         path=path,
         past=past,

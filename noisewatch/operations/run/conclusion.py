@@ -73,7 +73,7 @@ def conclude(series: RunSeries) -> RunConclusion:
         of_all_pairs=_difference(series, undisturbed_only=False),
         speed_change=speed_change_in(series),
         change_unknown=why_speed_unknown(series),
-        culprits=tuple(rank_culprits((each.repetition.number, each.verdict) for each in series.repetitions)),
+        culprits=tuple(rank_culprits((judged.repetition.number, judged.verdict) for judged in series.repetitions)),
         pairs=pairs,
         is_refused=(0 if difference is None else difference.pairs) < least
         or any(command.selected.is_refused for command in commands),
@@ -100,7 +100,7 @@ def why_speed_unknown(series: RunSeries) -> str | None:
 
 def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
     """Return the remedy against the culprit; None if there is none, or if no look at the machine was taken."""
-    windows = {each.repetition.number: each.repetition.windows for each in series.repetitions}
+    windows = {judged.repetition.number: judged.repetition.windows for judged in series.repetitions}
     hit, last = windows[culprit.numbers[-1]], windows[series.repetitions[-1].repetition.number]
     if not last:
         return None
@@ -108,17 +108,17 @@ def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
 
 
 def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandConclusion:
-    measured = [each for each in judged if each.repetition.is_measurement]
-    cut_short = [each for each in judged if each.repetition.is_cut_short]
+    measured = [one for one in judged if one.repetition.is_measurement]
+    cut_short = [one for one in judged if one.repetition.is_cut_short]
     selected = select_by_cause(
-        [each.repetition.seconds for each in measured],
-        [_IS_UNDISTURBED[each.verdict.outcome] for each in measured],
+        [one.repetition.seconds for one in measured],
+        [_IS_UNDISTURBED[one.verdict.outcome] for one in measured],
         series.options.min_undisturbed,
-        [each.repetition.status for each in judged if each.repetition.status and not each.repetition.is_cut_short],
+        [one.repetition.status for one in judged if one.repetition.status and not one.repetition.is_cut_short],
         len(cut_short),
     )
     statistics = selected.of_undisturbed or selected.of_all
-    longest = max(measured or judged, key=lambda each: each.repetition.length_ns)
+    longest = max(measured or judged, key=lambda one: one.repetition.length_ns)
     advice = placement_advice(
         longest.placement,
         longest.repetition.length_ns,
@@ -127,7 +127,7 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
     )
     return CommandConclusion(
         command=judged[0].repetition.command,
-        numbers=tuple(each.repetition.number for each in judged),
+        numbers=tuple(one.repetition.number for one in judged),
         selected=selected,
         variances=parts_of(statistics, None if statistics is None else _machine_cv(series.opening, statistics.mean_s)),
         placement=longest.placement,
@@ -145,12 +145,10 @@ def _difference(series: RunSeries, undisturbed_only: bool) -> MeanDifference | N
     if len(series.options.commands) < 2:
         return None
     judged = series.repetitions
-    order = [each.repetition.command == 0 for each in judged[::2]]
+    order = [one.repetition.command == 0 for one in judged[::2]]
     times = [
-        each.repetition.seconds
-        if (each.is_undisturbed if undisturbed_only else each.repetition.is_measurement)
-        else None
-        for each in judged
+        one.repetition.seconds if (one.is_undisturbed if undisturbed_only else one.repetition.is_measurement) else None
+        for one in judged
     ]
     pairs = paired(order, times)
     return difference_of(pairs) if pairs else None
@@ -179,8 +177,8 @@ def gate_of_series(series: RunSeries) -> RunOutcome:
     A repetition that failed or was cut short is not a measurement, so that the series is incomplete. So is a series
     whose report refuses a result, because too small a share was undisturbed.
     """
-    measured = [each for each in series.repetitions if each.repetition.is_measurement]
-    outcomes = Counter((each.repetition.command, each.verdict.outcome) for each in measured)
+    measured = [judged for judged in series.repetitions if judged.repetition.is_measurement]
+    outcomes = Counter((judged.repetition.command, judged.verdict.outcome) for judged in measured)
     commands = range(len(series.options.commands))
     is_enough = all(outcomes[command, RunOutcome.UNDISTURBED] >= series.options.runs for command in commands)
     if is_enough and not conclude(series).is_refused:
@@ -203,7 +201,7 @@ def gate_of_machine(series: RunSeries) -> RunOutcome:
 
 def gate_of_results(results: MarkedResults) -> RunOutcome:
     """Return undisturbed if all runs of the file were, and there are any; disturbed outranks unknown."""
-    outcomes = {each.verdict.outcome for each in results.marked}
+    outcomes = {run.verdict.outcome for run in results.marked}
     if RunOutcome.DISTURBED in outcomes:
         return RunOutcome.DISTURBED
     return RunOutcome.UNDISTURBED if outcomes == {RunOutcome.UNDISTURBED} else RunOutcome.UNKNOWN

@@ -99,8 +99,8 @@ def _had_more(placement: Placement, used_ns: int) -> bool:
 
     It adds up none of children that are not waited for because their parent ignores SIGCHLD (wait(2), NOTES).
     """
-    seen_ns = sum(thread.ran_ns for thread in placement.threads) + placement.other_ns
-    return seen_ns * _MOSTLY > used_ns + _INEXACT_NS
+    observed_ns = sum(thread.ran_ns for thread in placement.threads) + placement.other_ns
+    return observed_ns * _MOSTLY > used_ns + _INEXACT_NS
 
 
 def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:
@@ -124,7 +124,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         allowed=pending.end.allowed,
         left_pids=pending.end.left_pids,
         thread_waits=tuple(
-            (each.ran_ns, each.waited_ns) for each in pending.placement.threads if each.waited_ns is not None
+            (thread.ran_ns, thread.waited_ns) for thread in pending.placement.threads if thread.waited_ns is not None
         ),
         earlier_pids=pending.started.earlier_pids,
         trace=pending.trace,
@@ -158,8 +158,8 @@ def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
     Looks and counters are the bulk of it: 20 kB a repetition on a small machine.
     """
     trace = judged.repetition.trace
-    told = trace if isinstance(trace, str) else replace(trace, times=(), threads=())
-    return replace(judged, repetition=replace(judged.repetition, windows=(), span=span, trace=told))
+    kept = trace if isinstance(trace, str) else replace(trace, times=(), threads=())
+    return replace(judged, repetition=replace(judged.repetition, windows=(), span=span, trace=kept))
 
 
 def status_of(end: EndedCommand) -> int:

@@ -79,7 +79,7 @@ def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot)
 def folders_of(argv: tuple[str, ...]) -> tuple[str, ...]:
     """Return the folders from which the command reads as a rule: of its program, its arguments, and its own."""
     own = os.readlink("/proc/self/cwd")  # os.getcwd fails in a removed folder
-    named = [each for each in (own, shutil.which(argv[0]), *argv[1:]) if each is not None and os.path.isabs(each)]
+    named = [path for path in (own, shutil.which(argv[0]), *argv[1:]) if path is not None and os.path.isabs(path)]
     return (*map(os.path.realpath, named), "/")
 
 

@@ -199,8 +199,8 @@ class PlacementWatch:
         `idle_share_by_cpu` is the share of the repetition in which the CPU was idle.
         """
         self._threads = None
-        found = self._tally.placement(self._memory(), used_ns, idle_share_by_cpu)
-        return found if self._spreader is None else replace(found, spread=self._spreader.outcome)
+        placement = self._tally.placement(self._memory(), used_ns, idle_share_by_cpu)
+        return placement if self._spreader is None else replace(placement, spread=self._spreader.outcome)
 
     def by_trace(self, looked: Placement, trace: TraceWindow | str) -> Placement:
         """Return the placement by the trace, if there is one with more information."""

@@ -62,29 +62,29 @@ class PyperfHook:
         verdict = judge_values(values, around_from(self._cpu_files, cpu_files, self._cpus, self._siblings))
         for name in _ALL:
             metadata.pop(name, None)
-        metadata.update(_told(verdict))
+        metadata.update(_metadata_of(verdict))
         metadata[VERSION] = __version__
         if values:
             metadata[BEGAN] = values[0].began_ns
             metadata[ENDED] = values[-1].began_ns + values[-1].length_ns
 
 
-def _told(verdict: ValuesVerdict) -> dict[str, object]:
+def _metadata_of(verdict: ValuesVerdict) -> dict[str, object]:
     """Return the metadata in pyperf's form: numbers and texts without line ends, none of them empty."""
     from noisewatch.judgement.run.reasons import RunOutcome
 
     outcomes = [value.outcome for value in verdict.values]
     disturbed = [str(at) for at, outcome in enumerate(outcomes, 1) if outcome == RunOutcome.DISTURBED]
     undisturbed = outcomes.count(RunOutcome.UNDISTURBED)
-    told: dict[str, object] = {
+    metadata: dict[str, object] = {
         VERDICT: verdict.outcome.value,
         VALUES: f"{undisturbed} of {len(outcomes)} undisturbed",
     }
     if disturbed:
-        told[DISTURBED_VALUES] = ", ".join(disturbed)
+        metadata[DISTURBED_VALUES] = ", ".join(disturbed)
     if verdict.reasons:
-        told[REASONS] = "; ".join(verdict.reasons[:_MOST_REASONS])
-    return told
+        metadata[REASONS] = "; ".join(verdict.reasons[:_MOST_REASONS])
+    return metadata
 
 
 def values_from(readings: Iterable[tuple[ThreadReading, ThreadReading]]) -> list[MeasuredValue]:

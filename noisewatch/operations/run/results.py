@@ -57,11 +57,11 @@ class MarkedResults:
 
     @property
     def undisturbed(self) -> list[MarkedRun]:
-        return [each for each in self.marked if each.verdict.outcome == RunOutcome.UNDISTURBED]
+        return [run for run in self.marked if run.verdict.outcome == RunOutcome.UNDISTURBED]
 
     def write_undisturbed(self, output: BinaryIO) -> None:
         """Write the file with its undisturbed runs alone. Raise TooFewUndisturbed if too few are."""
-        write_filtered(self.file, [each.run for each in self.undisturbed], __version__, output)
+        write_filtered(self.file, [marked.run for marked in self.undisturbed], __version__, output)
 
 
 def refuse_same_file(results: str, filtered: str) -> None:
@@ -76,7 +76,7 @@ def mark_results(path: str, series: RunSeries) -> MarkedResults:
     booted_wall_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     file = read_pyperf_file(path, booted_wall_ns)
     watched = WatchedCommand(
-        repetitions=[(each.repetition, each.placement) for each in series.repetitions],
+        repetitions=[(judged.repetition, judged.placement) for judged in series.repetitions],
         siblings=Case(series.machine).siblings,
         floors=floors_of(series.opening),
         khz_by_cpu=calibrated_khz(series.opening),
@@ -161,7 +161,7 @@ def _runs_of(content: Any, booted_wall_ns: int) -> Iterator[BenchmarkRun]:
     for number, benchmark in enumerate(_sequence(content.get("benchmarks"), "benchmarks")):
         metadata = common | _metadata(_mapping(benchmark, "a benchmark"))
         for place, run in enumerate(_sequence(benchmark.get("runs"), "runs")):
-            known = metadata | _metadata(_mapping(run, "a run"))
+            inherited = metadata | _metadata(_mapping(run, "a run"))
             values = run.get("values", [])
             if not isinstance(values, list) or not all(_is_positive(value) for value in values):
                 raise Malformed("values above 0", json.dumps(values))
@@ -170,29 +170,29 @@ def _runs_of(content: Any, booted_wall_ns: int) -> Iterator[BenchmarkRun]:
             yield BenchmarkRun(
                 benchmark=number,
                 run=place,
-                name=_name(known),
+                name=_name(inherited),
                 value_count=len(values),
-                ended_wall_ns=_ended_wall_ns(known, booted_wall_ns),
-                length_ns=_length_ns(known),
-                hooked=_hooked(known),
+                ended_wall_ns=_ended_wall_ns(inherited, booted_wall_ns),
+                length_ns=_length_ns(inherited),
+                hooked=_hooked(inherited),
             )
 
 
-def _mapping(found: Any, wanted: str) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise Malformed(wanted, json.dumps(found))
-    return found
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise Malformed(what, json.dumps(value))
+    return value
 
 
-def _sequence(found: Any, wanted: str) -> list[Any]:
-    if not isinstance(found, list) or not found:
-        raise Malformed(f"a list of {wanted}", json.dumps(found))
-    return found
+def _sequence(value: Any, what: str) -> list[Any]:
+    if not isinstance(value, list) or not value:
+        raise Malformed(f"a list of {what}", json.dumps(value))
+    return value
 
 
 def _metadata(owner: Mapping[str, Any]) -> dict[str, Any]:
-    found = owner.get("metadata")
-    return dict(_mapping({} if found is None else found, "metadata"))
+    metadata = owner.get("metadata")
+    return dict(_mapping({} if metadata is None else metadata, "metadata"))
 
 
 def _is_positive(value: Any) -> bool:

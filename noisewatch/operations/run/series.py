@@ -125,7 +125,7 @@ class RunSeries:
 
     def of_command(self, command: int) -> list[JudgedRepetition]:
         """Return the repetitions of one of two commands."""
-        return [each for each in self.repetitions if each.repetition.command == command]
+        return [judged for judged in self.repetitions if judged.repetition.command == command]
 
 
 def run_series(
@@ -330,8 +330,8 @@ class _Series:
     def _look(self) -> Interval:
         """Return the window until now, and judge all pending repetitions with it."""
         window = self.watch.look()
-        for each in self._pending:
-            each.windows.append(window)
+        for pending in self._pending:
+            pending.windows.append(window)
         self._judge_pending()
         return window
 
@@ -340,8 +340,8 @@ class _Series:
             self._look()
 
     def _judge_pending(self) -> None:
-        for each in self._pending:
-            judged = judge_pending(each, self.opening)
+        for pending in self._pending:
+            judged = judge_pending(pending, self.opening)
             self._judged.append(judged)
             self.status.add(judged)
             self.listener.on_repetition(judged)
@@ -362,7 +362,7 @@ def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener:
     until_ns = time.monotonic_ns() + round(wait_s * NS_PER_S)
     watch.look()
     while commands.pause(watch.last.taken_at_ns + _LOOK_NS):
-        loud = list(_loud(watch.look()))
+        loud = list(_loud_sources(watch.look()))
         left_ns = until_ns - time.monotonic_ns()
         if not loud:
             return
@@ -373,7 +373,7 @@ def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener:
         listener.on_waiting(who, left_ns / NS_PER_S)
 
 
-def _loud(window: Interval) -> Iterator[str]:
+def _loud_sources(window: Interval) -> Iterator[str]:
     """Yield the threads that used a CPU which has to be quiet, the largest first."""
     case = Case(window.after)
     for cpu in sorted(case.target | case.siblings):
@@ -399,5 +399,5 @@ def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRe
 
 def _undisturbed_count(judged: Sequence[JudgedRepetition], count: int) -> int:
     """Return the number of undisturbed repetitions, or of undisturbed pairs of two commands."""
-    are_undisturbed = [each.is_undisturbed for each in judged]
+    are_undisturbed = [one.is_undisturbed for one in judged]
     return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))

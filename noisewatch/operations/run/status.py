@@ -90,9 +90,9 @@ class RunStatusWriter:
             entry.last, entry.ended_ns = repetition.number, repetition.ended_ns
             entry.command = entry.command if entry.command == repetition.command else None
         else:
-            said = describe_reasons(judged.verdict)[:LONGEST_SAID]
+            text = describe_reasons(judged.verdict)[:LONGEST_SAID]
             times = repetition.began_ns, repetition.ended_ns
-            entry = _Entry(repetition.number, repetition.number, repetition.command, *times, outcome, said)
+            entry = _Entry(repetition.number, repetition.number, repetition.command, *times, outcome, text)
             self._entries.append(entry)
         entry.encode()
 

@@ -58,10 +58,10 @@ class RunWatch:
         No command has been started yet: our present descendants are helpers, or belong to the shell that this process
         replaced.
         """
-        found = self._read(self._snapshot)
-        tasks = found.tasks.by_tid if found.tasks is not None else {}
-        self._bystanders = {pid: tasks[pid].started_ticks for pid in found.own_pids - {os.getpid()} if pid in tasks}
-        self._snapshot = self._with_own_pids(found)
+        snapshot = self._read(self._snapshot)
+        tasks = snapshot.tasks.by_tid if snapshot.tasks is not None else {}
+        self._bystanders = {pid: tasks[pid].started_ticks for pid in snapshot.own_pids - {os.getpid()} if pid in tasks}
+        self._snapshot = self._with_own_pids(snapshot)
         self._counters = read_counters(self.counting)
         self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S), _LEAST_READ)
 
