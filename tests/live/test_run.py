@@ -69,14 +69,21 @@ def test_it_is_found_by_who_may_see_no_process_of_others(open_folder: Path) -> N
 
 @pytest.mark.parametrize("program", [_FORKS, _WRITES])
 def test_what_a_command_brings_about_itself_does_not_disturb_it(program: str, tmp_path: Path) -> None:
-    """Again where others did so meanwhile; where a hypervisor does so all the time, there is nothing to see."""
+    """Again where others did so meanwhile; where a hypervisor does so all the time, there is nothing to see.
+
+    Without a trace, the counts of two hundred processes may be off by more than is allowed: then it is unknown.
+    """
     lines = _ran(
         tmp_path, "--runs", "2", "--retry", "18", "--", sys.executable, "-S", "-c", program.format(folder=str(tmp_path))
     )
     left_alone = [line for line in lines if "outside" not in {reason["noise"] for reason in line["reasons"]}]
     if len(left_alone) < len(lines) // 2:
         pytest.skip("the host took this CPU away in most of the repetitions")
-    assert [line["verdict"] for line in left_alone].count("undisturbed") == 2
+    verdicts = [line["verdict"] for line in left_alone]
+    if all(line["attributed_by"] == "trace" for line in left_alone):
+        assert verdicts.count("undisturbed") == 2
+    else:
+        assert len(verdicts) - verdicts.count("disturbed") >= 2
 
 
 def test_no_process_that_a_command_forks_is_blamed(tmp_path: Path) -> None:
